@@ -1,6 +1,7 @@
 /* Saying where the nodes of a plan run. */
 #include <samebit/session.h>
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/allocation.h"
@@ -69,6 +70,13 @@ static void visit_step(visitor *visitor, const sb_runner *runner, size_t step) {
                              .by_data = planned->mode == SB_STEP_DYNAMIC,
                              .kernel = planned->kernel != NULL ? planned->kernel->name : "reference",
                              .why = planned->why};
+    const char *variable = placed.on_device ? NULL : sb_binding_updated_there(runner->plan->binding, node);
+    char why[SB_WHY_BYTES + 256];
+    if (variable != NULL) {
+        snprintf(why, sizeof why, "%s%svariable %.200s, which it updates, is copied to the device in each run",
+                 planned->why != NULL ? planned->why : "", planned->why != NULL ? "; " : "", variable);
+        placed.why = why;
+    }
     visitor->on_host += !placed.on_device;
     visitor->visit(visitor->context, &placed);
 }

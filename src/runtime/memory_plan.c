@@ -228,11 +228,22 @@ static bool leaves_twice(const lifetimes *all, size_t index, size_t copy) {
     return false;
 }
 
-/* From which step on all memory is known: behind it there are no nested graphs, and no extents from data. */
+/* Whether all memory is known that the step takes: not for nested graphs and extents from data, nor, beside a device,
+ * for a view on the host, which may have to be made dense on its way there. */
+static bool is_foreseen(const lifetimes *all, size_t step) {
+    const sb_planned_step *planned = &all->plan->steps[step];
+    unsigned flags = all->graph->nodes[step]->op->flags;
+    bool beside_device = all->plan->segment_of != NULL;
+    if (planned->mode != SB_STEP_STATIC)
+        return planned->mode == SB_STEP_SKIP;
+    return !keeps_inputs(all->graph->nodes[step]->op) &&
+           !(beside_device && planned->side == SB_HOST && (flags & SB_OP_VIEW) != 0);
+}
+
+/* From which step on all memory is known. */
 static size_t foreseen_from(const lifetimes *all) {
     size_t first = all->graph->node_count;
-    while (first > 0 && all->plan->steps[first - 1].mode != SB_STEP_DYNAMIC &&
-           (all->plan->steps[first - 1].mode == SB_STEP_SKIP || !keeps_inputs(all->graph->nodes[first - 1]->op)))
+    while (first > 0 && is_foreseen(all, first - 1))
         first--;
     return first;
 }

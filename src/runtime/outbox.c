@@ -10,12 +10,17 @@ static size_t bytes_of(const sb_tensor *tensor) {
     return (size_t)sb_tensor_elements(tensor) * sb_dtype_size(tensor->dtype);
 }
 
-size_t sb_outbox_bytes(const sb_tensor *tensor) {
-    size_t bytes = bytes_of(tensor);
+size_t sb_outbox_bytes(sb_dtype dtype, int rank, const int64_t *dims) {
+    int64_t elements;
+    if (sb_count_elements(dtype, rank, dims, &elements, NULL) != SB_OK)
+        return SIZE_MAX / 2;
+    size_t bytes = (size_t)elements * sb_dtype_size(dtype);
     return bytes > SIZE_MAX / 2 ? SIZE_MAX / 2 : (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
-sb_status sb_outbox_open(sb_outbox *outbox, sb_queue *queue, size_t bytes, sb_error *error) {
+sb_status sb_outbox_open(sb_outbox *outbox, sb_queue *queue, size_t bytes, size_t count, sb_error *error) {
+    if (!sb_grow((void **)&outbox->parcels, &outbox->capacity, count, sizeof *outbox->parcels))
+        return sb_fail_memory(error, count * sizeof *outbox->parcels);
     if (bytes == 0 || (outbox->block != NULL && outbox->block->bytes >= bytes))
         return SB_OK;
     sb_host_block *larger;
@@ -28,11 +33,9 @@ sb_status sb_outbox_open(sb_outbox *outbox, sb_queue *queue, size_t bytes, sb_er
 sb_status sb_outbox_fetch(sb_outbox *outbox, sb_queue *queue, sb_tensor *to, const sb_tensor *from, sb_error *error) {
     if (bytes_of(to) == 0)
         return SB_OK;
-    if (!sb_grow((void **)&outbox->parcels, &outbox->capacity, outbox->count + 1, sizeof *outbox->parcels))
-        return sb_fail_memory(error, (outbox->count + 1) * sizeof *outbox->parcels);
     SB_TRY(sb_queue_fetch(queue, (char *)outbox->block->data + outbox->used, from, error));
     outbox->parcels[outbox->count++] = (sb_parcel){sb_tensor_retain(to), outbox->used};
-    outbox->used += sb_outbox_bytes(to);
+    outbox->used += sb_outbox_bytes(to->dtype, to->rank, to->dims);
     return SB_OK;
 }
 

@@ -22,13 +22,13 @@ typedef struct sb_outbox {
     sb_parcel *parcels;
 } sb_outbox;
 
-/** The bytes that a tensor takes in an outbox. */
-size_t sb_outbox_bytes(const sb_tensor *tensor);
-/** Makes an empty outbox at least `bytes` large: memory stays for later runs. Nothing is on its way in it.
- * Errors: OUT_OF_MEMORY; DEVICE. */
-sb_status sb_outbox_open(sb_outbox *outbox, sb_queue *queue, size_t bytes, sb_error *error);
+/** The bytes that a tensor of these extents, which exists or may, takes in an outbox. */
+size_t sb_outbox_bytes(sb_dtype dtype, int rank, const int64_t *dims);
+/** Makes room in an empty outbox for `count` tensors that take `bytes`, the most that has been asked for so far: memory
+ * stays for later runs. Nothing is on its way in it. Errors: OUT_OF_MEMORY; DEVICE. */
+sb_status sb_outbox_open(sb_outbox *outbox, sb_queue *queue, size_t bytes, size_t count, sb_error *error);
 /** Gives the queue a copy of `from`, on the device, for `to`, which is contiguous and on the host. There is room.
- * (Entered.) Errors: OUT_OF_MEMORY; DEVICE. */
+ * (Entered.) Errors: DEVICE; OUT_OF_MEMORY where `from` has gaps between its elements. */
 sb_status sb_outbox_fetch(sb_outbox *outbox, sb_queue *queue, sb_tensor *to, const sb_tensor *from, sb_error *error);
 /** Once the device has done the copies: fills the tensors, and empties the outbox. */
 void sb_outbox_deliver(sb_outbox *outbox);

@@ -436,8 +436,8 @@ static sb_status record_or_run(sb_runner *runner, sb_segment *segment, sb_error 
     sb_queue *queue = runner->settings->placement.queue;
     size_t next = segment->first;
     sb_replay *replay = sb_allocate_array(1, sizeof *replay);
-    if (replay == NULL)
-        return sb_fail_memory(error, sizeof *replay);
+    if (replay == NULL) /* there may be memory for it in a later run */
+        return run_steps_from(runner, segment, &next, error);
     replay->queue = queue;
     replay->moves = queue->moves;
     if (record(runner, segment, replay, &next, &failure) == SB_OK) {

@@ -33,8 +33,7 @@ static size_t bytes_to_send(const sb_plan *plan, const sb_program *program, size
     int64_t dims[SB_MAX_RANK], elements;
     bool variable = plan->binding != NULL && plan->binding->read[index] >= 0;
     if (variable || plan->sides[value] != SB_HOST || fact->dtype == SB_STRING || !sb_fact_is_concrete(fact, dims) ||
-        !is_read(program, value) ||
-        sb_count_elements(fact->dtype, fact->rank, dims, &elements, NULL) != SB_OK)
+        !is_read(program, value) || sb_count_elements(fact->dtype, fact->rank, dims, &elements, NULL) != SB_OK)
         return 0;
     return (size_t)elements * sb_dtype_size(fact->dtype);
 }
@@ -49,8 +48,7 @@ static sb_status list_inputs(sb_run_table *table, const sb_program *program, con
         return sb_fail_memory(error, program->enter_count * sizeof *table->sent);
     for (size_t i = 0; i < program->enter_count; i++) {
         size_t bytes = bytes_to_send(plan, program, i);
-        if (bytes == 0 || bytes > SB_RUN_TABLE_INPUT_BYTES ||
-            *end - begin + align(bytes) > SB_RUN_TABLE_INPUT_BYTES)
+        if (bytes == 0 || bytes > SB_RUN_TABLE_INPUT_BYTES || *end - begin + align(bytes) > SB_RUN_TABLE_INPUT_BYTES)
             continue;
         offsets[table->sent_count] = *end;
         table->sent[table->sent_count++] = (sb_sent_input){.index = i, .value = program->enter[i]};

@@ -135,6 +135,10 @@ static sb_status refuse_cpu_steps(const sb_runner *runner, const sb_plan *plan, 
         if (used < sizeof list)
             used += (size_t)snprintf(list + used, sizeof list - used, "%s%s (%s): %s", used > 0 ? "; " : "", node->name,
                                      node->op->name, planned->why);
+        const char *variable = sb_binding_updated_there(plan->binding, node);
+        if (variable != NULL && used < sizeof list)
+            used += (size_t)snprintf(list + used, sizeof list - used, ", and it updates variable %.200s on the device",
+                                     variable);
     }
     if (count == 0)
         return SB_OK;
@@ -385,7 +389,10 @@ static sb_status run_static(sb_runner *runner, size_t index, sb_call *call) {
     call->facts = runner->step_facts;
     call->state = planned->state;
     if (planned->side == SB_HOST)
-        sb_runner_note_cause(runner, runner->step, "it runs on the CPU");
+        sb_runner_note_cause(runner, runner->step,
+                             sb_binding_updated_there(runner->plan->binding, call->node) != NULL
+                                 ? "it runs on the CPU, and updates a variable that lies on the device"
+                                 : "it runs on the CPU");
     SB_TRY(bring_inputs(runner, call, planned->kernel, planned->side, true));
     return launch(runner, index, call, planned->kernel, planned->side);
 }
@@ -473,10 +480,13 @@ static sb_status place_dynamic(sb_runner *runner, size_t index, const dynamic_fa
             return sb_program_prepare(runner->program, index, runner->settings->placement.queue, planned->kernel,
                                       facts->pointers, facts->outputs, state, error);
         }
-        if (runner->settings->require_device)
+        if (runner->settings->require_device) {
+            const char *variable = sb_binding_updated_there(runner->plan->binding, node);
             return sb_fail(error, SB_ERROR_UNSUPPORTED,
-                           "node %s (%s) would run on the CPU, and the device is required: %s", node->name,
-                           node->op->name, why);
+                           "node %s (%s) would run on the CPU, and the device is required: %s%s%.200s%s", node->name,
+                           node->op->name, why, variable != NULL ? ", and it updates variable " : "",
+                           variable != NULL ? variable : "", variable != NULL ? " on the device" : "");
+        }
     }
     int in_place; /* outputs of a dynamic step have no place in the arena */
     if (!all_concrete(node, facts))
@@ -587,7 +597,7 @@ static sb_status run_steps(sb_runner *runner, const sb_value *inputs, sb_error *
         sb_segment *segment = replays ? runner->plan->segment_of[s] : NULL;
         SB_TRY(check_interrupt(runner, step, error));
         if (runner->plan->binding != NULL && (segment != NULL ? segment->end : s + 1) > runner->plan->first_update)
-            runner->plan->binding->began = true;
+            runner->plan->binding->run.began = true;
         if (segment != NULL) {
             SB_TRY(sb_segment_run(runner, segment, error));
             s = segment->end - 1;
@@ -620,16 +630,35 @@ static size_t bytes_to_fetch(const sb_runner *runner) {
     size_t bytes = 0;
     for (size_t i = 0; i < program->leave_count && bytes <= SB_OUTBOX_BYTES; i++) {
         sb_value there = sb_runner_value(runner, SB_DEVICE, program->leave[i]);
-        if (there.kind == SB_KIND_TENSOR && sb_runner_value(runner, SB_HOST, program->leave[i]).kind == SB_KIND_NONE)
-            bytes += sb_outbox_bytes(there.tensor);
+        if (sb_is_wanted_on_host(runner->plan, i) && there.kind == SB_KIND_TENSOR &&
+            sb_runner_value(runner, SB_HOST, program->leave[i]).kind == SB_KIND_NONE)
+            bytes += sb_outbox_bytes(there.tensor->dtype, there.tensor->rank, there.tensor->dims);
     }
     return bytes;
 }
 
-/* Whether outputs go through the outbox: not where somebody measures each copy, nor where they are larger than what is
- * kept in pinned memory for a run. */
+/* Not where somebody measures each copy. */
+static bool may_take_outbox(const sb_runner *runner) {
+    return runner->settings->observer == NULL && runner->settings->task_times == NULL;
+}
+
+size_t sb_runner_planned_outbox(const sb_runner *runner) {
+    const sb_plan *plan = runner->plan;
+    size_t bytes = 0;
+    for (size_t i = 0; i < runner->program->leave_count && may_take_outbox(runner) && bytes <= SB_OUTBOX_BYTES; i++) {
+        sb_value_id value = runner->program->leave[i];
+        int64_t dims[SB_MAX_RANK];
+        const sb_fact *fact = &plan->facts[value];
+        if (sb_is_wanted_on_host(plan, i) && plan->sides[value] == SB_DEVICE && fact->kind == SB_KIND_TENSOR &&
+            fact->constant == NULL && sb_fact_is_concrete(fact, dims))
+            bytes += sb_outbox_bytes(fact->dtype, fact->rank, dims);
+    }
+    return bytes;
+}
+
+/* Whether outputs go through the outbox: not where they are larger than what is kept in pinned memory for a run. */
 static bool takes_outbox(const sb_runner *runner, const sb_outbox *outbox, bool host_outputs) {
-    if (outbox == NULL || !host_outputs || runner->settings->observer != NULL || runner->settings->task_times != NULL)
+    if (outbox == NULL || !host_outputs || !may_take_outbox(runner))
         return false;
     if (bytes_to_fetch(runner) <= SB_OUTBOX_BYTES)
         return true;
@@ -661,7 +690,7 @@ static sb_status fetch(sb_runner *runner, sb_outbox *outbox, sb_value_id value, 
 static sb_status hand_over(sb_runner *runner, size_t index, sb_outbox *outbox, sb_value *output, sb_error *error) {
     sb_value_id value = runner->program->leave[index];
     bool on_host = sb_is_wanted_on_host(runner->plan, index) || sb_runner_knows(runner, value);
-    if (outbox != NULL)
+    if (on_host && outbox != NULL)
         SB_TRY(fetch(runner, outbox, value, error));
     else if (on_host)
         SB_TRY(sb_runner_bring(runner, value, SB_HOST, true, error));
@@ -678,7 +707,7 @@ static sb_status hand_over_all(sb_runner *runner, bool host_outputs, sb_outbox *
     if (!takes_outbox(runner, outbox, host_outputs))
         outbox = NULL;
     else
-        SB_TRY(sb_outbox_open(outbox, queue, bytes_to_fetch(runner), error));
+        SB_TRY(sb_outbox_open(outbox, queue, bytes_to_fetch(runner), runner->program->leave_count, error));
     for (size_t i = 0; i < runner->program->leave_count; i++)
         SB_TRY(hand_over(runner, i, outbox, &outputs[i], error));
     return SB_OK;
@@ -696,7 +725,7 @@ sb_status sb_runner_start(sb_runner *runner, bool host_outputs, sb_outbox *outbo
         outputs[i] = (sb_value){0};
     SB_TRY(find_open_plan(runner, host_outputs, inputs, error));
     bool in_place = runner->plan->binding != NULL && runner->plan->first_update < program->step_count;
-    sb_status status = in_place ? sb_runner_reserve(runner, error) : SB_OK;
+    sb_status status = in_place ? sb_runner_reserve(runner, outbox, error) : SB_OK;
     if (status == SB_OK)
         status = run_steps(runner, inputs, error);
     if (status == SB_OK)

@@ -50,11 +50,13 @@ void sb_runner_destroy_faults(sb_runner *runner);
 sb_status sb_runner_allocate(sb_runner *runner, sb_side side, sb_value_id value, int64_t offset, size_t bytes,
                              sb_storage **storage, char **data, sb_error *error);
 
-/** Before a run that updates variables where they lie: takes the memory of what is made behind the first update.
- * Errors: OUT_OF_MEMORY; DEVICE. */
-sb_status sb_runner_reserve(sb_runner *runner, sb_error *error);
+/** Before a run that updates variables where they lie: takes the memory of what is made or moved behind the first
+ * update, with that of the run's outbox (NULL: none). Errors: OUT_OF_MEMORY; DEVICE. */
+sb_status sb_runner_reserve(sb_runner *runner, sb_outbox *outbox, sb_error *error);
 /** Gives back what the run has not used. */
 void sb_runner_release_reserved(sb_runner *runner);
+/** The bytes of an outbox for what the plan makes on the device and the caller wants on the host; 0: none is used. */
+size_t sb_runner_planned_outbox(const sb_runner *runner);
 
 /** Sees to it that `value` lies on `side`, if it is there at all: copies it from the other side when it does not yet.
  * `planned`: a step of the plan needs it now, so that the copy has a place in the arena. */

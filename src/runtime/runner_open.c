@@ -82,13 +82,25 @@ static sb_status enter_on_device(sb_runner *runner, sb_value_id value, sb_tensor
                           error);
 }
 
+/* With a device, and updates where the variables lie, inputs on the host become dense now, as they are on their way to the
+ * device: behind the first update there would be no memory for it. */
+static bool wants_dense(const sb_runner *runner) {
+    const sb_plan *plan = runner->plan;
+    return runner->settings->placement.queue != NULL && plan->binding != NULL &&
+           plan->first_update < runner->program->step_count;
+}
+
 static sb_status enter(sb_runner *runner, sb_value_id value, sb_value input, sb_value *entering, sb_error *error) {
-    if (!is_open(runner, value) || sb_value_side(input) == SB_HOST) {
+    bool on_host = sb_value_side(input) == SB_HOST;
+    sb_tensor *tensor;
+    if (input.kind == SB_KIND_TENSOR && on_host && wants_dense(runner))
+        SB_TRY(sb_tensor_contiguous(input.tensor, &tensor, error));
+    else if (!on_host && is_open(runner, value))
+        SB_TRY(enter_on_device(runner, value, input.tensor, &tensor, error));
+    else {
         *entering = sb_value_retain(input);
         return SB_OK;
     }
-    sb_tensor *tensor;
-    SB_TRY(enter_on_device(runner, value, input.tensor, &tensor, error));
     *entering = sb_value_of_tensor(tensor);
     return SB_OK;
 }

@@ -13,10 +13,11 @@
 
 /* A place in the ring: a run from its enqueueing until somebody has waited for it. */
 typedef struct sb_queued_run {
-    uint64_t number;  /* of the run; 0: the place is free */
-    bool done;        /* nothing is left to wait for */
-    sb_mark *mark;    /* behind the run's work; NULL without a device */
-    sb_value *inputs; /* one per input of the model: those on the device, until it has done the run */
+    sb_state_run with_state; /* first, so that it is its place; without a session where the state has none of it */
+    uint64_t number;         /* of the run; 0: the place is free */
+    bool done;               /* nothing is left to wait for */
+    sb_mark *mark;           /* behind the run's work; NULL without a device */
+    sb_value *inputs;        /* one per input of the model: those on the device, until it has done the run */
     sb_value *outputs;
     sb_outbox outbox;
 } sb_queued_run;

@@ -44,7 +44,14 @@ static void free_place(sb_session *session, sb_queued_run *place) {
     sb_outbox_drop(&place->outbox);
     release_values(place->inputs, session->entry->input_count);
     release_values(place->outputs, session->entry->output_count);
+    place->with_state.session = NULL;
     place->number = 0;
+}
+
+/* Before the place goes: the state must not look at its run any more. */
+static void forget_run(const sb_session *session, sb_queued_run *place) {
+    if (place->with_state.session != NULL)
+        (void)sb_state_wait_for_run(session->binding->state, &place->with_state, NULL);
 }
 
 void sb_session_destroy_ring(sb_session *session) {
@@ -54,6 +61,7 @@ void sb_session_destroy_ring(sb_session *session) {
         (void)sb_queue_wait(session->queue, NULL);
     for (int i = 0; i < session->settings.queue_depth; i++) {
         sb_queued_run *place = &session->ring[i];
+        forget_run(session, place);
         if (place->inputs != NULL && place->outputs != NULL)
             free_place(session, place);
         sb_outbox_destroy(&place->outbox, session->queue);
@@ -99,9 +107,10 @@ static sb_status find_run(sb_session *session, uint64_t run, sb_queued_run **fou
 static sb_run_cause standing_cause(const sb_session *session) {
     const char *reason = session->queue == NULL               ? "the session has no device"
                          : session->settings.observer != NULL ? "an observer is called after each node"
-                         : session->binding != NULL           ? "it updates a state"
-                         : session->task_observer != NULL     ? "a task observer is called after each run"
-                                                              : NULL;
+                         : session->binding != NULL && session->binding->state->queue == NULL
+                             ? "the state lies on the host"
+                         : session->task_observer != NULL ? "a task observer is called after each run"
+                                                          : NULL;
     return (sb_run_cause){.reason = reason};
 }
 
@@ -111,7 +120,7 @@ static sb_status run_steps(sb_session *session, sb_outbox *outbox, const sb_valu
     bool host_outputs = !session->settings.device_outputs;
     return session->binding == NULL ? sb_runner_start(session->runner, host_outputs, outbox, inputs, outputs, error)
                                     : sb_binding_run(session->binding, session->runner, session->queue, host_outputs,
-                                                     inputs, outputs, error);
+                                                     outbox, inputs, outputs, error);
 }
 
 /* Gives the device everything that the run needs (entered). */
@@ -123,16 +132,29 @@ static sb_status give(sb_session *session, sb_queued_run *place, const sb_value 
     return sb_mark_set(session->queue, place->mark, error);
 }
 
-/* Waits for the run, whose faults are its failure, and fills its outputs on the host. */
-static sb_status complete(sb_session *session, sb_queued_run *place, sb_error *error) {
-    if (place->done)
-        return SB_OK;
+/* Waits until the device has done the run, whose faults are its failure. */
+static sb_status await(const sb_session *session, const sb_queued_run *place, sb_error *error) {
     sb_status status = sb_mark_wait(session->queue, place->mark, error);
     if (status != SB_OK) {
         (void)sb_queue_wait(session->queue, NULL); /* what the run uses is about to be given back */
         return status;
     }
-    SB_TRY(sb_runner_check_faults(session->runner, (int)(place - session->ring), error));
+    return sb_runner_check_faults(session->runner, (int)(place - session->ring), error);
+}
+
+/* The same for whoever wants the state: see sb_state_run. */
+static sb_status await_with_state(sb_state_run *run, sb_error *error) {
+    return await(run->session, (const sb_queued_run *)(const void *)run, error);
+}
+
+/* Waits for the run, and fills its outputs on the host. */
+static sb_status complete(sb_session *session, sb_queued_run *place, sb_error *error) {
+    if (place->done)
+        return SB_OK;
+    if (place->with_state.session != NULL)
+        SB_TRY(sb_state_wait_for_run(session->binding->state, &place->with_state, error));
+    else
+        SB_TRY(await(session, place, error));
     sb_outbox_deliver(&place->outbox);
     place->done = true;
     return SB_OK;
@@ -197,13 +219,24 @@ static sb_status start_inside(sb_session *session, sb_queued_run *place, const s
     return status;
 }
 
+/* The same, with the state's turn if there is one. */
+static sb_status start_with_state(sb_session *session, sb_queued_run *place, const sb_value *inputs, sb_error *error) {
+    if (session->binding == NULL)
+        return start_inside(session, place, inputs, error);
+    SB_TRY(sb_binding_enter(session->binding, session, error));
+    sb_status status = start_inside(session, place, inputs, error);
+    if (status != SB_OK || place->done)
+        return sb_binding_leave(session->binding, status, error);
+    place->with_state.session = session;
+    place->with_state.number = session->runs + 1;
+    place->with_state.await = await_with_state;
+    sb_binding_leave_queued(session->binding, &place->with_state);
+    return SB_OK;
+}
+
 static sb_status enqueue(sb_session *session, const sb_value *inputs, sb_queued_run **place, sb_error *error) {
     SB_TRY(find_free(session, place, error));
-    if (session->binding != NULL)
-        SB_TRY(sb_binding_enter(session->binding, error));
-    sb_status status = start_inside(session, *place, inputs, error);
-    if (session->binding != NULL)
-        sb_binding_leave(session->binding, status, error);
+    sb_status status = start_with_state(session, *place, inputs, error);
     if (status == SB_ERROR_INTERRUPTED)
         sb_session_clear_interrupt(session);
     if (status != SB_OK) {

@@ -7,7 +7,7 @@
 #include "runtime/capacity.h"
 #include "runtime/memory_limit.h"
 
-/* ---- references and turns ---- */
+/* ---- references ---- */
 
 sb_state *sb_state_retain(sb_state *state) {
     atomic_fetch_add_explicit(&state->references, 1, memory_order_relaxed);
@@ -31,7 +31,7 @@ void sb_state_release(sb_state *state) {
     sb_queue_destroy(state->queue);
     sb_memory_budget_release(state->budget);
     pthread_mutex_destroy(&state->lock);
-    pthread_cond_destroy(&state->freed);
+    pthread_cond_destroy(&state->changed);
     sb_model_release(state->model);
     sb_free(state);
 }
@@ -42,79 +42,6 @@ bool sb_state_holds(const sb_state *state, const sb_tensor *tensor) {
             return true;
     }
     return false;
-}
-
-sb_status sb_state_enter(sb_state *state, bool whole, sb_error *error) {
-    sb_status status = SB_OK;
-    pthread_mutex_lock(&state->lock);
-    while (state->busy && !pthread_equal(state->owner, pthread_self()))
-        pthread_cond_wait(&state->freed, &state->lock);
-    if (state->busy)
-        status = sb_fail(error, SB_ERROR_INVALID_ARGUMENT,
-                         "the state is in use by a run of this thread: wait until the run has returned");
-    else if (state->torn && whole)
-        status =
-            sb_fail(error, state->reason.status,
-                    "the state is torn, since a run failed after it had changed a variable (reset, restore or copy "
-                    "it): %.1800s",
-                    state->reason.message);
-    if (status == SB_OK) {
-        state->busy = true;
-        state->owner = pthread_self();
-    }
-    pthread_mutex_unlock(&state->lock);
-    return status;
-}
-
-void sb_state_leave(sb_state *state) {
-    pthread_mutex_lock(&state->lock);
-    state->busy = false;
-    pthread_cond_signal(&state->freed);
-    pthread_mutex_unlock(&state->lock);
-}
-
-void sb_state_set_torn(sb_state *state, const sb_error *error) {
-    pthread_mutex_lock(&state->lock);
-    state->torn = error != NULL;
-    if (error != NULL)
-        state->reason = *error;
-    pthread_mutex_unlock(&state->lock);
-}
-
-int sb_state_extent_index(const sb_state *state, const char *symbol) {
-    for (size_t i = 0; i < state->extent_count; i++) {
-        if (strcmp(state->extents[i].symbol, symbol) == 0)
-            return (int)i;
-    }
-    return -1;
-}
-
-void sb_state_set_extent(sb_state *state, size_t extent, int64_t used) {
-    pthread_mutex_lock(&state->lock);
-    state->extents[extent].used = used;
-    for (size_t v = 0; v < state->count; v++) {
-        sb_held_variable *held = &state->variables[v];
-        for (int d = 0; d < held->tensor->rank; d++) {
-            if (held->extents[d] == (int)extent)
-                held->tensor->dims[d] = used;
-        }
-    }
-    pthread_mutex_unlock(&state->lock);
-}
-
-sb_status sb_state_view(const sb_held_variable *variable, const int64_t *extents, sb_tensor **view, sb_error *error) {
-    const sb_tensor *tensor = variable->tensor;
-    int64_t dims[SB_MAX_RANK];
-    for (int d = 0; d < tensor->rank; d++)
-        dims[d] = variable->extents[d] >= 0 ? extents[variable->extents[d]] : tensor->dims[d];
-    return sb_tensor_over(tensor->storage, tensor->data, tensor->dtype, tensor->rank, dims, tensor->strides, view,
-                          error);
-}
-
-void sb_state_set_version(sb_state *state, sb_held_variable *variable, int64_t version) {
-    pthread_mutex_lock(&state->lock);
-    variable->version = version;
-    pthread_mutex_unlock(&state->lock);
 }
 
 /* ---- options ---- */
@@ -410,7 +337,7 @@ sb_status sb_state_create(sb_model *model, const sb_state_options *given, sb_sta
     fresh->references = 1;
     fresh->model = sb_model_retain(model);
     pthread_mutex_init(&fresh->lock, NULL);
-    pthread_cond_init(&fresh->freed, NULL);
+    pthread_cond_init(&fresh->changed, NULL);
     sb_status status = sb_memory_limit_begin(options.memory_limit, &fresh->budget, error);
     if (status == SB_OK) {
         sb_memory_budget *outer = sb_memory_budget_enter(fresh->budget);
@@ -452,33 +379,4 @@ void sb_state_describe(sb_state *state, int index, sb_state_variable *variable) 
                                     .on_device = sb_tensor_on_device(tensor),
                                     .version = held->version};
     pthread_mutex_unlock(&state->lock);
-}
-
-void sb_state_count(sb_state *state, sb_state_counters *counters) {
-    pthread_mutex_lock(&state->lock);
-    *counters = state->counters;
-    pthread_mutex_unlock(&state->lock);
-}
-
-sb_status sb_state_extent(sb_state *state, const char *symbol, int64_t *extent, sb_error *error) {
-    int index = sb_state_extent_index(state, symbol);
-    if (index < 0)
-        return sb_fail(error, SB_ERROR_INVALID_ARGUMENT, "the state has no capacity for an extent '%.200s'", symbol);
-    pthread_mutex_lock(&state->lock);
-    *extent = state->extents[index].used;
-    pthread_mutex_unlock(&state->lock);
-    return SB_OK;
-}
-
-sb_status sb_state_trim(sb_state *state, const char *symbol, int64_t extent, sb_error *error) {
-    int64_t used;
-    SB_TRY(sb_state_enter(state, true, error));
-    sb_status status = sb_state_extent(state, symbol, &used, error);
-    if (status == SB_OK && (extent < 0 || extent > used))
-        status = sb_fail(error, SB_ERROR_INVALID_ARGUMENT, "extent %.200s is %lld and cannot be trimmed to %lld",
-                         symbol, (long long)used, (long long)extent);
-    if (status == SB_OK)
-        sb_state_set_extent(state, (size_t)sb_state_extent_index(state, symbol), extent);
-    sb_state_leave(state);
-    return status;
 }

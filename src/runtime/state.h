@@ -32,6 +32,23 @@ typedef struct sb_held_extent {
     int64_t initial, used;
 } sb_held_extent;
 
+/* A run of a session with a state. One that is left to a device waits in the state's list until somebody has found out
+ * what has become of it; it must stay where it is until then, and what it points to as well. */
+typedef struct sb_state_run {
+    struct sb_state_run *next; /* the one behind it in the list */
+    const void *session;       /* whose run it is, and in whose queue */
+    uint64_t number;           /* of the run; 0: it has none */
+    /* Waits until the device has done it, and reports what it found: without the state's turn, from any thread. */
+    sb_status (*await)(struct sb_state_run *run, sb_error *error);
+    const int64_t *update; /* the variables that it updates, and some that are -1 */
+    size_t update_count;
+    bool began; /* whether it has begun to change variables */
+    sb_state_counters counters;
+    bool is_queued;   /* in the list … */
+    bool is_awaited;  /* … and a thread is at it; both under the state's lock */
+    sb_error outcome; /* when it no longer is */
+} sb_state_run;
+
 struct sb_state {
     atomic_int references;
     sb_model *model;
@@ -43,11 +60,13 @@ struct sb_state {
     size_t extent_count;
     sb_held_extent *extents;
     pthread_mutex_t lock; /* of what follows, and of versions */
-    pthread_cond_t freed;
-    bool busy;       /* somebody works on the contents … */
-    pthread_t owner; /* … this thread */
+    pthread_cond_t changed;
+    bool busy;            /* somebody works on the contents … */
+    pthread_t owner;      /* … this thread */
+    sb_state_run *oldest; /* of the runs that are left to a device, all of one session */
     bool torn;
-    sb_error reason; /* with `torn`: what became of the run that tore it */
+    uint64_t torn_by; /* with `torn`: the number of the run that tore it, or 0 … */
+    sb_error reason;  /* … and what became of that */
     sb_state_counters counters;
 };
 
@@ -59,10 +78,22 @@ sb_state *sb_state_retain(sb_state *state);
 /** Whether the tensor's memory is that of a variable. */
 bool sb_state_holds(const sb_state *state, const sb_tensor *tensor);
 
-/** Waits until nobody works on the contents and makes the thread the one that does, until sb_state_leave.
- * INVALID_ARGUMENT when it already is. With `whole`, a torn state is refused with the reason. */
-sb_status sb_state_enter(sb_state *state, bool whole, sb_error *error);
+/* Turns and queued runs: state_turns.c. */
+
+/** Waits until nobody works on the contents and makes the thread the one that does, until sb_state_leave. Runs that are
+ * left to a device are waited for, unless they are `session`'s, behind which its next one is put. INVALID_ARGUMENT when
+ * the thread already works on them. With `whole`, a torn state is refused with the reason. */
+sb_status sb_state_enter(sb_state *state, bool whole, const void *session, sb_error *error);
 void sb_state_leave(sb_state *state);
+/** Puts the run behind those that are left to a device. (Entered, by its session.) */
+void sb_state_queue_run(sb_state *state, sb_state_run *run);
+/** Waits for a run that was put there, and for those before it. Returns what has become of it; when one before it has
+ * torn the state, the reason of that. From any thread, as often as wanted. */
+sb_status sb_state_wait_for_run(sb_state *state, sb_state_run *run, sb_error *error);
+/** The end of a run that is not left to a device, or that failed before it was: counts it, or tears the state when it
+ * has failed too late. `status` and `error` (not NULL) are how it went. Returns `status`, or, when a queued run before it
+ * turns out to have torn the state, the reason of that. (Entered, by its session.) */
+sb_status sb_state_end_run(sb_state *state, const sb_state_run *run, sb_status status, sb_error *error);
 /** Notes that the contents are torn, for the reason `error`; with NULL, that they are whole again. (Entered.) */
 void sb_state_set_torn(sb_state *state, const sb_error *error);
 

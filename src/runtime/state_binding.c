@@ -73,8 +73,9 @@ static sb_status fill_binding(sb_state_binding *binding, const sb_model_entry *e
     binding->entering = sb_allocate_array(program->enter_count, sizeof *binding->entering);
     binding->leaving = sb_allocate_array(program->leave_count, sizeof *binding->leaving);
     binding->extents = sb_allocate_array(state->extent_count, sizeof *binding->extents);
-    if (binding->extents == NULL || binding->read == NULL || binding->update == NULL || binding->entering == NULL ||
-        binding->leaving == NULL)
+    binding->targets = sb_allocate_array(program->leave_count, sizeof *binding->targets);
+    if (binding->targets == NULL || binding->extents == NULL || binding->read == NULL || binding->update == NULL ||
+        binding->entering == NULL || binding->leaving == NULL)
         return sb_fail_memory(error, (program->enter_count + program->leave_count) * sizeof *binding->entering);
     for (size_t i = 0; i < program->enter_count; i++)
         binding->read[i] = -1;
@@ -112,6 +113,7 @@ void sb_binding_destroy(sb_state_binding *binding) {
     sb_free(binding->read);
     sb_free(binding->update);
     sb_free(binding->extents);
+    sb_free(binding->targets);
     sb_free(binding->entering);
     sb_free(binding->leaving);
     sb_state_release(binding->state);
@@ -122,44 +124,51 @@ sb_tensor *sb_binding_tensor(const sb_state_binding *binding, size_t index) {
     return binding->read[index] >= 0 ? binding->state->variables[binding->read[index]].tensor : NULL;
 }
 
+const char *sb_binding_updated_there(const sb_state_binding *binding, const sb_node *node) {
+    for (size_t i = 0; binding != NULL && i < binding->program->leave_count; i++) {
+        if (binding->update[i] < 0)
+            continue;
+        const sb_held_variable *held = &binding->state->variables[binding->update[i]];
+        int64_t producer = binding->program->graph->values[binding->program->leave[i]].producer;
+        if (producer >= 0 && binding->program->steps[producer].node == node && sb_tensor_on_device(held->tensor))
+            return held->name;
+    }
+    return NULL;
+}
+
 /* ---- turns ---- */
 
-sb_status sb_binding_enter(sb_state_binding *binding, sb_error *error) {
-    SB_TRY(sb_state_enter(binding->state, true, error));
-    binding->began = false;
-    binding->counters = (sb_state_counters){0};
+sb_status sb_binding_enter(sb_state_binding *binding, const void *session, sb_error *error) {
+    SB_TRY(sb_state_enter(binding->state, true, session, error));
+    binding->run = (sb_state_run){.update = binding->update, .update_count = binding->program->leave_count};
     return SB_OK;
 }
 
-/* Under the lock: the variables that the run has updated have their next version. */
-static void count_run(sb_state_binding *binding) {
-    sb_state_counters *total = &binding->state->counters, *run = &binding->counters;
-    for (size_t i = 0; i < binding->program->leave_count; i++) {
-        if (binding->update[i] < 0)
-            continue;
-        binding->state->variables[binding->update[i]].version++;
-        total->updates++;
-    }
-    total->runs++;
-    total->updates_in_place += run->updates_in_place;
-    total->copies += run->copies;
-    total->bytes_copied += run->bytes_copied;
-}
-
-static void set_extents(const sb_state_binding *binding) {
-    for (size_t e = 0; e < binding->state->extent_count; e++)
+/* Returns whether one has changed. */
+static bool set_extents(const sb_state_binding *binding) {
+    bool changed = false;
+    for (size_t e = 0; e < binding->state->extent_count; e++) {
+        changed = changed || binding->extents[e] != binding->state->extents[e].used;
         sb_state_set_extent(binding->state, e, binding->extents[e]);
+    }
+    return changed;
 }
 
-void sb_binding_leave(sb_state_binding *binding, sb_status status, const sb_error *error) {
-    if (status != SB_OK && binding->began)
-        sb_state_set_torn(binding->state, error);
+sb_status sb_binding_leave(sb_state_binding *binding, sb_status status, sb_error *error) {
     if (status == SB_OK)
-        set_extents(binding);
-    pthread_mutex_lock(&binding->state->lock);
-    if (status == SB_OK)
-        count_run(binding);
-    pthread_mutex_unlock(&binding->state->lock);
+        (void)set_extents(binding);
+    status = sb_state_end_run(binding->state, &binding->run, status, error);
+    sb_state_leave(binding->state);
+    return status;
+}
+
+void sb_binding_leave_queued(sb_state_binding *binding, sb_state_run *run) {
+    run->update = binding->run.update;
+    run->update_count = binding->run.update_count;
+    /* Runs behind it reckon with its extents, so that it cannot be taken back. */
+    run->began = set_extents(binding) || binding->run.began;
+    run->counters = binding->run.counters;
+    sb_state_queue_run(binding->state, run);
     sb_state_leave(binding->state);
 }
 
@@ -170,8 +179,8 @@ static size_t tensor_bytes(const sb_tensor *tensor) {
 }
 
 static void count_copy(sb_state_binding *binding, const sb_tensor *tensor) {
-    binding->counters.copies++;
-    binding->counters.bytes_copied += (int64_t)tensor_bytes(tensor);
+    binding->run.counters.copies++;
+    binding->run.counters.bytes_copied += (int64_t)tensor_bytes(tensor);
 }
 
 void sb_binding_note_transfer(sb_state_binding *binding, sb_value_id value, const sb_tensor *copy) {
@@ -203,15 +212,27 @@ static sb_status copy_beside(sb_queue *queue, const sb_tensor *tensor, sb_tensor
     return status;
 }
 
-/* Makes the value one that shares no memory with the state. */
+static bool shows_state(const sb_state_binding *binding, const sb_value *value) {
+    if (value->kind == SB_KIND_TENSOR)
+        return sb_state_holds(binding->state, value->tensor);
+    for (int64_t i = 0; value->kind == SB_KIND_SEQUENCE && i < value->sequence->count; i++) {
+        if (shows_state(binding, &value->sequence->items[i]))
+            return true;
+    }
+    return false;
+}
+
+/* Makes the value one that shares no memory with the state. Takes none where it is one already. */
 static sb_status detach(sb_state_binding *binding, sb_queue *queue, sb_value *value, sb_error *error) {
-    if (value->kind == SB_KIND_TENSOR && sb_state_holds(binding->state, value->tensor)) {
+    if (!shows_state(binding, value))
+        return SB_OK;
+    if (value->kind == SB_KIND_TENSOR) {
         sb_tensor *copy;
         SB_TRY(copy_beside(queue, value->tensor, &copy, error));
         count_copy(binding, copy);
         sb_value_release(value);
         *value = sb_value_of_tensor(copy);
-    } else if (value->kind == SB_KIND_SEQUENCE) {
+    } else {
         sb_sequence *copies;
         SB_TRY(sb_sequence_create(value->sequence->dtype, value->sequence->count, &copies, error));
         sb_status status = SB_OK;
@@ -302,6 +323,25 @@ static sb_status check_update(const sb_state_binding *binding, size_t index, sb_
                    sb_dtype_name(value.tensor->dtype), sb_dims_text(value.tensor->rank, value.tensor->dims, given));
 }
 
+/* Where updates go that are copied. Uploads need rows that lie one behind the other: others go to the device first. */
+static sb_status find_targets(sb_state_binding *binding, sb_queue *queue, sb_error *error) {
+    for (size_t i = 0; i < binding->program->leave_count; i++) {
+        const sb_held_variable *held = binding->update[i] >= 0 ? &binding->state->variables[binding->update[i]] : NULL;
+        sb_value *value = &binding->leaving[i];
+        sb_tensor *staged;
+        if (held == NULL || is_in_place(held, value->tensor))
+            continue;
+        SB_TRY(sb_state_view(held, binding->extents, &binding->targets[i], error));
+        if (!sb_tensor_on_device(held->tensor) || sb_tensor_on_device(value->tensor) ||
+            sb_tensor_is_contiguous(binding->targets[i]))
+            continue;
+        SB_TRY(sb_queue_to_device(queue, value->tensor, &staged, error));
+        sb_value_release(value);
+        *value = sb_value_of_tensor(staged);
+    }
+    return SB_OK;
+}
+
 /* Everything that takes memory or may fail before the first variable is overwritten. What lies in a variable and goes
  * elsewhere gets memory of its own: variables may swap. */
 static sb_status prepare_updates(sb_state_binding *binding, sb_queue *queue, sb_error *error) {
@@ -314,10 +354,11 @@ static sb_status prepare_updates(sb_state_binding *binding, sb_queue *queue, sb_
         if (binding->update[i] < 0 || !is_in_place(&binding->state->variables[binding->update[i]], value->tensor))
             SB_TRY(detach(binding, queue, value, error));
     }
-    return check_extents(binding, error);
+    SB_TRY(check_extents(binding, error));
+    return find_targets(binding, queue, error);
 }
 
-static sb_status copy_rows(sb_queue *queue, const sb_tensor *target, sb_tensor *source, sb_error *error) {
+static sb_status copy_update(sb_queue *queue, const sb_tensor *target, sb_tensor *source, sb_error *error) {
     bool to_device = sb_tensor_on_device(target), from_device = sb_tensor_on_device(source);
     if (to_device)
         return from_device ? sb_queue_copy(queue, 0, target, source, error)
@@ -328,21 +369,6 @@ static sb_status copy_rows(sb_queue *queue, const sb_tensor *target, sb_tensor *
     return SB_OK;
 }
 
-/* To where the variable's next version belongs. Uploads need rows that lie one behind the other. */
-static sb_status copy_update(sb_queue *queue, const sb_held_variable *held, const int64_t *extents, sb_tensor *source,
-                             sb_error *error) {
-    sb_tensor *target, *staged = NULL;
-    SB_TRY(sb_state_view(held, extents, &target, error));
-    sb_status status = SB_OK;
-    if (sb_tensor_on_device(target) && !sb_tensor_on_device(source) && !sb_tensor_is_contiguous(target))
-        status = sb_queue_to_device(queue, source, &staged, error);
-    if (status == SB_OK)
-        status = copy_rows(queue, target, staged != NULL ? staged : source, error);
-    sb_tensor_release(staged);
-    sb_tensor_release(target);
-    return status;
-}
-
 /* All readers of the old versions are done, or, on the device, in the queue before. */
 static sb_status carry_out_updates(sb_state_binding *binding, sb_queue *queue, sb_error *error) {
     for (size_t i = 0; i < binding->program->leave_count; i++) {
@@ -351,11 +377,11 @@ static sb_status carry_out_updates(sb_state_binding *binding, sb_queue *queue, s
         const sb_held_variable *held = &binding->state->variables[binding->update[i]];
         sb_tensor *value = binding->leaving[i].tensor;
         if (is_in_place(held, value)) {
-            binding->counters.updates_in_place++;
+            binding->run.counters.updates_in_place++;
             continue;
         }
-        binding->began = true;
-        SB_TRY(copy_update(queue, held, binding->extents, value, error));
+        binding->run.began = true;
+        SB_TRY(copy_update(queue, binding->targets[i], value, error));
         count_copy(binding, value);
     }
     return SB_OK;
@@ -370,16 +396,18 @@ static void hand_out(sb_state_binding *binding, sb_status status, sb_value *outp
         else
             sb_value_release(&binding->leaving[i]);
         binding->leaving[i] = (sb_value){0};
+        sb_tensor_release(binding->targets[i]);
+        binding->targets[i] = NULL;
     }
 }
 
 sb_status sb_binding_run(sb_state_binding *binding, sb_runner *runner, sb_queue *queue, bool host_outputs,
-                         const sb_value *inputs, sb_value *outputs, sb_error *error) {
+                         sb_outbox *outbox, const sb_value *inputs, sb_value *outputs, sb_error *error) {
     for (size_t i = 0; i < binding->program->enter_count; i++) {
         sb_tensor *tensor = sb_binding_tensor(binding, i);
         binding->entering[i] = tensor != NULL ? sb_value_of_tensor(tensor) : inputs[i];
     }
-    sb_status status = sb_runner_run(runner, host_outputs, binding->entering, binding->leaving, error);
+    sb_status status = sb_runner_start(runner, host_outputs, outbox, binding->entering, binding->leaving, error);
     if (status == SB_OK)
         status = prepare_updates(binding, queue, error);
     if (status == SB_OK)

@@ -13,9 +13,9 @@ typedef struct sb_state_binding {
     int64_t *read;                    /* by sb_program::enter: the variable that enters there, or -1 */
     int64_t *update;                  /* by sb_program::leave: the variable that leaves there, or -1 */
     sb_value *entering, *leaving;     /* of the run in progress */
-    bool began;                       /* whether the run in progress has begun to change variables */
-    int64_t *extents;                 /* what the run in progress makes of the state's extents */
-    sb_state_counters counters;       /* of the run in progress */
+    sb_tensor **targets; /* by sb_program::leave: where what is not there yet is to be copied; of the run */
+    int64_t *extents;    /* what the run in progress makes of the state's extents */
+    sb_state_run run;    /* the one in progress */
 } sb_state_binding;
 
 /** Binds a state to an entry graph of its model. Errors: INVALID_ARGUMENT when the graph uses a variable that the state
@@ -28,17 +28,24 @@ void sb_binding_destroy(sb_state_binding *binding);
 /** The tensor that enters at sb_program::enter[index], borrowed, or NULL where an input is the caller's to give. */
 sb_tensor *sb_binding_tensor(const sb_state_binding *binding, size_t index);
 
-/** Before a run: waits for others that use the state. Fails when it is torn. */
-sb_status sb_binding_enter(sb_state_binding *binding, sb_error *error);
+/** The name of the variable at home on a device whose next version the node makes, or NULL. `binding` may be NULL. */
+const char *sb_binding_updated_there(const sb_state_binding *binding, const sb_node *node);
+
+/** Before a run: waits for others that use the state, but for none that `session` has queued. Fails when it is torn. */
+sb_status sb_binding_enter(sb_state_binding *binding, const void *session, sb_error *error);
 /** After it, when a device has done everything. `status` and `error` (not NULL) are how the run went: variables get
- * their next versions, or, when the run has failed too late, the state is torn. */
-void sb_binding_leave(sb_state_binding *binding, sb_status status, const sb_error *error);
+ * their next versions, or, when the run has failed too late, the state is torn. Returns what has become of the run:
+ * sb_state_end_run. */
+sb_status sb_binding_leave(sb_state_binding *binding, sb_status status, sb_error *error);
+/** After it, when it is left to a device: `run` stays with the state until sb_state_wait_for_run has returned for it.
+ * Its `session`, `number` and `await` are the caller's to set, the rest is set here. */
+void sb_binding_leave_queued(sb_state_binding *binding, sb_state_run *run);
 
 /** Runs the program with the caller's inputs (nothing at bound ones) and the state's variables, and gives these their
  * next contents. `outputs` has a value for each output of the graph, nothing at bound ones. (Entered, with the queue of
- * the runner as well; as sb_runner_run, a device may still be at work.) */
+ * the runner as well; as sb_runner_start, a device may still be at work, and outputs on their way to the outbox.) */
 sb_status sb_binding_run(sb_state_binding *binding, sb_runner *runner, sb_queue *queue, bool host_outputs,
-                         const sb_value *inputs, sb_value *outputs, sb_error *error);
+                         sb_outbox *outbox, const sb_value *inputs, sb_value *outputs, sb_error *error);
 
 /** Counts a copy of a variable's version for readers on the other side: `value` has been brought there as `copy`. */
 void sb_binding_note_transfer(sb_state_binding *binding, sb_value_id value, const sb_tensor *copy);

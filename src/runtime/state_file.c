@@ -156,7 +156,7 @@ static sb_status save(sb_state *state, int64_t slot, const char *path, sb_error 
 }
 
 static sb_status enter_and_save(sb_state *state, int64_t slot, const char *path, sb_error *error) {
-    SB_TRY(sb_state_enter(state, true, error));
+    SB_TRY(sb_state_enter(state, true, NULL, error));
     sb_status status = save(state, slot, path, error);
     sb_state_leave(state);
     return status;
@@ -371,7 +371,7 @@ sb_status sb_state_restore_memory(sb_state *state, int64_t slot, const void *byt
                                   sb_error *error) {
     reader reader = {name, bytes, size, 0};
     sb_state_writes writes = {0};
-    SB_TRY(sb_state_enter(state, slot != SB_ALL_SLOTS, error));
+    SB_TRY(sb_state_enter(state, slot != SB_ALL_SLOTS, NULL, error));
     sb_status status = sb_state_enter_queue(state, error);
     if (status == SB_OK)
         status = sb_state_leave_queue(state, restore(&reader, state, slot, &writes, error), error);

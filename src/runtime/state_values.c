@@ -19,7 +19,7 @@ sb_status sb_state_leave_queue(sb_state *state, sb_status status, sb_error *erro
 
 /* Makes the thread the one that works on the contents, on the device as well. */
 static sb_status begin(sb_state *state, bool whole, sb_error *error) {
-    SB_TRY(sb_state_enter(state, whole, error));
+    SB_TRY(sb_state_enter(state, whole, NULL, error));
     sb_status status = sb_state_enter_queue(state, error);
     if (status != SB_OK)
         sb_state_leave(state);

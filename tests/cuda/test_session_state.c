@@ -171,11 +171,43 @@ static void test_refused(void **unused) {
     sb_tensor *x = numbers(2, (int64_t[]){2, 4}, 1), *y;
     assert_int_equal(sb_session_run_tensors(session, &x, &y, &error), SB_ERROR_UNSUPPORTED);
     assert_says(error, "would run on the CPU, and the device is required");
+    assert_null(strstr(error.message, "variable"));
+    sb_session_destroy(session);
+    options.force_cpu = "Add";
+    session = session_with(s.model, &options);
+    assert_int_equal(sb_session_run_tensors(session, &x, &y, &error), SB_ERROR_UNSUPPORTED);
+    assert_says(error, " (Add): forced to the CPU by \"Add\", and it updates variable w on the device");
     assert_int_equal(version_of(state, "v"), 0);
     sb_tensor_release(x);
     sb_session_destroy(session);
     sb_state_release(state);
     finish(&s);
+}
+
+static void note_reason(void *context, const sb_placed_node *node) {
+    if (strcmp(node->op, "Add") == 0)
+        snprintf(context, 256, "%s", node->why != NULL ? node->why : "");
+}
+
+/* Where an update without a kernel on the device is said to take place, beside a state here or there. */
+static void test_placement(void **unused) {
+    for (int home = 0; home < 2; home++) {
+        setting s = start_device();
+        s.model = slots_model();
+        sb_state *state = slots_state(s.model, home == 0 ? s.device : NULL, 2);
+        sb_session *session = session_of(s.model, state, "step", s.device, SB_GRAPHS_AUTO, "Add");
+        sb_tensor *x = numbers(2, (int64_t[]){2, 4}, 1), *y;
+        char why[256] = "";
+        run_session(session, &x, &y);
+        assert_true(sb_session_visit_placement(session, note_reason, why) > 0);
+        assert_string_equal(why, home != 0 ? "forced to the CPU by \"Add\""
+                                           : "forced to the CPU by \"Add\"; variable w, which it updates, is copied "
+                                             "to the device in each run");
+        release_all((sb_tensor *[]){x, y}, 2);
+        sb_session_destroy(session);
+        sb_state_release(state);
+        finish(&s);
+    }
 }
 
 /* ---- failures ---- */
@@ -346,6 +378,7 @@ int main(void) {
         cmocka_unit_test(test_steady),
         cmocka_unit_test_setup_teardown(test_other_side, folder_open, folder_close),
         cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_placement),
         cmocka_unit_test(test_fault),
         cmocka_unit_test(test_failing_calls),
     };

@@ -186,7 +186,7 @@ static void test_growing(void **unused) {
     MUST(sb_builder_build(b, NULL, &model, error));
     sb_builder_destroy(b);
     assert_int_equal(refuse(model, 1, (sb_state_pair[]){{"cache", "longer", -1, NULL}}, NULL,
-                            "extent 0 grows in every run, and a variable keeps its extents. Export the model"),
+                            "extent 0 grows in every run. Give it a capacity"),
                      SB_ERROR_UNSUPPORTED);
     sb_model_release(model);
 }

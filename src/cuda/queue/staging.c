@@ -157,8 +157,11 @@ static sb_status begin_block(sb_cuda_staging *staging, sb_error *error) {
     staging_block *found, *oldest;
     SB_TRY(find_free(staging, &found, &oldest, error));
     if (found == NULL && staging->count < SB_CUDA_MOST_STAGING_BLOCKS) {
-        SB_TRY(add_block(staging, error));
-        found = &staging->blocks[staging->count - 1];
+        sb_status status = add_block(staging, error);
+        if (status == SB_OK)
+            found = &staging->blocks[staging->count - 1];
+        else if (status != SB_ERROR_OUT_OF_MEMORY) /* which only costs time */
+            return status;
     }
     if (found == NULL) {
         SB_TRY(sb_cuda_event_synchronize(oldest->done, error));
