@@ -8,7 +8,7 @@
     {                                                                                                                  \
         "capacity", "SYMBOL=N", true,                                                                                  \
             "Plan a symbolic extent once for at most N, so that runs with others share the plan; with M..N, for M, "   \
-            "2*M, … and N. A state that --state makes may then grow along it"                                          \
+            "2*M, … and N. A state that --state makes may then grow along it"                                        \
     }
 
 /** What --capacity asks for: `*items` is NULL where it asks for nothing. The caller frees it with free_capacities.

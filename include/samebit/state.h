@@ -71,8 +71,8 @@ typedef struct sb_state_variable {
     int rank;
     const int64_t *dims; /**< as they are now: runs change those that have a capacity */
     int slot_axis;       /**< -1: none */
-    int64_t slots;  /**< the extent of that axis; 0: none */
-    bool on_device; /**< where its home is */
+    int64_t slots;       /**< the extent of that axis; 0: none */
+    bool on_device;      /**< where its home is */
     /** How often it has been changed since it was created or reset; restoring and copying bring theirs. */
     int64_t version;
 } sb_state_variable;

@@ -114,8 +114,8 @@ static sb_status add_scalar(sb_open_extents *open, sb_dim formula, const sb_bind
     *known = sb_dim_evaluate(formula, planned, &value);
     if (!*known)
         return SB_OK;
-    if (open->scalar_count == INT32_MAX || !sb_grow((void **)&open->scalars, &open->scalar_capacity,
-                                                    open->scalar_count + 1, sizeof *open->scalars))
+    if (open->scalar_count == INT32_MAX ||
+        !sb_grow((void **)&open->scalars, &open->scalar_capacity, open->scalar_count + 1, sizeof *open->scalars))
         return sb_fail_memory(error, sizeof *open->scalars);
     *index = (int)open->scalar_count;
     open->scalars[open->scalar_count++] = (sb_run_scalar){formula, NULL, value};
@@ -240,8 +240,8 @@ static sb_status fill_facts(const sb_open_extents *open, sb_fact *facts, size_t 
         for (int d = 0; facts[v].kind == SB_KIND_TENSOR && d < facts[v].rank; d++) {
             int scalar = open->extents[v * SB_MAX_RANK + (size_t)d];
             if (scalar >= 0)
-                facts[v].dims[d] = on_device ? sb_dim_constant(scope, open->scalars[scalar].planned)
-                                             : open->scalars[scalar].cell;
+                facts[v].dims[d] =
+                    on_device ? sb_dim_constant(scope, open->scalars[scalar].planned) : open->scalars[scalar].cell;
         }
         if (open->elements[v] < 0)
             continue;

@@ -21,19 +21,19 @@ typedef struct sb_run_scalar {
 
 typedef struct sb_open_extents {
     sb_capacities *capacities;
-    int64_t *buckets; /* by item: the capacity for which the plan was made … */
-    int64_t *planned; /* … and the symbol's value there, less than that where a variable grows up to the capacity */
-    sb_fact *formulas;         /* by value: facts with the symbols as symbols */
-    bool *touched;             /* by step: an extent, or a known element, of an input or output is open */
+    int64_t *buckets;  /* by item: the capacity for which the plan was made … */
+    int64_t *planned;  /* … and the symbol's value there, less than that where a variable grows up to the capacity */
+    sb_fact *formulas; /* by value: facts with the symbols as symbols */
+    bool *touched;     /* by step: an extent, or a known element, of an input or output is open */
     size_t scalar_count, scalar_capacity;
     sb_run_scalar *scalars;
-    sb_tensor *table;          /* s64[scalars], on the host: their values in the run in progress */
-    int *extents;              /* by value and axis (SB_MAX_RANK of them): the scalar, or -1 */
-    int *elements;             /* by value: the first of the scalars that its elements are, or -1 */
-    sb_tensor **known;         /* by value, on the host: those elements, over the table; NULL for none */
-    sb_tensor *there;          /* the table on the device; NULL on the host */
-    sb_tensor **known_there;   /* by value, likewise */
-    const sb_fact **inputs;    /* room for those of one node */
+    sb_tensor *table;        /* s64[scalars], on the host: their values in the run in progress */
+    int *extents;            /* by value and axis (SB_MAX_RANK of them): the scalar, or -1 */
+    int *elements;           /* by value: the first of the scalars that its elements are, or -1 */
+    sb_tensor **known;       /* by value, on the host: those elements, over the table; NULL for none */
+    sb_tensor *there;        /* the table on the device; NULL on the host */
+    sb_tensor **known_there; /* by value, likewise */
+    const sb_fact **inputs;  /* room for those of one node */
     sb_fact *outputs;
 } sb_open_extents;
 

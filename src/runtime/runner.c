@@ -147,7 +147,8 @@ static sb_status find_plan(sb_runner *runner, bool host_outputs, const sb_value 
     const sb_placement *placement = &runner->settings->placement;
     sb_plan **link = &runner->plans, *plan;
     int count = 0;
-    for (; *link != NULL && !sb_plan_fits(*link, runner->program, placement, host_outputs, inputs); link = &(*link)->next)
+    for (; *link != NULL && !sb_plan_fits(*link, runner->program, placement, host_outputs, inputs);
+         link = &(*link)->next)
         count++;
     if (*link != NULL) {
         plan = *link;
@@ -364,8 +365,8 @@ static sb_status place_append(const sb_runner *runner, sb_call *call) {
     sb_tensor *tensor;
     if (!sb_fact_is_concrete(&runner->plan->facts[value], dims))
         return sb_call_fail(call, SB_ERROR_INTERNAL, "an append of unknown extents");
-    SB_TRY(sb_tensor_over(home->storage, home->data, home->dtype, home->rank, dims, home->strides, &tensor,
-                          call->error));
+    SB_TRY(
+        sb_tensor_over(home->storage, home->data, home->dtype, home->rank, dims, home->strides, &tensor, call->error));
     call->outputs[0] = sb_value_of_tensor(tensor);
     return SB_OK;
 }

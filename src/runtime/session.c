@@ -54,8 +54,7 @@ static sb_status create_capacities(sb_session *session, const sb_session_options
             items[count++] = (sb_capacity){extent->symbol, extent->capacity, extent->least};
     }
     sb_placement *placement = &session->settings.placement;
-    sb_status status =
-        sb_capacities_create(session->entry->program, (int)count, items, &placement->capacities, error);
+    sb_status status = sb_capacities_create(session->entry->program, (int)count, items, &placement->capacities, error);
     sb_free(items);
     if (status == SB_OK && session->queue != NULL && session->settings.observer != NULL)
         status = sb_open_extents_refuse(placement->capacities, "an observer is shown every node as it is", error);

@@ -194,10 +194,11 @@ static sb_status find_room(const sb_state *state, sb_held_variable *held, const 
         for (size_t e = 0; e < state->extent_count && held->extents[d] < 0; e++) {
             char text[SB_FACT_TEXT_BYTES];
             if (sb_dim_mentions(fact->dims[d], state->extents[e].symbol))
-                return sb_fail(error, SB_ERROR_UNSUPPORTED,
-                               "variable %.200s is %s: extent %d is a formula of %.200s, and only an extent that is the "
-                               "symbol itself may have a capacity",
-                               held->name, sb_fact_text(fact, text, sizeof text), d, state->extents[e].symbol);
+                return sb_fail(
+                    error, SB_ERROR_UNSUPPORTED,
+                    "variable %.200s is %s: extent %d is a formula of %.200s, and only an extent that is the "
+                    "symbol itself may have a capacity",
+                    held->name, sb_fact_text(fact, text, sizeof text), d, state->extents[e].symbol);
         }
     }
     return SB_OK;
@@ -313,8 +314,8 @@ static bool grows(sb_dim before, sb_dim after) {
 }
 
 /* Extents that the model leaves open, and those with a capacity, are checked when a run is to make them. */
-static sb_status check_agreement(const sb_state *state, const sb_state_pair *pair, const sb_fact *input, const sb_fact *output,
-                                 const sb_state_options *options, sb_error *error) {
+static sb_status check_agreement(const sb_state *state, const sb_state_pair *pair, const sb_fact *input,
+                                 const sb_fact *output, const sb_state_options *options, sb_error *error) {
     char left[SB_FACT_TEXT_BYTES], right[SB_FACT_TEXT_BYTES];
     sb_binding binding = {options->symbol_count, options->symbols, options->symbol_values};
     bool agree = output->kind == SB_KIND_TENSOR && input->dtype == output->dtype &&
@@ -474,8 +475,8 @@ sb_status sb_state_trim(sb_state *state, const char *symbol, int64_t extent, sb_
     SB_TRY(sb_state_enter(state, true, error));
     sb_status status = sb_state_extent(state, symbol, &used, error);
     if (status == SB_OK && (extent < 0 || extent > used))
-        status = sb_fail(error, SB_ERROR_INVALID_ARGUMENT, "extent %.200s is %lld and cannot be trimmed to %lld", symbol,
-                         (long long)used, (long long)extent);
+        status = sb_fail(error, SB_ERROR_INVALID_ARGUMENT, "extent %.200s is %lld and cannot be trimmed to %lld",
+                         symbol, (long long)used, (long long)extent);
     if (status == SB_OK)
         sb_state_set_extent(state, (size_t)sb_state_extent_index(state, symbol), extent);
     sb_state_leave(state);

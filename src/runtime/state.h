@@ -13,9 +13,9 @@
 /* A variable with its storage. */
 typedef struct sb_held_variable {
     char *name;
-    char *output;       /* of a pair; NULL: a variable that the model was built with */
-    int variable;       /* in sb_graphs::variables, without `output` */
-    int slot_axis;      /* -1: none */
+    char *output;  /* of a pair; NULL: a variable that the model was built with */
+    int variable;  /* in sb_graphs::variables, without `output` */
+    int slot_axis; /* -1: none */
     /* Over a storage of its own that never moves, with room for `room`, whose row-major strides it has; its extents along
      * an axis with a capacity are what is used now. */
     sb_tensor *tensor;
@@ -88,7 +88,7 @@ typedef struct sb_state_write {
 typedef struct sb_state_writes {
     size_t count;
     sb_state_write *items; /* room for one for each variable */
-    int64_t *extents;      /* what the state's extents are to become: as they are, to begin with; at most the capacities */
+    int64_t *extents; /* what the state's extents are to become: as they are, to begin with; at most the capacities */
 } sb_state_writes;
 
 /** Starts an empty list; sb_state_writes_clear in any case. Who changes extents writes every variable along them. */

@@ -73,7 +73,8 @@ static sb_status fill_binding(sb_state_binding *binding, const sb_model_entry *e
     binding->entering = sb_allocate_array(program->enter_count, sizeof *binding->entering);
     binding->leaving = sb_allocate_array(program->leave_count, sizeof *binding->leaving);
     binding->extents = sb_allocate_array(state->extent_count, sizeof *binding->extents);
-    if (binding->extents == NULL || binding->read == NULL || binding->update == NULL || binding->entering == NULL || binding->leaving == NULL)
+    if (binding->extents == NULL || binding->read == NULL || binding->update == NULL || binding->entering == NULL ||
+        binding->leaving == NULL)
         return sb_fail_memory(error, (program->enter_count + program->leave_count) * sizeof *binding->entering);
     for (size_t i = 0; i < program->enter_count; i++)
         binding->read[i] = -1;
@@ -242,10 +243,11 @@ static sb_status take_extent(const sb_state_binding *binding, const sb_held_vari
     const sb_held_extent *extent = &binding->state->extents[held->extents[axis]];
     int64_t *next = &binding->extents[held->extents[axis]];
     if (given > extent->capacity)
-        return sb_fail(error, SB_ERROR_SHAPE,
-                       "variable %.200s: extent %.200s would be %lld, and its capacity is %lld: trim or reset the state, "
-                       "or give a larger capacity",
-                       held->name, extent->symbol, (long long)given, (long long)extent->capacity);
+        return sb_fail(
+            error, SB_ERROR_SHAPE,
+            "variable %.200s: extent %.200s would be %lld, and its capacity is %lld: trim or reset the state, "
+            "or give a larger capacity",
+            held->name, extent->symbol, (long long)given, (long long)extent->capacity);
     if (*next >= 0 && *next != given)
         return sb_fail(error, SB_ERROR_SHAPE,
                        "variable %.200s: extent %.200s would be %lld, and of another variable %lld", held->name,
@@ -267,10 +269,11 @@ static sb_status check_extents(sb_state_binding *binding, sb_error *error) {
             for (size_t i = 0; i < binding->program->leave_count; i++)
                 updated = updated || binding->update[i] == (int64_t)v;
             if (along && !updated)
-                return sb_fail(error, SB_ERROR_SHAPE,
-                               "the run makes extent %.200s %lld, and does not update variable %.200s, of which it is an "
-                               "extent",
-                               state->extents[e].symbol, (long long)binding->extents[e], state->variables[v].name);
+                return sb_fail(
+                    error, SB_ERROR_SHAPE,
+                    "the run makes extent %.200s %lld, and does not update variable %.200s, of which it is an "
+                    "extent",
+                    state->extents[e].symbol, (long long)binding->extents[e], state->variables[v].name);
         }
     }
     return SB_OK;

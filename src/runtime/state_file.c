@@ -315,7 +315,8 @@ static sb_status read_variable(reader *reader, sb_state *state, int64_t slot, si
     if (slot != SB_ALL_SLOTS)
         dims[held->slot_axis] = 1;
     SB_TRY(check_variable(reader, state, held, slot == SB_ALL_SLOTS ? writes->extents : NULL, dims, error));
-    SB_TRY(take_contents(reader, held->name, held->tensor->dtype, held->tensor->rank, dims, &version, &contents, error));
+    SB_TRY(
+        take_contents(reader, held->name, held->tensor->dtype, held->tensor->rank, dims, &version, &contents, error));
     sb_status status = sb_state_writes_add(state, writes, index, slot, contents,
                                            slot == SB_ALL_SLOTS ? version : held->version + 1, error);
     sb_tensor_release(contents);

@@ -133,7 +133,7 @@ static sb_status extent_itself(const sb_axis_question *question, sb_axis_rule *a
 
 #define RESHAPE(op_name, shapes, lists)                                                                                \
     {                                                                                                                  \
-        .op = {op_name}, .rule = reshape, .extents = shapes,                                                                              \
+        .op = {op_name}, .rule = reshape, .extents = shapes,                                                           \
         .independent = "axes that stay, and the first of those that are merged or cut",                                \
         .exact = "axes merged behind others" lists                                                                     \
     }
@@ -159,9 +159,6 @@ const sb_axes_entry sb_axes_views[] = {
     {.op = {"Size"}, .rule = extent_itself, .bounded = "every axis"},
     {.op = {"Constant"}, .rule = sb_axis_all_fixed},
     {.op = {"ConstantOfShape"}, .rule = sb_axis_all_fixed, .extents = 1, .exact = "the shape"},
-    {.op = {"Range"},
-     .rule = sb_axis_all_fixed,
-     .extents = 2,
-     .exact = "bounds and step, where they are lists of one"},
+    {.op = {"Range"}, .rule = sb_axis_all_fixed, .extents = 2, .exact = "bounds and step, where they are lists of one"},
     {.op = {NULL}},
 };
