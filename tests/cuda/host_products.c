@@ -1,0 +1,257 @@
+/* wgmma on the host: a warpgroup's threads put products into batches, which are computed when the schedule says, at the
+ * latest before anybody who waits for them goes on. Then operands are read from shared memory by their descriptors, and
+ * the threads' sums are read and written: whatever was done too early to either shows.
+ *
+ * A product continues each chain by one step of 16 k, as numerics/chain.h defines it. */
+#include "host_engines.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "numerics/chain.h"
+
+enum { GROUP_THREADS = 128, GROUPS = HOST_MOST_THREADS / GROUP_THREADS, MOST_PRODUCTS = 16, MOST_BATCHES = 4, ROWS = 64 };
+enum { MOST_COLUMNS = 256, STEP = SB_CHAIN16_GROUP };
+
+typedef struct batch {
+    host_product products[MOST_PRODUCTS];
+    unsigned count;
+    unsigned committed;           /* threads that have; when all have, it can be computed */
+    float *sums[GROUP_THREADS];
+    uint64_t ticket;
+} batch;
+
+typedef struct warpgroup {
+    batch batches[MOST_BATCHES]; /* number n is at n % MOST_BATCHES */
+    uint64_t done;               /* batches that are computed */
+    uint64_t committed[GROUP_THREADS];
+    unsigned in_batch[GROUP_THREADS];
+    bool fenced[GROUP_THREADS];
+} warpgroup;
+static warpgroup groups[GROUPS];
+
+static warpgroup *group_of(const host_thread *thread) {
+    return &groups[(thread->block->rank * blockDim.x + thread->index) / GROUP_THREADS];
+}
+
+static unsigned lane_of(const host_thread *thread) {
+    return thread->index % GROUP_THREADS;
+}
+
+/* ---- operands ---- */
+
+/* A line of an operand: a row of A, a column of B. */
+typedef struct line {
+    uint16_t k[STEP];
+    bool is_zero, is_finite, has_nan;
+} line;
+
+static uint32_t field(uint64_t descriptor, int first) {
+    return (uint32_t)(descriptor >> first & 0x3fff) << 4;
+}
+
+/* Where element k of a line is, from the matrix's beginning on. Groups of 8 lie `stride` apart, of lines or, where the
+ * lines lie side by side, of k; then groups of 64 lines lie `leading` apart. */
+static uint32_t offset_of(uint64_t descriptor, bool mn_major, unsigned number, unsigned k) {
+    uint32_t leading = field(descriptor, 16), stride = field(descriptor, 32);
+    leading = host_planted == HOST_PLANT_MATRIX_LEADING ? leading / 2 : leading;
+    stride = host_planted == HOST_PLANT_MATRIX_STRIDE ? stride / 2 : stride;
+    if (mn_major)
+        return number / 64 * leading + k / 8 * stride + k % 8 * 128 + number % 64 * 2;
+    return number / 8 * stride + number % 8 * 128 + k * 2;
+}
+
+static void classify(line *line, bool is_f16) {
+    uint16_t infinity = is_f16 ? 0x7c00 : 0x7f80;
+    line->is_zero = line->is_finite = true;
+    line->has_nan = false;
+    for (unsigned k = 0; k < STEP; k++) {
+        uint16_t magnitude = line->k[k] & 0x7fff;
+        line->is_zero &= magnitude == 0;
+        line->is_finite &= magnitude < infinity;
+        line->has_nan |= magnitude > infinity;
+    }
+}
+
+static void read_operand(const host_block *block, uint64_t descriptor, bool mn_major, bool is_f16, unsigned count,
+                         line *lines) {
+    if (descriptor >> 62 != 1 || (descriptor >> 46 & 0xffff) != 0)
+        host_refuse("a matrix's descriptor is not for the 128-byte swizzle: %llx", (unsigned long long)descriptor);
+    for (unsigned number = 0; number < count; number++) {
+        for (unsigned k = 0; k < STEP; k++) {
+            uint32_t address = field(descriptor, 0) + offset_of(descriptor, mn_major, number, k);
+            if (host_planted != HOST_PLANT_MATRIX_SWIZZLE)
+                address = host_swizzle_128(address);
+            memcpy(&lines[number].k[k], host_dynamic_shared(block, address, 2), 2);
+        }
+        classify(&lines[number], is_f16);
+    }
+}
+
+/* ---- computing ---- */
+
+/* The step of a chain; what needs no arithmetic is settled first, as most of tiles that stick out of C is. */
+static float step(const line *row, const line *column, bool is_f16, float sum) {
+    if (row->has_nan || column->has_nan || sum != sum)
+        return sb_nan_f32();
+    if ((row->is_zero && column->is_finite) || (column->is_zero && row->is_finite))
+        return sum == 0.0f ? sb_chain16_zero() : sum;
+    return is_f16 ? sb_chain16_step_f16(row->k, column->k, sum) : sb_chain16_step_bf16(row->k, column->k, sum);
+}
+
+/* The thread's sum of a row and a column: wgmma.cuh. */
+static float *sum_of(float *const *sums, unsigned row, unsigned column) {
+    unsigned thread = row / 16 * 32 + row % 8 * 4 + column % 8 / 2;
+    return &sums[thread][column / 8 * 4 + row % 16 / 8 * 2 + column % 2];
+}
+
+static void compute(const host_block *block, const host_product *product, float *const *sums) {
+    static line rows[ROWS], columns[MOST_COLUMNS];
+    read_operand(block, product->a, product->a_mn_major, product->is_f16, ROWS, rows);
+    read_operand(block, product->b, product->b_mn_major, product->is_f16, product->columns, columns);
+    for (unsigned row = 0; row < ROWS; row++) {
+        for (unsigned column = 0; column < product->columns; column++) {
+            float *sum = sum_of(sums, row, column);
+            *sum = step(&rows[row], &columns[column], product->is_f16, product->adds ? *sum : 0.0f);
+        }
+    }
+}
+
+static bool can_compute(const warpgroup *group) {
+    return group->batches[group->done % MOST_BATCHES].committed == GROUP_THREADS;
+}
+
+static void compute_batch(unsigned index) {
+    warpgroup *group = &groups[index];
+    batch *batch = &group->batches[group->done % MOST_BATCHES];
+    const host_block *block = host_block_of(index * GROUP_THREADS / blockDim.x);
+    for (unsigned i = 0; i < batch->count; i++)
+        compute(block, &batch->products[i], batch->sums);
+    batch->count = batch->committed = 0;
+    group->done++;
+}
+
+static unsigned index_of_ready(unsigned number) {
+    for (unsigned i = 0; i < GROUPS; i++) {
+        if (can_compute(&groups[i]) && number-- == 0)
+            return i;
+    }
+    return GROUPS;
+}
+
+uint64_t host_products_ticket(unsigned i) {
+    unsigned index = index_of_ready(i);
+    return index < GROUPS ? groups[index].batches[groups[index].done % MOST_BATCHES].ticket : HOST_NO_WORK;
+}
+
+void host_do_products(unsigned i) {
+    compute_batch(index_of_ready(i));
+}
+
+/* ---- what threads say ---- */
+
+void host_products_fence(void) {
+    if (host_planted != HOST_PLANT_NO_PRODUCTS_FENCE)
+        group_of(host_current())->fenced[lane_of(host_current())] = true;
+}
+
+static batch *begun_batch(warpgroup *group, unsigned lane) {
+    if (group->committed[lane] - group->done >= MOST_BATCHES)
+        host_refuse("more than %d batches of products are in flight", MOST_BATCHES);
+    return &group->batches[group->committed[lane] % MOST_BATCHES];
+}
+
+static host_product plant_in(const host_product *given, const batch *batch, unsigned number) {
+    host_product product = *given;
+    product.adds |= host_planted == HOST_PLANT_CHAIN_GOES_ON;
+    product.adds &= !(host_planted == HOST_PLANT_CHAIN_BEGINS && number == 0);
+    if (host_planted == HOST_PLANT_MATRIX_STEP && number % 2 != 0) {
+        product.a = batch->products[number - 1].a;
+        product.b = batch->products[number - 1].b;
+    }
+    return product;
+}
+
+static bool is_same(const host_product *one, const host_product *other) {
+    return one->a == other->a && one->b == other->b && one->columns == other->columns && one->adds == other->adds &&
+           one->is_f16 == other->is_f16 && one->a_mn_major == other->a_mn_major &&
+           one->b_mn_major == other->b_mn_major;
+}
+
+void host_multiply(float *sums, const host_product *given) {
+    const host_thread *thread = host_current();
+    warpgroup *group = group_of(thread);
+    unsigned lane = lane_of(thread), number = group->in_batch[lane]++;
+    batch *batch = begun_batch(group, lane);
+    if (!group->fenced[lane])
+        host_refuse("products begin without a fence");
+    if (number == MOST_PRODUCTS || given->columns > MOST_COLUMNS)
+        host_refuse("a batch has more than %d products, or one of them more than 256 columns", MOST_PRODUCTS);
+    const host_product product = plant_in(given, batch, number);
+    if (number > 0 && batch->sums[lane] != sums)
+        host_refuse("a batch's products have different sums");
+    batch->sums[lane] = sums;
+    if (number == batch->count && batch->committed == 0)
+        batch->products[batch->count++] = product;
+    else if (number >= batch->count || !is_same(&batch->products[number], &product))
+        host_refuse("product %u is not that of the warpgroup's other threads", number);
+}
+
+void host_products_commit(void) {
+    const host_thread *thread = host_current();
+    warpgroup *group = group_of(thread);
+    unsigned lane = lane_of(thread);
+    batch *batch = begun_batch(group, lane);
+    if (group->in_batch[lane] != batch->count)
+        host_refuse("it has %u products where its warpgroup has %u", group->in_batch[lane], batch->count);
+    group->in_batch[lane] = 0;
+    group->fenced[lane] = false;
+    group->committed[lane]++;
+    if (++batch->committed == GROUP_THREADS) {
+        batch->ticket = host_next_ticket();
+        while (host_now.prompt_products && can_compute(group))
+            compute_batch((unsigned)(group - groups));
+    }
+}
+
+/* Whether `value` batches of a warpgroup are computed. */
+static bool are_computed(const host_condition *condition) {
+    return ((const warpgroup *)condition->object)->done >= condition->value;
+}
+
+static void describe_products(const host_condition *condition, char *text, size_t bytes) {
+    const warpgroup *group = condition->object;
+    snprintf(text, bytes, "batch %llu of products, to which %u threads have come", (unsigned long long)condition->value,
+             group->batches[group->done % MOST_BATCHES].committed);
+}
+
+void host_products_wait(unsigned left) {
+    warpgroup *group = group_of(host_current());
+    uint64_t committed = group->committed[lane_of(host_current())];
+    const host_condition computed = {are_computed, describe_products, group, committed > left ? committed - left : 0,
+                                     0};
+    if (host_planted == (left > 0 ? HOST_PLANT_EARLY_RELEASE : HOST_PLANT_NO_LAST_WAIT))
+        return;
+    host_wait(&computed);
+}
+
+/* ---- beginning and end ---- */
+
+void host_products_begin(void) {
+    for (unsigned i = 0; i < GROUPS; i++) {
+        warpgroup *group = &groups[i];
+        group->done = 0;
+        for (unsigned b = 0; b < MOST_BATCHES; b++)
+            group->batches[b].count = group->batches[b].committed = 0;
+        memset(group->committed, 0, sizeof group->committed);
+        memset(group->in_batch, 0, sizeof group->in_batch);
+        memset(group->fenced, 0, sizeof group->fenced);
+    }
+}
+
+void host_products_end_thread(void) {
+    const warpgroup *group = group_of(host_current());
+    unsigned lane = lane_of(host_current());
+    if (group->in_batch[lane] > 0 || group->committed[lane] > group->done)
+        host_refuse("it ends with products in flight");
+}
