@@ -30,10 +30,8 @@ CUresult cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType type, cuui
     if (interleave != CU_TENSOR_MAP_INTERLEAVE_NONE ||
         !is_allowed(map, rank, address, dims, strides, box, element_strides, swizzle))
         return finish(CUDA_ERROR_INVALID_VALUE);
-    fake_tensor_map made = {.mark = FAKE_TENSOR_MAP_MARK,
-                            .rank = rank,
-                            .address = (uintptr_t)address,
-                            .swizzle = (uint16_t)swizzle};
+    fake_tensor_map made = {
+        .mark = FAKE_TENSOR_MAP_MARK, .rank = rank, .address = (uintptr_t)address, .swizzle = (uint16_t)swizzle};
     _Static_assert(sizeof made <= sizeof *map, "it is written into the driver's map");
     for (cuuint32_t d = 0; d < rank; d++) {
         made.extents[d] = dims[d];

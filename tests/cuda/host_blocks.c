@@ -77,6 +77,10 @@ unsigned host_cluster_size(void) {
     return state.block_count;
 }
 
+const char *host_kernel_name(void) {
+    return state.kernel->name;
+}
+
 void host_refuse(const char *format, ...) {
     char what[400];
     va_list arguments;

@@ -67,11 +67,12 @@ typedef struct host_thread {
 extern host_schedule host_now;
 extern host_plant host_planted;
 
-/** The thread that runs, its number in the cluster, and the cluster's blocks. */
+/** The thread that runs, its number in the cluster, the cluster's blocks, and the kernel. */
 host_thread *host_current(void);
 unsigned host_current_number(void);
 host_block *host_block_of(unsigned rank);
 unsigned host_cluster_size(void);
+const char *host_kernel_name(void);
 
 /** Until `condition` holds. */
 void host_wait(const host_condition *condition);

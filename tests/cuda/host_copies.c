@@ -62,6 +62,14 @@ typedef struct barrier {
 } barrier;
 _Static_assert(sizeof(barrier) == 8, "as on the device");
 
+/* How often each barrier's phases have ended, by its address. */
+static unsigned ended[HOST_MOST_BLOCKS][HOST_DYNAMIC_SHARED / 8];
+static host_rings rings;
+
+host_rings host_last_rings(void) {
+    return rings;
+}
+
 /* The piece that the address is in; NULL if there is none. */
 static const char *piece_at(const host_block *block, uint32_t address, uint32_t *index, uint32_t *count) {
     for (unsigned i = 0; i < HOST_MOST_SHARED && block->pieces[i].name != NULL; i++) {
@@ -92,8 +100,9 @@ static barrier *barrier_at(const host_block *block, uint32_t address) {
     return found;
 }
 
-static void end_phase_if_complete(barrier *barrier) {
+static void end_phase_if_complete(const host_block *block, barrier *barrier) {
     if (barrier->pending == 0 && barrier->bytes == 0) {
+        ended[block->rank][((char *)barrier - block->shared) / 8]++;
         barrier->phase ^= 1;
         barrier->pending = barrier->count;
     }
@@ -104,7 +113,7 @@ static void arrive(const host_block *block, uint32_t address) {
     if (barrier->pending == 0)
         host_refuse("more arrive at the barrier at %u of block %u than its phase waits for", address, block->index);
     barrier->pending--;
-    end_phase_if_complete(barrier);
+    end_phase_if_complete(block, barrier);
 }
 
 static bool has_ended(const host_condition *condition) {
@@ -420,7 +429,7 @@ static void do_rows(copy *copy, unsigned count) {
     if (!barrier->known)
         host_refuse("a copy arrives at a barrier that was not made known to the copy engine");
     barrier->bytes -= count * 128;
-    end_phase_if_complete(barrier);
+    end_phase_if_complete(copy->block, barrier);
 }
 
 /* Stores of a thread happen one after the other. */
@@ -552,8 +561,27 @@ void host_tensor_stores_read(unsigned left) {
 
 /* ---- beginning and end ---- */
 
+/* The phases of a block's ring. */
+static void count_uses(const host_block *block) {
+    unsigned stages = 0;
+    for (uint32_t address = HOST_STATIC_SHARED; address < HOST_DYNAMIC_SHARED; address += 8) {
+        uint32_t index, count;
+        const char *name = piece_at(block, address, &index, &count);
+        const barrier *barrier = (const void *)(block->shared + address);
+        if (name == NULL || strcmp(name, "full_barriers") != 0 || barrier->mark != MARK)
+            continue;
+        unsigned uses = ended[block->rank][address / 8];
+        rings.least_uses = uses < rings.least_uses ? uses : rings.least_uses;
+        stages++;
+    }
+    rings.stages = stages;
+}
+
 void host_copies_begin(void) {
     static char *windows[HOST_MOST_BLOCKS];
+    if (host_block_of(0)->index + host_cluster_size() == gridDim.x) /* the first that runs */
+        rings = (host_rings){host_kernel_name(), UINT32_MAX, 0};
+    memset(ended, 0, sizeof ended);
     cluster_meeting = (host_meeting){0};
     flying.count = 0;
     for (unsigned rank = 0; rank < host_cluster_size(); rank++) {
@@ -584,6 +612,8 @@ void host_copies_end_thread(void) {
 }
 
 void host_copies_end(void) {
+    for (unsigned rank = 0; rank < host_cluster_size(); rank++)
+        count_uses(host_block_of(rank));
     if (flying.count > 0)
         host_refuse("its threads have ended, and %u copies have not", flying.count);
 }

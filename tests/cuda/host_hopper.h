@@ -69,8 +69,8 @@ void host_products_wait(unsigned left);
 #define SB_WGMMA_WAIT(n) host_products_wait(n)
 #define SB_WGMMA_COLUMNS(columns, sums, adds, a, b, type, a_mn_major, b_mn_major)                                      \
     do {                                                                                                               \
-        const host_product product = {a, b, columns, (adds) != 0, (type)[0] == 'f', (a_mn_major) != 0,                 \
-                                      (b_mn_major) != 0};                                                              \
+        const host_product product = {                                                                                 \
+            a, b, columns, (adds) != 0, (type)[0] == 'f', (a_mn_major) != 0, (b_mn_major) != 0};                       \
         host_multiply(sums, &product);                                                                                 \
     } while (0)
 #define SB_WGMMA_8(...) SB_WGMMA_COLUMNS(8, __VA_ARGS__)

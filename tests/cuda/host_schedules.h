@@ -26,6 +26,14 @@ typedef struct host_schedule {
 /** What kernels run by from now on; NULL: by a random schedule, of which each launch has its own. */
 void host_set_schedule(const host_schedule *schedule);
 
+/** The last kernel for Hopper that has run, and how often its blocks have used each stage of their rings: the fewest
+ * times, and the stages that there were. */
+typedef struct host_rings {
+    const char *kernel;
+    unsigned least_uses, stages;
+} host_rings;
+host_rings host_last_rings(void);
+
 /* Faults that tests plant, to see that they are found. */
 typedef enum host_plant {
     HOST_NO_PLANT,

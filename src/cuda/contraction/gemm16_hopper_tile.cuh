@@ -52,10 +52,8 @@ SB_CUDA_FUNCTION void sb_gemm16_keep_place(sb_gemm16_place *place) {
            (high != high ? 0x7fffu : (uint32_t)sb_##suffix##_from_f32(high)) << 16;
 #endif
 #define SB_GEMM16_PACK(suffix, excess)                                                                                 \
-    SB_CUDA_FUNCTION uint32_t sb_round_pair_##suffix(float low, float high) {                                          \
-        SB_GEMM16_ROUND(suffix)                                                                                        \
-    }                                                                                                                  \
-    SB_CUDA_FUNCTION uint32_t sb_canonical_pair_##suffix(uint32_t pair) {                                              \
+    SB_CUDA_FUNCTION uint32_t sb_round_pair_##suffix(float low, float high){                                           \
+        SB_GEMM16_ROUND(suffix)} SB_CUDA_FUNCTION uint32_t sb_canonical_pair_##suffix(uint32_t pair) {                 \
         return pair - ((((pair & 0x7fff7fffu) + 0x00010001u) & 0x80008000u) >> 15) * excess;                           \
     }
 SB_GEMM16_PACK(bf16, 0x3fu)
