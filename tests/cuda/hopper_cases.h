@@ -13,7 +13,7 @@ static const host_schedule hopper_schedules[] = {
     {"any order", false, false, false, true, HOST_ANY_ORDER, HOST_SHUFFLED_WARPS, 0, 4},
     {"any order, early", false, false, false, true, HOST_ANY_ORDER, HOST_SHUFFLED_WARPS, 128, 5},
     {"any order, prompt copies", true, false, true, false, HOST_ANY_ORDER, HOST_SHUFFLED_WARPS, 40, 6},
-    {"in order", true, true, true, false, HOST_OLDEST_FIRST, HOST_DESCENDING, 0, 7},
+    {"in order", true, true, true, false, HOST_OLDEST_FIRST, HOST_BLOCK_BY_BLOCK, 0, 7},
 };
 #define HOPPER_SCHEDULES (int)(sizeof hopper_schedules / sizeof hopper_schedules[0])
 

@@ -204,12 +204,29 @@ static bool take_turns_in_shuffled_warps(void) {
     return any;
 }
 
+static bool take_turns_of_block(unsigned rank) {
+    bool any = false;
+    for (unsigned i = 0; i < blockDim.x; i++)
+        any |= take_turn(&state.threads[rank * blockDim.x + i]);
+    return any;
+}
+
+static bool take_turns_block_by_block(void) {
+    for (unsigned rank = 0; rank < state.block_count; rank++) {
+        if (take_turns_of_block(rank))
+            return true;
+    }
+    return false;
+}
+
 /* Without a schedule in descending order, so that a kernel that counts on another shows. */
 static bool take_turns(void) {
     host_turns turns = state.kernel->cluster > 0 ? host_now.turns : HOST_DESCENDING;
     bool any = false;
     if (turns == HOST_SHUFFLED_WARPS)
         return take_turns_in_shuffled_warps();
+    if (turns == HOST_BLOCK_BY_BLOCK)
+        return take_turns_block_by_block();
     for (unsigned i = 0; i < state.thread_count; i++)
         any |= take_turn(&state.threads[turns == HOST_ASCENDING ? i : state.thread_count - 1 - i]);
     return any;

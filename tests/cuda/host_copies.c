@@ -555,7 +555,7 @@ void host_tensor_stores_read(unsigned left) {
     unsigned batches = current_actions()->batches;
     const host_condition read = {are_read, describe_stores, NULL, batches > left ? batches - left : 0,
                                  host_current_number()};
-    if (host_planted != HOST_PLANT_NO_STORES_READ)
+    if (host_planted != (left > 0 ? HOST_PLANT_NO_STORES_READ : HOST_PLANT_NO_LAST_STORES_READ))
         host_wait(&read);
 }
 

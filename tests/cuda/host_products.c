@@ -308,10 +308,11 @@ static void describe_products(const host_condition *condition, char *text, size_
 void host_products_wait(unsigned left) {
     warpgroup *group = group_of(host_current());
     uint64_t committed = group->committed[lane_of(host_current())];
+    left += host_planted == HOST_PLANT_EARLY_RELEASE && left > 0;
+    if (host_planted == HOST_PLANT_NO_LAST_WAIT && left == 0)
+        return;
     const host_condition computed = {are_computed, describe_products, group, committed > left ? committed - left : 0,
                                      0};
-    if (host_planted == (left > 0 ? HOST_PLANT_EARLY_RELEASE : HOST_PLANT_NO_LAST_WAIT))
-        return;
     host_wait(&computed);
 }
 

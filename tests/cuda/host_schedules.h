@@ -10,7 +10,12 @@ extern "C" {
 #endif
 
 typedef enum host_order { HOST_OLDEST_FIRST, HOST_NEWEST_FIRST, HOST_ANY_ORDER } host_order;
-typedef enum host_turns { HOST_DESCENDING, HOST_ASCENDING, HOST_SHUFFLED_WARPS } host_turns;
+typedef enum host_turns {
+    HOST_DESCENDING,
+    HOST_ASCENDING,
+    HOST_SHUFFLED_WARPS,
+    HOST_BLOCK_BY_BLOCK /* a cluster's next block only when none of the block's threads can go on */
+} host_turns;
 
 /** A schedule. What is not prompt is done when no thread can go on, or before with the probability `hurry`. */
 typedef struct host_schedule {

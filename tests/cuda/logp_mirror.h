@@ -89,8 +89,8 @@ typedef struct cut {
     int64_t rows, columns;
 } cut;
 
-static inline void run_cut(setting *setting, mirror *mirror, sb_linear_logp *logp, const sb_linear_logp_gradient *gradient,
-                    cut cut, CUstream stream) {
+static inline void run_cut(setting *setting, mirror *mirror, sb_linear_logp *logp,
+                           const sb_linear_logp_gradient *gradient, cut cut, CUstream stream) {
     sb_logp_plan plan;
     MUST(sb_logp_measure(setting->gpu, logp, gradient, &plan, error));
     if (cut.columns > 0)

@@ -232,9 +232,12 @@ static void test_logits(void **unused) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_two_warpgroups),          cmocka_unit_test(test_one_warpgroup),
-        cmocka_unit_test(test_tiles_behind_each_other), cmocka_unit_test(test_ends),
-        cmocka_unit_test(test_row_maps),                cmocka_unit_test(test_logits),
+        cmocka_unit_test(test_two_warpgroups),
+        cmocka_unit_test(test_one_warpgroup),
+        cmocka_unit_test(test_tiles_behind_each_other),
+        cmocka_unit_test(test_ends),
+        cmocka_unit_test(test_row_maps),
+        cmocka_unit_test(test_logits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
