@@ -165,6 +165,7 @@ void host_exchange(void *value, size_t bytes, unsigned source) {
 static void run_thread(void) {
     state.kernel->body(state.parameters);
     host_thread *thread = state.current;
+    host_asynchronous_end_thread();
     if (state.kernel->cluster > 0)
         host_engines_end_thread();
     thread->ended = true;

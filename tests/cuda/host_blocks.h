@@ -27,6 +27,9 @@ enum {
 /* Where threads meet. */
 typedef enum host_meeting_kind { HOST_BLOCK, HOST_CLUSTER, HOST_WARP, HOST_NAMED } host_meeting_kind;
 
+/* The bytes of what has not come: NaNs of f32, f16 and bf16. */
+#define HOST_POISON 0xff
+
 /* Threads that meet: how many have come, and how often all have. */
 typedef struct host_meeting {
     unsigned arrived;
@@ -93,8 +96,9 @@ uint32_t host_random(uint32_t below);
 /** Begins with a cluster of kernels for Hopper, and ends with it; the latter refuses what is unfinished. */
 void host_engines_begin(void);
 void host_engines_end(void);
-/** Refuses what the thread that ends leaves unfinished. */
+/** Refuse what the thread that ends leaves unfinished. */
 void host_engines_end_thread(void);
+void host_asynchronous_end_thread(void);
 /** Does one piece of the work that is there, chosen as the schedule says; false if there is none. */
 bool host_engines_work(void);
 

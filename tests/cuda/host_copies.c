@@ -17,8 +17,6 @@
 
 /* ---- shared memory ---- */
 
-#define POISON 0x7f /* each byte: NaNs of f32, f16 and bf16 */
-
 void *host_static_shared(const char *name, uint32_t bytes) {
     host_block *block = host_current()->block;
     uint32_t first = HOST_STATIC_SHARED;
@@ -41,7 +39,7 @@ unsigned char *host_dynamic_shared_memory(void) {
     return (unsigned char *)host_current()->block->shared + HOST_DYNAMIC_SHARED;
 }
 
-uint32_t sb_shared_address(const void *pointer) {
+uint32_t host_shared_address(const void *pointer) {
     return (uint32_t)((const char *)pointer - host_current()->block->shared);
 }
 
@@ -151,7 +149,7 @@ static actions *current_actions(void) {
     return &all_actions[host_current_number()];
 }
 
-void sb_barrier_init(uint32_t address, uint32_t count) {
+void host_barrier_init(uint32_t address, uint32_t count) {
     host_block *block = host_current()->block;
     actions *own = current_actions();
     uint32_t index, pieces;
@@ -163,14 +161,14 @@ void sb_barrier_init(uint32_t address, uint32_t count) {
     own->inits[own->init_count++] = address;
 }
 
-void sb_barrier_init_done(void) {
+void host_barrier_init_done(void) {
     actions *own = current_actions();
     for (unsigned i = 0; i < own->init_count && host_planted != HOST_PLANT_NO_INIT_FENCE; i++)
         barrier_at(host_current()->block, own->inits[i])->known = 1;
     own->init_count = 0;
 }
 
-void sb_barrier_expect(uint32_t address, uint32_t bytes) {
+void host_barrier_expect(uint32_t address, uint32_t bytes) {
     barrier *barrier = barrier_at(host_current()->block, address);
     bytes = host_planted == HOST_PLANT_EXPECT_LESS ? bytes - 128 : bytes;
     bytes = host_planted == HOST_PLANT_EXPECT_MORE ? bytes + 128 : bytes;
@@ -194,11 +192,11 @@ static void release(host_block *block, uint32_t address) {
         arrive(block, address);
 }
 
-void sb_barrier_arrive(uint32_t address) {
+void host_barrier_arrive(uint32_t address) {
     release(host_current()->block, address);
 }
 
-void sb_barrier_arrive_at(uint32_t address, uint32_t rank) {
+void host_barrier_arrive_at(uint32_t address, uint32_t rank) {
     if (host_planted == HOST_PLANT_RELEASE_OWN && rank != host_current()->block->rank)
         return;
     if (rank >= host_cluster_size() || host_block_of(rank)->threads == 0)
@@ -206,7 +204,7 @@ void sb_barrier_arrive_at(uint32_t address, uint32_t rank) {
     release(host_block_of(rank), address);
 }
 
-void sb_barrier_wait(uint32_t address, uint32_t parity) {
+void host_barrier_wait(uint32_t address, uint32_t parity) {
     bool full = is_of(address, "full_barriers"), empty = is_of(address, "empty_barriers");
     if ((full && host_planted == HOST_PLANT_NO_FULL_WAIT) || (empty && host_planted == HOST_PLANT_NO_EMPTY_WAIT) ||
         (is_of(address, "ready_barriers") && host_planted == HOST_PLANT_NO_READY_WAIT))
@@ -218,18 +216,18 @@ void sb_barrier_wait(uint32_t address, uint32_t parity) {
     host_wait(&ended);
 }
 
-uint32_t sb_cluster_rank(void) {
+uint32_t host_cluster_rank(void) {
     return host_current()->block->rank;
 }
 
-void sb_cluster_sync(void) {
+void host_cluster_sync(void) {
     unsigned meeting = current_actions()->cluster_meetings++;
     if (host_planted == (meeting == 0 ? HOST_PLANT_NO_CLUSTER_BEGIN : HOST_PLANT_NO_CLUSTER_END))
         return;
     host_meet(&cluster_meeting, host_cluster_size() * blockDim.x, HOST_CLUSTER);
 }
 
-void sb_warpgroup_sync(int number) {
+void host_warpgroup_sync(int number) {
     if (number < 1 || number >= HOST_NAMED_BARRIERS)
         host_refuse("there is no barrier %d for a warpgroup", number);
     if (host_planted != HOST_PLANT_NO_GROUP_SYNC)
@@ -251,7 +249,7 @@ static void write_later(uint32_t address, const uint32_t words[4]) {
     memcpy(own->writes[own->write_count++].words, words, 16);
 }
 
-void sb_shared_written(void) {
+void host_shared_written(void) {
     actions *own = current_actions();
     if (host_planted == HOST_PLANT_NO_WRITTEN_FENCE)
         return;
@@ -260,14 +258,14 @@ void sb_shared_written(void) {
     own->write_count = 0;
 }
 
-void sb_shared_clear(uint32_t address) {
+void host_shared_clear(uint32_t address) {
     static const uint32_t zeros[4];
     if (host_planted != HOST_PLANT_NO_CLEARING)
         write_later(address + (host_planted == HOST_PLANT_CLEARING_PLACE ? 128 : 0), zeros);
 }
 
 /* Lane 8 i + r gives the address of row r of matrix i; lane 4 r + c has elements 2 c and 2 c + 1 of that row. */
-void sb_store_matrices(uint32_t address, uint32_t a, uint32_t b, uint32_t c, uint32_t d) {
+void host_store_matrices(uint32_t address, uint32_t a, uint32_t b, uint32_t c, uint32_t d) {
     static uint32_t given[HOST_MOST_THREADS][4];
     unsigned self = host_current_number(), lane = self % 32, warp = self - lane;
     const uint32_t own[4] = {a, b, c, d};
@@ -359,7 +357,7 @@ static void load(uint32_t shared, const void *given, unsigned rank, uint32_t bar
         begun.block = host_block_of(rank_of);
         if (rank_of >= host_cluster_size())
             host_refuse("a copy is for block %u of the cluster, which is not there", rank_of);
-        memset(host_dynamic_shared(begun.block, shared, begun.rows * 128), POISON, begun.rows * 128);
+        memset(host_dynamic_shared(begun.block, shared, begun.rows * 128), HOST_POISON, begun.rows * 128);
         begin_copy(&begun, host_now.prompt_loads);
     }
 }
@@ -470,51 +468,52 @@ void host_do_copy(unsigned i) {
     }
 #define OWN_BLOCK (1u << host_current()->block->rank)
 
-void sb_tensor_map_prefetch(const void *map) {
+void host_tensor_map_prefetch(const void *map) {
     read_map(map, ((const fake_tensor_map *)map)->rank);
 }
 
-uint64_t sb_streaming_policy(void) {
+uint64_t host_streaming_policy(void) {
     return 0;
 }
 
-void sb_tensor_load(uint32_t shared, const void *map, uint32_t barrier, int x, int y, int z, int w) {
+void host_tensor_load(uint32_t shared, const void *map, uint32_t barrier, int x, int y, int z, int w) {
     load(shared, map, 4, barrier, AT(x, y, z, w), OWN_BLOCK);
 }
 
-void sb_tensor_stream(uint32_t shared, const void *map, uint32_t barrier, int x, int y, int z, int w, uint64_t policy) {
-    sb_tensor_load(shared, map, barrier, x, y, z, w);
+void host_tensor_stream(uint32_t shared, const void *map, uint32_t barrier, int x, int y, int z, int w,
+                        uint64_t policy) {
+    host_tensor_load(shared, map, barrier, x, y, z, w);
 }
 
-void sb_tensor_load_all(uint32_t shared, const void *map, uint32_t barrier, int x, int y, int z, int w,
-                        uint16_t blocks) {
+void host_tensor_load_all(uint32_t shared, const void *map, uint32_t barrier, int x, int y, int z, int w,
+                          uint16_t blocks) {
     load(shared, map, 4, barrier, AT(x, y, z, w), blocks);
 }
 
-void sb_tensor_load_five(uint32_t shared, const void *map, uint32_t barrier, int x, int y, int z, int w, int v) {
+void host_tensor_load_five(uint32_t shared, const void *map, uint32_t barrier, int x, int y, int z, int w, int v) {
     load(shared, map, 5, barrier, AT(x, y, z, w, v), OWN_BLOCK);
 }
 
-void sb_tensor_stream_five(uint32_t shared, const void *map, uint32_t barrier, int x, int y, int z, int w, int v,
-                           uint64_t policy) {
-    sb_tensor_load_five(shared, map, barrier, x, y, z, w, v);
+void host_tensor_stream_five(uint32_t shared, const void *map, uint32_t barrier, int x, int y, int z, int w, int v,
+                             uint64_t policy) {
+    host_tensor_load_five(shared, map, barrier, x, y, z, w, v);
 }
 
-void sb_tensor_load_five_all(uint32_t shared, const void *map, uint32_t barrier, int x, int y, int z, int w, int v,
-                             uint16_t blocks) {
+void host_tensor_load_five_all(uint32_t shared, const void *map, uint32_t barrier, int x, int y, int z, int w, int v,
+                               uint16_t blocks) {
     load(shared, map, 5, barrier, AT(x, y, z, w, v), blocks);
 }
 
 /* The second-level cache is not emulated. */
-void sb_tensor_ask(const void *map, int x, int y, int z, int w, uint64_t policy) {
+void host_tensor_ask(const void *map, int x, int y, int z, int w, uint64_t policy) {
     read_map(map, 4);
 }
 
-void sb_tensor_ask_five(const void *map, int x, int y, int z, int w, int v, uint64_t policy) {
+void host_tensor_ask_five(const void *map, int x, int y, int z, int w, int v, uint64_t policy) {
     read_map(map, 5);
 }
 
-void sb_tensor_store(const void *given, uint32_t shared, int x, int y, int z, int w) {
+void host_tensor_store(const void *given, uint32_t shared, int x, int y, int z, int w) {
     const fake_tensor_map *map = read_map(given, 4);
     actions *own = current_actions();
     copy begun = {.map = *map,
@@ -589,7 +588,7 @@ void host_copies_begin(void) {
             windows[rank] = aligned_alloc(1024, (HOST_WINDOW_BYTES + 1023) / 1024 * 1024);
         if (windows[rank] == NULL)
             abort();
-        memset(windows[rank], POISON, HOST_WINDOW_BYTES);
+        memset(windows[rank], HOST_POISON, HOST_WINDOW_BYTES);
         memset(windows[rank], 0, HOST_DYNAMIC_SHARED);
         host_block_of(rank)->shared = windows[rank];
     }

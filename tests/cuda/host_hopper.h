@@ -1,5 +1,4 @@
-/* The instructions of src/cuda/contraction/hopper.cuh and wgmma.cuh on the host, under the names that they have there,
- * and the words around Hopper's kernels. Included by host_words.h.
+/* The instructions of src/cuda/contraction/hopper.cuh and wgmma.cuh on the host, and the words around Hopper's kernels. Included by host_words.h.
  *
  * What the device may do late is done late, and what only a fence makes known is not known before: host_engines.h,
  * host_schedules.h. */
@@ -16,35 +15,36 @@ extern "C" {
 void *host_static_shared(const char *name, uint32_t bytes);
 unsigned char *host_dynamic_shared_memory(void);
 
-uint32_t sb_shared_address(const void *pointer);
-void sb_barrier_init(uint32_t barrier, uint32_t count);
-void sb_barrier_init_done(void);
-void sb_barrier_expect(uint32_t barrier, uint32_t bytes);
-void sb_barrier_arrive(uint32_t barrier);
-void sb_barrier_arrive_at(uint32_t barrier, uint32_t rank);
-void sb_barrier_wait(uint32_t barrier, uint32_t parity);
-uint32_t sb_cluster_rank(void);
-void sb_cluster_sync(void);
-void sb_tensor_map_prefetch(const void *map);
-uint64_t sb_streaming_policy(void);
-void sb_tensor_load(uint32_t shared, const void *map, uint32_t barrier, int x, int y, int z, int w);
-void sb_tensor_stream(uint32_t shared, const void *map, uint32_t barrier, int x, int y, int z, int w, uint64_t policy);
-void sb_tensor_ask(const void *map, int x, int y, int z, int w, uint64_t policy);
-void sb_tensor_load_all(uint32_t shared, const void *map, uint32_t barrier, int x, int y, int z, int w,
-                        uint16_t blocks);
-void sb_tensor_load_five(uint32_t shared, const void *map, uint32_t barrier, int x, int y, int z, int w, int v);
-void sb_tensor_stream_five(uint32_t shared, const void *map, uint32_t barrier, int x, int y, int z, int w, int v,
-                           uint64_t policy);
-void sb_tensor_ask_five(const void *map, int x, int y, int z, int w, int v, uint64_t policy);
-void sb_tensor_load_five_all(uint32_t shared, const void *map, uint32_t barrier, int x, int y, int z, int w, int v,
-                             uint16_t blocks);
-void sb_tensor_store(const void *map, uint32_t shared, int x, int y, int z, int w);
+uint32_t host_shared_address(const void *pointer);
+void host_barrier_init(uint32_t barrier, uint32_t count);
+void host_barrier_init_done(void);
+void host_barrier_expect(uint32_t barrier, uint32_t bytes);
+void host_barrier_arrive(uint32_t barrier);
+void host_barrier_arrive_at(uint32_t barrier, uint32_t rank);
+void host_barrier_wait(uint32_t barrier, uint32_t parity);
+uint32_t host_cluster_rank(void);
+void host_cluster_sync(void);
+void host_tensor_map_prefetch(const void *map);
+uint64_t host_streaming_policy(void);
+void host_tensor_load(uint32_t shared, const void *map, uint32_t barrier, int x, int y, int z, int w);
+void host_tensor_stream(uint32_t shared, const void *map, uint32_t barrier, int x, int y, int z, int w,
+                        uint64_t policy);
+void host_tensor_ask(const void *map, int x, int y, int z, int w, uint64_t policy);
+void host_tensor_load_all(uint32_t shared, const void *map, uint32_t barrier, int x, int y, int z, int w,
+                          uint16_t blocks);
+void host_tensor_load_five(uint32_t shared, const void *map, uint32_t barrier, int x, int y, int z, int w, int v);
+void host_tensor_stream_five(uint32_t shared, const void *map, uint32_t barrier, int x, int y, int z, int w, int v,
+                             uint64_t policy);
+void host_tensor_ask_five(const void *map, int x, int y, int z, int w, int v, uint64_t policy);
+void host_tensor_load_five_all(uint32_t shared, const void *map, uint32_t barrier, int x, int y, int z, int w, int v,
+                               uint16_t blocks);
+void host_tensor_store(const void *map, uint32_t shared, int x, int y, int z, int w);
 void host_tensor_stores_end(void);
 void host_tensor_stores_read(unsigned left);
-void sb_shared_written(void);
-void sb_shared_clear(uint32_t shared);
-void sb_warpgroup_sync(int number);
-void sb_store_matrices(uint32_t shared, uint32_t a, uint32_t b, uint32_t c, uint32_t d);
+void host_shared_written(void);
+void host_shared_clear(uint32_t shared);
+void host_warpgroup_sync(int number);
+void host_store_matrices(uint32_t shared, uint32_t a, uint32_t b, uint32_t c, uint32_t d);
 void host_sync_warp(void);
 
 /** One of a batch of products: the descriptors of 64 rows and of `columns` columns of 16 k. */
@@ -62,6 +62,31 @@ void host_products_wait(unsigned left);
 }
 #endif
 
+/* The library has functions of some of these names. */
+#define sb_shared_address host_shared_address
+#define sb_barrier_init host_barrier_init
+#define sb_barrier_init_done host_barrier_init_done
+#define sb_barrier_expect host_barrier_expect
+#define sb_barrier_arrive host_barrier_arrive
+#define sb_barrier_arrive_at host_barrier_arrive_at
+#define sb_barrier_wait host_barrier_wait
+#define sb_cluster_rank host_cluster_rank
+#define sb_cluster_sync host_cluster_sync
+#define sb_tensor_map_prefetch host_tensor_map_prefetch
+#define sb_streaming_policy host_streaming_policy
+#define sb_tensor_load host_tensor_load
+#define sb_tensor_stream host_tensor_stream
+#define sb_tensor_ask host_tensor_ask
+#define sb_tensor_load_all host_tensor_load_all
+#define sb_tensor_load_five host_tensor_load_five
+#define sb_tensor_stream_five host_tensor_stream_five
+#define sb_tensor_ask_five host_tensor_ask_five
+#define sb_tensor_load_five_all host_tensor_load_five_all
+#define sb_tensor_store host_tensor_store
+#define sb_shared_written host_shared_written
+#define sb_shared_clear host_shared_clear
+#define sb_warpgroup_sync host_warpgroup_sync
+#define sb_store_matrices host_store_matrices
 #define SB_TENSOR_STORES_END() host_tensor_stores_end()
 #define SB_TENSOR_STORES_READ(n) host_tensor_stores_read(n)
 #define SB_WGMMA_BEGIN() host_products_fence()

@@ -23,6 +23,11 @@ extern host_dimensions threadIdx, blockIdx, blockDim, gridDim;
 void host_barrier(void);
 /** Replaces `*value` by what thread `source` of the block gave, of the same warp. All threads of the warp take part. */
 void host_exchange(void *value, size_t bytes, unsigned source);
+/** Begins to copy so many bytes to shared memory (from NULL: zeros), ends a batch of copies, and waits until all but the
+ * thread's last `left` batches have arrived. */
+void host_begin_copy(void *to, const void *from, unsigned bytes);
+void host_end_copies(void);
+void host_wait_copies(unsigned left);
 /** A kernel, of which each thread runs `body`. */
 typedef struct host_kernel {
     const char *name;

@@ -15,7 +15,7 @@
 
 /* ---- what they are planted in ---- */
 
-typedef enum place { TILES, FEW_ROWS, CLUSTERS, MAPPED, MAPPED_CLUSTERS, PLACES } place;
+typedef enum place { TILES, FEW_ROWS, CLUSTERS, MAPPED, MAPPED_CLUSTERS, GENERAL, PLACES } place;
 
 static const int64_t lengths[] = {17, 0, 40, 16, 1, 70, 33, 100, 15, 64, 47, 90, 5, 31, 128, 3, 66, 20};
 enum { SAMPLES = sizeof lengths / sizeof lengths[0] };
@@ -26,8 +26,8 @@ static product product_of(place place) {
         const char *schedule;
         int64_t m, n, k, batches;
     } places[PLACES] = {
-        {"tile-128x128", 150, 136, 832, 2},  {"tile-64x32", 71, 72, 2560, 1},      {"tile-128x256", 300, 264, 576, 1},
-        {"mapped-128x128", 192, 128, 0, 1}, {"mapped-128x256", 320, 192, 0, 1},
+        {"tile-128x128", 150, 136, 832, 2}, {"tile-64x32", 71, 72, 2560, 1},    {"tile-128x256", 300, 264, 576, 1},
+        {"mapped-128x128", 192, 128, 0, 1}, {"mapped-128x256", 320, 192, 0, 1}, {"general", 100, 72, 256, 1},
     };
     product p = plain;
     p.c_dtype = p.dtype;
@@ -96,7 +96,7 @@ typedef struct expectation {
     const char *says; /* NULL: wrong bytes */
 } expectation;
 enum {
-    EVERYWHERE = (1 << PLACES) - 1,
+    EVERYWHERE = (1 << GENERAL) - 1, /* among Hopper's own */
     WITH_CLUSTERS = 1 << CLUSTERS | 1 << MAPPED_CLUSTERS,
     WITH_ROW_MAPS = 1 << MAPPED | 1 << MAPPED_CLUSTERS,
     STORING = EVERYWHERE & ~(1 << FEW_ROWS), /* in bulk */
@@ -150,6 +150,7 @@ static const expectation expectations[] = {
     {HOST_PLANT_NO_STORES_READ, WITH_CLUSTERS, NULL},
     {HOST_PLANT_NO_LAST_STORES_READ, STORING, "ends before its stores have read"},
     {HOST_PLANT_NO_GROUP_SYNC, STORING, NULL},
+    {HOST_PLANT_NO_COPIES_WAIT, 1 << GENERAL, NULL},
     {HOST_PLANT_STORE_X, STORING, NULL},
     {HOST_PLANT_STORE_Y, STORING, NULL},
 };
@@ -222,8 +223,8 @@ static void list_everything(void) {
         printf("%s\n", names[plant]);
         for (int place = 0; place < PLACES; place++) {
             for (int i = 0; i < HOPPER_SCHEDULES; i++) {
-                int result = run_planted(&shared, &cases[place], (host_plant)plant, &hopper_schedules[i], text,
-                                         sizeof text);
+                int result =
+                    run_planted(&shared, &cases[place], (host_plant)plant, &hopper_schedules[i], text, sizeof text);
                 printf("    %s, %s: %s\n", cases[place].product.schedule, hopper_schedules[i].name,
                        result == SAME        ? "the same"
                        : result == DIFFERENT ? "different"
