@@ -20,13 +20,17 @@ typedef struct setting {
     random_source random;
 } setting;
 
-static inline setting set_up(void) {
+/* On the fake driver, a device of so many multiprocessors; 0 for what it has. */
+static inline setting set_up_with(int multiprocessors) {
     setting setting = {.random = {42}};
     const sb_cuda_driver *driver = NULL;
     sb_engine_options options = SB_ENGINE_OPTIONS_DEFAULT;
     if (is_fake()) {
         setting.fake = fresh_fake();
         define_host_kernels(setting.fake);
+        const fake_device small = {"Fake H200", 90, multiprocessors, (size_t)1 << 30};
+        if (multiprocessors > 0)
+            setting.fake->set_devices(1, &small);
     }
     MUST(sb_cuda_driver_open(library, &driver, NULL, NULL, error));
     MUST(open_device_handle(driver, 0, is_fake() ? &host_images : NULL, &setting.device, error));
@@ -37,6 +41,10 @@ static inline setting set_up(void) {
     options.device = &setting.device;
     MUST(sb_engine_create(&options, &setting.gpu, error));
     return setting;
+}
+
+static inline setting set_up(void) {
+    return set_up_with(0);
 }
 
 static inline void tear_down(setting *setting) {

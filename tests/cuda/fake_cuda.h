@@ -30,8 +30,10 @@ typedef struct fake_device {
     size_t bytes;
 } fake_device;
 
-/* What a kernel does, on the host: called once per launch with the struct of parameters. */
-typedef void fake_kernel(const void *parameters, const unsigned grid[3], const unsigned block[3]);
+/* What a kernel does, on the host: called once per launch with the struct of parameters. `shared_bytes` are those of
+ * dynamic shared memory. */
+typedef void fake_kernel(const void *parameters, const unsigned grid[3], const unsigned block[3],
+                         unsigned shared_bytes);
 
 /* What lives in the driver. */
 typedef struct fake_live {

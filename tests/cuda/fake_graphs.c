@@ -77,6 +77,7 @@ CUresult cuGraphAddKernelNode(CUgraphNode *made, CUgraph graph, const CUgraphNod
                         .function = parameters->func,
                         .grid = {parameters->gridDimX, parameters->gridDimY, parameters->gridDimZ},
                         .block = {parameters->blockDimX, parameters->blockDimY, parameters->blockDimZ},
+                        .shared_bytes = parameters->sharedMemBytes,
                         .parameters = parameters->func->parameter_bytes > 0 ? parameters->kernelParams[0] : NULL};
     return finish(add_checked(made, graph, edges, count, &kernel));
 }

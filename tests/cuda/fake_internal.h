@@ -40,7 +40,7 @@ typedef struct operation {
     struct operation *next;
     /* KERNEL_RUN */
     struct CUfunc_st *function;
-    unsigned grid[3], block[3];
+    unsigned grid[3], block[3], shared_bytes;
     char *parameters;
     /* COPY and FILL; a side is device memory, or pinned memory */
     uintptr_t to, from;

@@ -58,7 +58,7 @@ static CUresult run_kernel(struct CUstream_st *stream, const operation *kernel) 
         return lose(stream, result);
     }
     if (kernel->function->run != NULL)
-        kernel->function->run(kernel->parameters, kernel->grid, kernel->block);
+        kernel->function->run(kernel->parameters, kernel->grid, kernel->block, kernel->shared_bytes);
     return CUDA_SUCCESS;
 }
 
@@ -340,6 +340,7 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, voi
                         .function = function,
                         .grid = {config->gridDimX, config->gridDimY, config->gridDimZ},
                         .block = {config->blockDimX, config->blockDimY, config->blockDimZ},
+                        .shared_bytes = config->sharedMemBytes,
                         .parameters = function->parameter_bytes > 0 ? parameters[0] : NULL};
     return finish(enqueue(stream, &kernel));
 }

@@ -1,6 +1,9 @@
-/* The fake's tensor maps: what the driver refuses is refused, and what it writes says only that it was written, since
- * the host's stand-ins of kernels find their tensors by themselves. */
+/* The fake's tensor maps: what the driver refuses is refused, and what it writes is for the kernels on the host to read,
+ * host_copies.c. */
+#include <string.h>
+
 #include "fake_internal.h"
+#include "fake_tensor_map.h"
 
 /* As the driver's documentation of cuTensorMapEncodeTiled has it, for tensors of 16-bit
  * elements without interleaving. */
@@ -27,7 +30,16 @@ CUresult cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType type, cuui
     if (interleave != CU_TENSOR_MAP_INTERLEAVE_NONE ||
         !is_allowed(map, rank, address, dims, strides, box, element_strides, swizzle))
         return finish(CUDA_ERROR_INVALID_VALUE);
-    for (int i = 0; i < 16; i++)
-        map->opaque[i] = (cuuint64_t)(uintptr_t)address;
+    fake_tensor_map made = {
+        .mark = FAKE_TENSOR_MAP_MARK, .rank = rank, .address = (uintptr_t)address, .swizzle = (uint16_t)swizzle};
+    _Static_assert(sizeof made <= sizeof *map, "it is written into the driver's map");
+    for (cuuint32_t d = 0; d < rank; d++) {
+        made.extents[d] = dims[d];
+        made.box[d] = (uint16_t)box[d];
+        if (d > 0)
+            made.strides[d - 1] = strides[d - 1];
+    }
+    memset(map, 0, sizeof *map);
+    memcpy(map, &made, sizeof made);
     return finish(CUDA_SUCCESS);
 }

@@ -248,7 +248,7 @@ static bool takes(setting *setting, const product *p, const operands *all, const
 }
 
 /* A product by every schedule that takes it, against the CPU's. */
-static void check_product(setting *setting, const product *given) {
+static inline void check_product(setting *setting, const product *given) {
     product p = *given;
     char text[512];
     size_t where;

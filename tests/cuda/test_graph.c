@@ -22,7 +22,7 @@ typedef struct mix_parameters {
     int count;
 } mix_parameters;
 
-static void run_mix(const void *given, const unsigned grid[3], const unsigned block[3]) {
+static void run_mix(const void *given, const unsigned grid[3], const unsigned block[3], unsigned shared_bytes) {
     const mix_parameters *parameters = given;
     for (int i = 0; i < parameters->count; i++)
         parameters->out[i] = 3 * parameters->out[i] + parameters->in[i] + 1;

@@ -18,7 +18,7 @@ typedef struct add_parameters {
     int count;
 } add_parameters;
 
-static void run_add(const void *given, const unsigned grid[3], const unsigned block[3]) {
+static void run_add(const void *given, const unsigned grid[3], const unsigned block[3], unsigned shared_bytes) {
     const add_parameters *parameters = given;
     for (int i = 0; i < parameters->count; i++)
         parameters->out[i] = parameters->in[i] + parameters->amount;

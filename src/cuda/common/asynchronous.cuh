@@ -2,7 +2,8 @@
  *
  * sb_cuda_copy_4 and sb_cuda_copy_16 begin one, SB_CUDA_COPIES_END ends a batch of them, and
  * SB_CUDA_COPIES_WAIT(n) waits until all but the thread's last n batches have arrived; others see
- * them behind a barrier. The host copies at once. */
+ * them behind a barrier. On the host the bytes come when they are waited
+ * for (tests/cuda/host_asynchronous.c). */
 #ifndef SB_CUDA_COMMON_ASYNCHRONOUS_CUH
 #define SB_CUDA_COMMON_ASYNCHRONOUS_CUH
 
@@ -39,19 +40,19 @@ typedef struct sb_cuda_float2 {
 } sb_cuda_float2;
 
 SB_CUDA_FUNCTION void sb_cuda_copy_4(float *to, const float *from) {
-    *to = *from;
+    host_begin_copy(to, from, 4);
 }
 
 SB_CUDA_FUNCTION void sb_cuda_copy_4_or_zero(float *to, const float *from, bool wanted) {
-    *to = wanted ? *from : 0.0f;
+    host_begin_copy(to, wanted ? from : NULL, 4);
 }
 
 SB_CUDA_FUNCTION void sb_cuda_copy_16(float *to, const float *from) {
-    *(sb_cuda_float4 *)(void *)to = *(const sb_cuda_float4 *)(const void *)from;
+    host_begin_copy(to, from, 16);
 }
 
-#define SB_CUDA_COPIES_END() (void)0
-#define SB_CUDA_COPIES_WAIT(n) (void)0
+#define SB_CUDA_COPIES_END() host_end_copies()
+#define SB_CUDA_COPIES_WAIT(n) host_wait_copies(n)
 #endif
 
 #endif

@@ -231,13 +231,13 @@
 #endif
 
 #if SB_HOPPER
-extern "C" __global__ void __cluster_dims__(SB_GEMM_CLUSTER, 1, 1) __launch_bounds__(THREADS, 1)
-    SB_GEMM_NAME(const __grid_constant__ SB_GEMM_GIVEN given) {
+SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
     const sb_gemm16_hopper *p = SB_GEMM_PRODUCT(given);
-    extern __shared__ __align__(1024) unsigned char shared_memory[];
-    __shared__ __align__(8) uint64_t full_barriers[SB_GEMM_STAGES], empty_barriers[SB_GEMM_STAGES];
+    SB_HOPPER_DYNAMIC_SHARED(shared_memory);
+    SB_HOPPER_BARRIERS(full_barriers, SB_GEMM_STAGES);
+    SB_HOPPER_BARRIERS(empty_barriers, SB_GEMM_STAGES);
 #if defined(SB_GEMM_MAPPED)
-    __shared__ __align__(8) uint64_t ready_barriers[SB_GEMM_STAGES];
+    SB_HOPPER_BARRIERS(ready_barriers, SB_GEMM_STAGES);
     const uint32_t ready = sb_shared_address(ready_barriers);
 #endif
     const uint32_t stages = (sb_shared_address(shared_memory) + 1023) / 1024 * 1024;
@@ -295,7 +295,7 @@ extern "C" __global__ void __cluster_dims__(SB_GEMM_CLUSTER, 1, 1) __launch_boun
 
     if (group == SB_GEMM_GROUPS) {
 #if GIVES_REGISTERS
-        asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
+        SB_HOPPER_GIVE_REGISTERS(40);
 #endif
         if (fetches) {
             const uint32_t bytes = (fetches_a ? BOXES * A_BOX : 0) + (fetches_b ? BOXES * B_BYTES : 0);
@@ -371,7 +371,7 @@ extern "C" __global__ void __cluster_dims__(SB_GEMM_CLUSTER, 1, 1) __launch_boun
 #endif
     } else {
 #if GIVES_REGISTERS
-        asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
+        SB_HOPPER_TAKE_REGISTERS(232);
 #endif
         int stage = 0;
         uint32_t phase = 0;
@@ -476,16 +476,10 @@ extern "C" __global__ void __cluster_dims__(SB_GEMM_CLUSTER, 1, 1) __launch_boun
     }
 }
 #else
-/* Other generations never run this; the host computes by the definition. */
-#if defined(SB_GEMM_LOGITS)
-SB_GEMM16_REDUCING_KERNEL(SB_GEMM_NAME) {
-    NAME(sb_gemm16_define_logits_, SB_GEMM_SUFFIX)(p);
+/* Other generations are never given this. */
+SB_CUDA_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, p) {
+    __trap();
 }
-#else
-SB_GEMM16_DEFINED_KERNEL(SB_GEMM_NAME) {
-    NAME(sb_gemm16_define_, SB_GEMM_SUFFIX)(&p->product);
-}
-#endif
 #endif
 
 #undef TILE_M

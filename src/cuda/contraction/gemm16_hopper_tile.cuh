@@ -5,7 +5,6 @@
 
 #include "cuda/contraction/gemm16_hopper_parameters.h"
 #include "cuda/contraction/hopper.cuh"
-#include "numerics/chain.h"
 #include "numerics/convert.h"
 
 #if SB_HOPPER
@@ -38,21 +37,27 @@ SB_CUDA_FUNCTION sb_gemm16_place sb_gemm16_place_of(const sb_gemm16_hopper *p, i
 
 /* Has it worked out here: the compiler would do so where it is used. */
 SB_CUDA_FUNCTION void sb_gemm16_keep_place(sb_gemm16_place *place) {
-    asm volatile("" : "+r"(place->batch), "+r"(place->m), "+r"(place->n));
+    SB_HOPPER_KEEP("+r"(place->batch), "+r"(place->m), "+r"(place->n));
 }
 
 /* Two results rounded to one register, and then their NaNs, which are 7fff, made the contract's 7fc0 or 7e00. */
-#define SB_GEMM16_PACK(suffix, type, excess)                                                                           \
-    SB_CUDA_FUNCTION uint32_t sb_round_pair_##suffix(float low, float high) {                                          \
-        uint32_t pair;                                                                                                 \
-        asm("cvt.rn." type "x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));                                   \
-        return pair;                                                                                                   \
-    }                                                                                                                  \
-    SB_CUDA_FUNCTION uint32_t sb_canonical_pair_##suffix(uint32_t pair) {                                              \
+#if defined(__CUDACC__)
+#define SB_GEMM16_ROUND(suffix)                                                                                        \
+    uint32_t pair;                                                                                                     \
+    asm("cvt.rn." #suffix "x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));                                    \
+    return pair;
+#else
+#define SB_GEMM16_ROUND(suffix)                                                                                        \
+    return (low != low ? 0x7fffu : sb_##suffix##_from_f32(low)) |                                                      \
+           (high != high ? 0x7fffu : (uint32_t)sb_##suffix##_from_f32(high)) << 16;
+#endif
+#define SB_GEMM16_PACK(suffix, excess)                                                                                 \
+    SB_CUDA_FUNCTION uint32_t sb_round_pair_##suffix(float low, float high){                                           \
+        SB_GEMM16_ROUND(suffix)} SB_CUDA_FUNCTION uint32_t sb_canonical_pair_##suffix(uint32_t pair) {                 \
         return pair - ((((pair & 0x7fff7fffu) + 0x00010001u) & 0x80008000u) >> 15) * excess;                           \
     }
-SB_GEMM16_PACK(bf16, "bf16", 0x3fu)
-SB_GEMM16_PACK(f16, "f16", 0x1ffu)
+SB_GEMM16_PACK(bf16, 0x3fu)
+SB_GEMM16_PACK(f16, 0x1ffu)
 
 SB_CUDA_FUNCTION int sb_gemm16_sum_row(int i) {
     return (int)threadIdx.x % 128 / 32 * 16 + (int)threadIdx.x % 32 / 4 + i / 2 % 2 * 8;
@@ -86,8 +91,7 @@ SB_CUDA_FUNCTION sb_gemm16_corner sb_gemm16_corner_of(const sb_gemm16_hopper *p,
 
 /* Has it worked out here: the compiler would do so where it is used. */
 SB_CUDA_FUNCTION void sb_gemm16_keep_corner(sb_gemm16_corner *corner) {
-    asm volatile(""
-                 : "+l"(corner->first), "+l"(corner->row_bytes), "+l"(corner->column_bytes), "+r"(corner->rows),
+    SB_HOPPER_KEEP("+l"(corner->first), "+l"(corner->row_bytes), "+l"(corner->column_bytes), "+r"(corner->rows),
                    "+r"(corner->columns), "+r"(corner->storing));
 }
 
@@ -144,48 +148,6 @@ SB_CUDA_FUNCTION void sb_gemm16_begin(const sb_gemm16_corner *corner, int count,
     }
 SB_GEMM16_STORE(bf16)
 SB_GEMM16_STORE(f16)
-#else
-/* A product by its definition, for the host; no other device is ever given one of these kernels. */
-#if defined(__CUDACC__)
-#define SB_GEMM16_DEFINE(suffix)                                                                                       \
-    SB_CUDA_FUNCTION void sb_gemm16_define_##suffix(const sb_gemm16 *p) {                                              \
-        __trap();                                                                                                      \
-    }
-#else
-#define SB_GEMM16_DEFINE(suffix)                                                                                       \
-    /* The chain of a line of A and one of B, in the groups of a row map if there is one. */                           \
-    SB_CUDA_FUNCTION float sb_gemm16_define_chain_##suffix(const sb_gemm16 *p, const uint16_t *a, const uint16_t *b,   \
-                                                           float chain) {                                              \
-        const int64_t a_step = p->a.k_stride, b_step = p->b.k_stride;                                                  \
-        if (!p->groups)                                                                                                \
-            return sb_chain16_##suffix(a, a_step, b, b_step, p->k, chain);                                             \
-        for (int64_t g = 0; g < p->group_count; g++)                                                                   \
-            chain = sb_chain16_##suffix(a + p->groups[g].row * a_step, a_step, b + p->groups[g].row * b_step, b_step,  \
-                                        p->groups[g].count, chain);                                                    \
-        return chain;                                                                                                  \
-    }                                                                                                                  \
-    SB_CUDA_FUNCTION void sb_gemm16_define_##suffix(const sb_gemm16 *p) {                                              \
-        const sb_gemm16_output *c = &p->c;                                                                             \
-        SB_CUDA_EACH(index, p->batches * p->m * p->n) {                                                                \
-            const int64_t column = index % p->n, row = index / p->n % p->m, batch = index / p->n / p->m;               \
-            const int64_t at = batch * c->batch_stride + row * c->row_stride + column * c->column_stride;              \
-            const uint16_t *a = p->a.data + batch * p->a.batch_stride + row * p->a.line_stride;                        \
-            const uint16_t *b = p->b.data + batch * p->b.batch_stride;                                                 \
-            const int64_t gate_column = sb_gemm_gate_column(&p->epilogue, column);                                     \
-            const float start = c->accumulate ? ((const float *)c->data)[at] : 0.0f;                                   \
-            const float gate = sb_gemm16_define_chain_##suffix(p, a, b + gate_column * p->b.line_stride, start);       \
-            float value = 0.0f;                                                                                        \
-            if (p->gate != SB_GATE_NONE)                                                                               \
-                value = sb_gemm16_define_chain_##suffix(                                                               \
-                    p, a, b + sb_gemm_value_column(&p->epilogue, column) * p->b.line_stride, start);                   \
-            sb_gemm_store(&p->epilogue, c->data, at,                                                                   \
-                          sb_gemm_epilogue_apply(&p->epilogue, batch, row, column, gate, value));                      \
-        }                                                                                                              \
-    }
-#endif
-SB_GEMM16_DEFINE(bf16)
-SB_GEMM16_DEFINE(f16)
-#define SB_GEMM16_DEFINED_KERNEL(name) SB_CUDA_KERNEL(name, sb_gemm16_hopper, p)
 #endif
 
 #endif

@@ -51,8 +51,7 @@ SB_CUDA_FUNCTION void sb_gemm16_clear_rows(uint32_t matrix, int chunks, uint32_t
             const uint32_t first = matrix + (uint32_t)((g * chunks + chunk) * 2048 + lane * 16);
             SB_CUDA_KEEP_LOOP
             for (int row = count; row + lane / 8 < 16; row += 4)
-                asm volatile("st.shared.v4.b32 [%0], {%1, %1, %1, %1};" ::"r"(first + (uint32_t)row * 128), "r"(0)
-                             : "memory");
+                sb_shared_clear(first + (uint32_t)row * 128);
         }
     }
 }

@@ -220,8 +220,7 @@ SB_CUDA_FUNCTION void copy_piece(sb_gemm16_eight *to, const uint16_t *from, bool
                  "l"(from), "r"(wanted ? 16 : 0)
                  : "memory");
 #else
-    const sb_gemm16_eight none = {0, 0, 0, 0};
-    *to = wanted ? *(const sb_gemm16_eight *)(const void *)from : none;
+    host_begin_copy(to, wanted ? from : NULL, 16);
 #endif
 }
 

@@ -2,7 +2,8 @@
  * complete on them, and clusters of blocks that write into each other's shared memory. One instruction each, by the
  * names of the PTX ISA.
  *
- * Addresses of shared memory are 32-bit (`shared`), tensor maps are in the kernel's parameters. */
+ * Addresses of shared memory are 32-bit (`shared`), tensor maps are in the kernel's parameters. On the host, where tests
+ * run the kernels, functions of the same names do what the instructions do (tests/cuda/host_hopper.h). */
 #ifndef SB_CUDA_CONTRACTION_HOPPER_CUH
 #define SB_CUDA_CONTRACTION_HOPPER_CUH
 
@@ -10,6 +11,25 @@
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 #define SB_HOPPER 1
+
+/* ---- kernels ---- */
+
+/* SB_HOPPER_KERNEL(name, type, given, cluster, threads) { … }: a kernel that takes the struct `given`, of blocks of so
+ * many threads in clusters. It begins before the kernel ahead has ended, up to its SB_CUDA_DEPEND(). */
+#define SB_HOPPER_KERNEL(name, type, given, cluster, threads)                                                          \
+    extern "C" __global__ void __cluster_dims__(cluster, 1, 1) __launch_bounds__(threads, 1)                           \
+        name(const __grid_constant__ type given)
+
+/* The block's dynamic shared memory, and barriers beside it. */
+#define SB_HOPPER_DYNAMIC_SHARED(name) extern __shared__ __align__(1024) unsigned char name[]
+#define SB_HOPPER_BARRIERS(name, count) __shared__ __align__(8) uint64_t name[count]
+
+/* A warpgroup keeps `count` registers a thread, or gets so many. */
+#define SB_HOPPER_GIVE_REGISTERS(count) asm volatile("setmaxnreg.dec.sync.aligned.u32 " #count ";")
+#define SB_HOPPER_TAKE_REGISTERS(count) asm volatile("setmaxnreg.inc.sync.aligned.u32 " #count ";")
+
+/* Has values worked out here, as operands of an assembler statement: the compiler would do so where they are used. */
+#define SB_HOPPER_KEEP(...) asm volatile("" : __VA_ARGS__)
 
 SB_CUDA_FUNCTION uint32_t sb_shared_address(const void *pointer) {
     return (uint32_t)__cvta_generic_to_shared(pointer);
@@ -165,19 +185,17 @@ SB_CUDA_FUNCTION void sb_shared_written(void) {
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
+/* Makes zeros of 16 bytes. */
+SB_CUDA_FUNCTION void sb_shared_clear(uint32_t shared) {
+    asm volatile("st.shared.v4.b32 [%0], {%1, %1, %1, %1};" ::"r"(shared), "r"(0) : "memory");
+}
+
 /* A barrier of the 128 threads of a warpgroup; `number` from 1. */
 SB_CUDA_FUNCTION void sb_warpgroup_sync(int number) {
     asm volatile("bar.sync %0, 128;" ::"r"(number) : "memory");
 }
 
 /* ---- matrices in shared memory ---- */
-
-/* The descriptor of a matrix in tiles with the 128-byte swizzle. `leading` and `stride` are bytes: from one group of 64
- * to the next in one direction, and from one group of 8 to the next in the other. */
-SB_CUDA_FUNCTION uint64_t sb_matrix_descriptor(uint32_t shared, uint32_t leading, uint32_t stride) {
-    return (uint64_t)((shared & 0x3ffffu) >> 4) | (uint64_t)(leading >> 4) << 16 | (uint64_t)(stride >> 4) << 32 |
-           (uint64_t)1 << 62;
-}
 
 /* Stores four 8 × 8 matrices of 16-bit elements, whose rows' addresses the lanes give, eight each. */
 SB_CUDA_FUNCTION void sb_store_matrices(uint32_t shared, uint32_t a, uint32_t b, uint32_t c, uint32_t d) {
@@ -189,8 +207,19 @@ SB_CUDA_FUNCTION void sb_store_matrices(uint32_t shared, uint32_t a, uint32_t b,
 #define SB_WGMMA_BEGIN() asm volatile("wgmma.fence.sync.aligned;" ::: "memory")
 #define SB_WGMMA_END() asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory")
 #define SB_WGMMA_WAIT(n) asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(n) : "memory")
-#else
+#elif defined(__CUDACC__)
 #define SB_HOPPER 0
+#else
+#define SB_HOPPER 1
+#endif
+
+#if SB_HOPPER
+/* The descriptor of a matrix in tiles with the 128-byte swizzle. `leading` and `stride` are bytes: from one group of 64
+ * to the next in one direction, and from one group of 8 to the next in the other. */
+SB_CUDA_FUNCTION uint64_t sb_matrix_descriptor(uint32_t shared, uint32_t leading, uint32_t stride) {
+    return (uint64_t)((shared & 0x3ffffu) >> 4) | (uint64_t)(leading >> 4) << 16 | (uint64_t)(stride >> 4) << 32 |
+           (uint64_t)1 << 62;
+}
 #endif
 
 #endif

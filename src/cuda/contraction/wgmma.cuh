@@ -10,6 +10,9 @@
 #ifndef SB_CUDA_CONTRACTION_WGMMA_CUH
 #define SB_CUDA_CONTRACTION_WGMMA_CUH
 
+/* The host has its own: tests/cuda/host_hopper.h. */
+#if defined(__CUDACC__)
+
 #define SB_FIELDS_4(d, i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3])
 #define SB_FIELDS_8(d, i) SB_FIELDS_4(d, i), SB_FIELDS_4(d, i + 4)
 #define SB_FIELDS_16(d, i) SB_FIELDS_8(d, i), SB_FIELDS_8(d, i + 8)
@@ -76,5 +79,6 @@
     SB_WGMMA(112, "224", "%112", "%113", "%114", "%115", "%116", sums, adds, a, b, type, a_mn_major, b_mn_major)
 #define SB_WGMMA_256(sums, adds, a, b, type, a_mn_major, b_mn_major)                                                   \
     SB_WGMMA(128, "256", "%128", "%129", "%130", "%131", "%132", sums, adds, a, b, type, a_mn_major, b_mn_major)
+#endif
 
 #endif
