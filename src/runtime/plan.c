@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/allocation.h"
+#include "runtime/derived.h"
 #include "runtime/memory_plan.h"
 #include "runtime/replay.h"
 #include "runtime/state_binding.h"
@@ -127,10 +128,10 @@ static sb_status choose_kernel(sb_planned_step *planned, sb_program *program, co
         planned->side = planned->kernel != NULL ? SB_DEVICE : SB_HOST;
         if (planned->side == SB_DEVICE)
             return sb_program_prepare(program, step, placement->queue, planned->kernel, facts->inputs, facts->outputs,
-                                      &planned->state, error);
+                                      &planned->prepared, error);
         SB_TRY(sb_plan_explain(planned, why, error));
     }
-    return sb_program_choose(program, step, facts->inputs, facts->outputs, &planned->kernel, &planned->state,
+    return sb_program_choose(program, step, facts->inputs, facts->outputs, &planned->kernel, &planned->prepared,
                              &planned->in_place, error);
 }
 
@@ -154,8 +155,10 @@ static sb_status place_step(sb_plan *plan, sb_program *program, const sb_placeme
     step_facts facts;
     SB_TRY(gather_facts(plan, node, &facts, error));
     planned->kernel = NULL;
-    planned->state = NULL;
+    planned->prepared = (sb_prepared){0};
     sb_status status = choose_kernel(planned, program, placement, step, &facts, stays, error);
+    if (status == SB_OK && plan->binding != NULL)
+        status = sb_derived_plan(plan, program, placement->queue, step, facts.inputs, facts.outputs, error);
     sb_free(facts.outputs);
     /* Another kernel may take the step at other extents, and extents that are equal here may differ there. */
     if (plan->open != NULL && plan->open->touched[step])

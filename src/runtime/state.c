@@ -5,6 +5,7 @@
 
 #include "base/allocation.h"
 #include "runtime/capacity.h"
+#include "runtime/derived.h"
 #include "runtime/memory_limit.h"
 
 /* ---- references and turns ---- */
@@ -23,6 +24,7 @@ void sb_state_release(sb_state *state) {
         sb_free(held->output);
         sb_tensor_release(held->tensor);
         sb_tensor_release(held->initial);
+        sb_derived_destroy(held->derived);
     }
     sb_free(state->variables);
     for (size_t i = 0; i < state->extent_count; i++)
@@ -114,6 +116,7 @@ sb_status sb_state_view(const sb_held_variable *variable, const int64_t *extents
 void sb_state_set_version(sb_state *state, sb_held_variable *variable, int64_t version) {
     pthread_mutex_lock(&state->lock);
     variable->version = version;
+    variable->contents++;
     pthread_mutex_unlock(&state->lock);
 }
 
@@ -457,6 +460,7 @@ void sb_state_describe(sb_state *state, int index, sb_state_variable *variable) 
 void sb_state_count(sb_state *state, sb_state_counters *counters) {
     pthread_mutex_lock(&state->lock);
     *counters = state->counters;
+    counters->derived_bytes = sb_derived_bytes(state);
     pthread_mutex_unlock(&state->lock);
 }
 

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "runtime/derived.h"
+
 /* ---- binding ---- */
 
 static int64_t held_index(const sb_state *state, int variable) {
@@ -137,10 +139,13 @@ static void count_run(sb_state_binding *binding) {
     for (size_t i = 0; i < binding->program->leave_count; i++) {
         if (binding->update[i] < 0)
             continue;
-        binding->state->variables[binding->update[i]].version++;
+        sb_held_variable *held = &binding->state->variables[binding->update[i]];
+        held->version++;
+        held->contents++;
         total->updates++;
     }
     total->runs++;
+    total->derivations += run->derivations;
     total->updates_in_place += run->updates_in_place;
     total->copies += run->copies;
     total->bytes_copied += run->bytes_copied;
@@ -156,6 +161,8 @@ void sb_binding_leave(sb_state_binding *binding, sb_status status, const sb_erro
         sb_state_set_torn(binding->state, error);
     if (status == SB_OK)
         set_extents(binding);
+    if (status != SB_OK)
+        sb_derived_forget(binding->state);
     pthread_mutex_lock(&binding->state->lock);
     if (status == SB_OK)
         count_run(binding);

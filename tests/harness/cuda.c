@@ -140,6 +140,22 @@ static const sb_kernel *find_kernel(const harness_node *node, void **state, char
     return kernel;
 }
 
+/* What the kernel derives of an input that is known beforehand; NULL: nothing. */
+static const void *derive(device_frame *frame, const harness_node *node, const sb_kernel *kernel,
+                          const harness_facts *facts, const sb_value *in, const sb_call_target *target) {
+    sb_kernel_query query = {.node = node->node, .inputs = facts->pointers, .outputs = facts->outputs};
+    sb_derived_form form;
+    MUST(sb_kernel_derives(kernel, &query, &form, error));
+    if (form.input < 0 || (node->constants >> form.input & 1) == 0)
+        return NULL;
+    assert_true(frame->workspace_count < 32);
+    sb_tensor **derived = &frame->workspace[frame->workspace_count++];
+    MUST(allocate(frame, form.bytes, derived, error));
+    MUST(sb_kernel_derive(kernel, node->node, SB_ISA_BEST, NULL, target, in[form.input].tensor, (*derived)->data,
+                          error));
+    return (*derived)->data;
+}
+
 static void launch(const harness_device *own, const harness_node *node, const sb_kernel *kernel, void *state,
                    sb_value *out) {
     sb_value in[SB_WALK_OPERANDS] = {{0}};
@@ -163,6 +179,7 @@ static void launch(const harness_device *own, const harness_node *node, const sb
                     .outputs = out,
                     .frame = &frame.frame,
                     .state = state,
+                    .derived = derive(&frame, node, kernel, &facts, in, &target),
                     .target = &target,
                     .error = &failure};
     if (sb_call_run(&call, kernel->launch) != SB_OK)
