@@ -94,6 +94,12 @@ sb_status sb_derived_plan(sb_plan *plan, sb_program *program, sb_queue *queue, s
     return SB_OK;
 }
 
+void sb_derived_find_again(sb_planned_step *planned) {
+    if (planned->derived != NULL && planned->kernel != NULL &&
+        planned->kernel->derive == planned->derived->kernel->derive)
+        planned->prepared.derived = planned->derived->storage->data;
+}
+
 /* ---- making them ---- */
 
 static sb_status make(sb_runner *runner, size_t step, sb_derived_value *value, sb_error *error) {

@@ -9,10 +9,10 @@
 #ifndef SB_RUNTIME_DERIVED_H
 #define SB_RUNTIME_DERIVED_H
 
+#include "runtime/plan.h"
 #include "runtime/state.h"
 
 typedef struct sb_runner sb_runner;
-typedef struct sb_plan sb_plan;
 
 /* What kernels with one `derive` make of a variable. On the variable's side, where it stays for as long as the state
  * lives: recordings know its address. */
@@ -30,6 +30,10 @@ typedef struct sb_derived_value {
  * entered, with the queue as well.) Errors: OUT_OF_MEMORY; DEVICE. */
 sb_status sb_derived_plan(sb_plan *plan, sb_program *program, sb_queue *queue, size_t step,
                           const sb_fact *const *inputs, const sb_fact *outputs, sb_error *error);
+
+/** After a kernel has been chosen again for a step at other extents, which are none of a derived input's: gives it what was
+ * planned, if it derives the same. */
+void sb_derived_find_again(sb_planned_step *planned);
 
 /** Before the steps of a run: makes those again that the plan's steps take and whose variable has changed. On a device, in
  * the order of the queue. (Entered likewise.) Errors: OUT_OF_MEMORY; DEVICE. */

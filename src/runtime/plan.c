@@ -139,13 +139,15 @@ sb_status sb_plan_choose_again(sb_plan *plan, sb_program *program, size_t step, 
     const sb_node *node = program->steps[step].node;
     const sb_fact **inputs = plan->open->inputs;
     sb_fact *outputs = plan->open->outputs;
+    sb_planned_step *planned = &plan->steps[step];
     int in_place; /* none: see place_step */
     for (int i = 0; i < node->input_count; i++)
         inputs[i] = node->inputs[i] != SB_NO_VALUE ? &plan->facts[node->inputs[i]] : NULL;
     for (int i = 0; i < node->output_count; i++)
         outputs[i] = node->outputs[i] != SB_NO_VALUE ? plan->facts[node->outputs[i]] : (sb_fact){0};
-    return sb_program_choose(program, step, inputs, outputs, &plan->steps[step].kernel, &plan->steps[step].state,
-                             &in_place, error);
+    SB_TRY(sb_program_choose(program, step, inputs, outputs, &planned->kernel, &planned->prepared, &in_place, error));
+    sb_derived_find_again(planned);
+    return SB_OK;
 }
 
 static sb_status place_step(sb_plan *plan, sb_program *program, const sb_placement *placement, size_t step,

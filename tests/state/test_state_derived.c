@@ -167,7 +167,7 @@ static void test_two_sessions(void **unused) {
 
 /* ---- slots ---- */
 
-static const int64_t slot_dims[] = {6, 5}, one_slot[] = {5}, row_dims[] = {3, 6};
+static const int64_t slot_dims[] = {6, 5}, one_slot[] = {5}, row_dims[] = {-1, 6};
 
 /* v [6 slots, 5]: y = x · v, or "mix", after which each slot is x plus half the sum of them all. */
 static sb_status add_slot_product(sb_builder *b, bool by_hand, sb_error *error) {
@@ -263,7 +263,7 @@ static void test_slots(void **unused) {
     s.ended = observed_session(model, s.state, "mix", 1, end_run);
     for (uint64_t turn = 0; turn < 90; turn++) {
         bool changes = change_slots(&s, turn);
-        sb_tensor *x = numbers(2, row_dims, turn), *v = contents(s.state, "v"), *y, *expected;
+        sb_tensor *x = numbers(2, (int64_t[]){3, 6}, turn), *v = contents(s.state, "v"), *y, *expected;
         for (int again = 0; again < 2; again++) {
             int64_t before = counted(s.state).derivations;
             run_tensors(s.product, &x, &y);
@@ -281,6 +281,47 @@ static void test_slots(void **unused) {
     sb_session_destroy(s.ended);
     sb_session_destroy(reference);
     sb_state_release(s.state);
+    sb_model_release(model);
+    sb_model_release(by_hand);
+}
+
+/* Rows whose number changes from run to run, in one plan for them all. */
+static void test_capacity(void **unused) {
+    sb_model *model = slot_product_model(false), *by_hand = slot_product_model(true);
+    sb_state *state = learning_state(model);
+    sb_session_options options = SB_SESSION_OPTIONS_DEFAULT;
+    sb_session *product, *reference = bound_session(by_hand, NULL, "product", NULL);
+    options.threads = 1;
+    options.state = state;
+    options.entry = "product";
+    options.capacity_count = 1;
+    options.capacities = &(sb_capacity){.symbol = "batch", .capacity = 8, .least = 8};
+    MUST(sb_session_create(model, &options, &product, error));
+    for (uint64_t turn = 0; turn < 40; turn++) {
+        sb_tensor *x = numbers(2, (int64_t[]){1 + (int64_t)(turn * 5 % 8), 6}, turn), *v, *y, *expected;
+        if (turn % 10 == 9) {
+            v = numbers(2, slot_dims, turn);
+            MUST(sb_state_set(state, 0, v, error));
+            sb_tensor_release(v);
+        }
+        v = contents(state, "v");
+        run_tensors(product, &x, &y);
+        run_tensors(reference, (sb_tensor *[]){x, v}, &expected);
+        check_equal(y, expected);
+        clear_tensors((sb_tensor *[]){x, v, y, expected}, 4);
+    }
+    assert_int_equal(counted(state).derivations, 5);
+    assert_int_equal(count_derived(state), 1);
+    sb_tensor *x = numbers(2, (int64_t[]){3, 6}, 1), *v = numbers(2, slot_dims, 99), *y, *expected;
+    MUST(sb_state_set(state, 0, v, error));
+    assert_true(plant_stale(state, 0)); /* it is what the launches take */
+    run_tensors(product, &x, &y);
+    run_tensors(reference, (sb_tensor *[]){x, v}, &expected);
+    assert_false(sb_tensor_equal(y, expected));
+    clear_tensors((sb_tensor *[]){x, v, y, expected}, 4);
+    sb_session_destroy(product);
+    sb_session_destroy(reference);
+    sb_state_release(state);
     sb_model_release(model);
     sb_model_release(by_hand);
 }
@@ -390,6 +431,7 @@ int main(void) {
         cmocka_unit_test(test_training),
         cmocka_unit_test_setup_teardown(test_two_sessions, folder_open, folder_close),
         cmocka_unit_test_setup_teardown(test_slots, folder_open, folder_close),
+        cmocka_unit_test(test_capacity),
         cmocka_unit_test(test_stale),
         cmocka_unit_test(test_ended_runs),
         cmocka_unit_test(test_memory),

@@ -41,13 +41,6 @@ const sb_fact *sb_contraction_node_fact(const sb_contraction_node *contraction, 
     return outer >= 0 ? query->inputs[outer] : &contraction->body->values[value].fact;
 }
 
-int sb_contraction_node_input(const sb_contraction_node *contraction, int input) {
-    int outer;
-    if (contraction->body != NULL)
-        return body_value(contraction, input, &outer) != SB_NO_VALUE ? outer : -1;
-    return input < contraction->node->input_count && contraction->node->inputs[input] != SB_NO_VALUE ? input : -1;
-}
-
 sb_tensor *sb_contraction_node_tensor(const sb_contraction_node *contraction, const sb_call *call, int input) {
     if (contraction->body == NULL)
         return sb_call_input(call, input);

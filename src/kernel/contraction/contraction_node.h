@@ -20,9 +20,6 @@ int sb_contraction_node_input(const sb_contraction_node *contraction, int input)
 const sb_fact *sb_contraction_node_fact(const sb_contraction_node *contraction, const sb_kernel_query *query,
                                         int input);
 
-/** Which input of the node (the Fused node, where there is one) the contraction's input `input` is; -1 when omitted. */
-int sb_contraction_node_input(const sb_contraction_node *contraction, int input);
-
 /** The tensor of the contraction's input `input`, borrowed; NULL when it is omitted. */
 sb_tensor *sb_contraction_node_tensor(const sb_contraction_node *contraction, const sb_call *call, int input);
 
