@@ -23,7 +23,9 @@ typedef struct sb_held_variable {
     int extents[SB_MAX_RANK]; /* by axis: which of the state's extents it is, or -1 */
     sb_tensor *initial;       /* on the host; numpy's rule makes it as large as `tensor` */
     int64_t version;
-    int64_t contents; /* how often they have changed, by whatever means, counted from 1: unlike versions, never again */
+    /* How often they have changed, by whatever means, from 1 on, and as soon as a change is in the queue: unlike versions,
+     * which come back, and which a run that is left to a device gets at its end. (Entered.) */
+    int64_t contents;
     struct sb_derived_value *derived; /* what kernels have made of them: runtime/derived.h */
 } sb_held_variable;
 

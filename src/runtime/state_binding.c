@@ -139,9 +139,7 @@ static void count_run(sb_state_binding *binding) {
     for (size_t i = 0; i < binding->program->leave_count; i++) {
         if (binding->update[i] < 0)
             continue;
-        sb_held_variable *held = &binding->state->variables[binding->update[i]];
-        held->version++;
-        held->contents++;
+        binding->state->variables[binding->update[i]].version++;
         total->updates++;
     }
     total->runs++;
@@ -161,8 +159,6 @@ void sb_binding_leave(sb_state_binding *binding, sb_status status, const sb_erro
         sb_state_set_torn(binding->state, error);
     if (status == SB_OK)
         set_extents(binding);
-    if (status != SB_OK)
-        sb_derived_forget(binding->state);
     pthread_mutex_lock(&binding->state->lock);
     if (status == SB_OK)
         count_run(binding);
@@ -380,6 +376,17 @@ static void hand_out(sb_state_binding *binding, sb_status status, sb_value *outp
     }
 }
 
+/* The next run asks whether contents have changed when it begins, by when this one may only have been given to a device:
+ * so they count here, and not where versions do. */
+static void note_contents(sb_state_binding *binding, sb_status status) {
+    for (size_t i = 0; i < binding->program->leave_count; i++) {
+        if (binding->update[i] >= 0)
+            binding->state->variables[binding->update[i]].contents++;
+    }
+    if (status != SB_OK)
+        sb_derived_forget(binding->state);
+}
+
 sb_status sb_binding_run(sb_state_binding *binding, sb_runner *runner, sb_queue *queue, bool host_outputs,
                          const sb_value *inputs, sb_value *outputs, sb_error *error) {
     for (size_t i = 0; i < binding->program->enter_count; i++) {
@@ -391,6 +398,7 @@ sb_status sb_binding_run(sb_state_binding *binding, sb_runner *runner, sb_queue 
         status = prepare_updates(binding, queue, error);
     if (status == SB_OK)
         status = carry_out_updates(binding, queue, error);
+    note_contents(binding, status);
     hand_out(binding, status, outputs);
     return status;
 }

@@ -133,6 +133,56 @@ static void test_two_sessions(void **unused) {
     }
 }
 
+#define DEPTH 4
+
+/* Steps that are given to the device before the ones ahead have been waited for, in which the version counts. */
+static void test_queued(void **unused) {
+    for (sb_graph_mode mode = SB_GRAPHS_OFF; mode <= SB_GRAPHS_BUILD; mode++) {
+        setting s = begin();
+        s.model = learning_model(SB_F32, false);
+        sb_state *state = state_of(s.model, s.device);
+        sb_session_options options = options_on(s.device);
+        options.state = state;
+        options.entry = "train";
+        options.graphs = mode;
+        options.queue_depth = DEPTH;
+        sb_session *session = session_with(s.model, &options);
+        teacher t = start_teacher(SB_F32);
+        for (uint64_t turn = 0; turn < 10; turn++) {
+            sb_value inputs[2], found[STEP_OUTPUTS];
+            uint64_t runs[DEPTH];
+            sb_tensor *expected[STEP_OUTPUTS + 2];
+            for (uint64_t i = 0; i < DEPTH; i++) {
+                inputs[0] = sb_value_of_tensor(typed_numbers(SB_F32, 4, image_dims, DEPTH * turn + i));
+                inputs[1] = sb_value_of_tensor(typed_numbers(SB_F32, 2, target_dims, DEPTH * turn + i));
+                MUST(sb_session_enqueue(session, inputs, &runs[i], error));
+                sb_value_release(&inputs[0]);
+                sb_value_release(&inputs[1]);
+            }
+            for (uint64_t i = 0; i < DEPTH; i++) {
+                sb_tensor *given[] = {typed_numbers(SB_F32, 4, image_dims, DEPTH * turn + i),
+                                      typed_numbers(SB_F32, 2, target_dims, DEPTH * turn + i), t.weights[0],
+                                      t.weights[1]};
+                run_session(t.step, given, expected);
+                MUST(sb_session_wait(session, runs[i], found, error));
+                for (int o = 0; o < STEP_OUTPUTS; o++) {
+                    check_same(s.device, found[o].tensor, expected[o]);
+                    sb_value_release(&found[o]);
+                }
+                release_all(given, 2);
+                release_all(expected, STEP_OUTPUTS);
+                set_weights(&t, expected[STEP_OUTPUTS], expected[STEP_OUTPUTS + 1]);
+            }
+        }
+        assert_int_equal(counted(state).derivations, 10 * DEPTH * FORMS);
+        check_weights(&t, state);
+        end_teacher(&t);
+        sb_session_destroy(session);
+        sb_state_release(state);
+        end(&s);
+    }
+}
+
 static void test_stale(void **unused) {
     for (sb_graph_mode mode = SB_GRAPHS_OFF; mode <= SB_GRAPHS_BUILD; mode++) {
         setting s = begin();
@@ -324,8 +374,9 @@ int main(int argc, char **argv) {
     if (argc > 1)
         library = argv[1];
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_training), cmocka_unit_test(test_home_on_host), cmocka_unit_test(test_two_sessions),
-        cmocka_unit_test(test_stale),    cmocka_unit_test(test_constants),    cmocka_unit_test(test_failing_calls),
+        cmocka_unit_test(test_training),      cmocka_unit_test(test_home_on_host), cmocka_unit_test(test_two_sessions),
+        cmocka_unit_test(test_queued),        cmocka_unit_test(test_stale),        cmocka_unit_test(test_constants),
+        cmocka_unit_test(test_failing_calls),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
