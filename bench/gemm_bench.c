@@ -247,7 +247,7 @@ static bool prepare_product(const shape *shape, work *work) {
         work->packed = sb_allocate(sb_gemm_f32_packed_bytes(work->kernels, shape->k, shape->n));
         if (work->packed == NULL)
             return false;
-        sb_gemm_f32_pack_b(work->kernels, shape->k, shape->n, work->b, shape->n, 1, work->packed);
+        sb_gemm_f32_pack_b(work->kernels, shape->k, shape->n, work->b, shape->n, 1, 0, shape->n, work->packed);
         work->args.packed_b = work->packed;
     }
     work->workspace = sb_allocate(sb_gemm_f32_workspace_bytes(work->kernels, &work->args));

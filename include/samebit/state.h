@@ -135,6 +135,9 @@ typedef struct sb_state_counters {
     int64_t updates_in_place; /**< of those: written by the node that made them where the variable lies */
     int64_t copies;           /**< of versions: from where they were made, for readers on the other side, for outputs */
     int64_t bytes_copied;
+    /** Of what kernels make of versions ahead, such as packed weights: once for a version, however many runs read it. */
+    int64_t derivations;
+    int64_t derived_bytes; /**< what all of these take now, where the variables live */
 } sb_state_counters;
 
 SB_API void sb_state_count(sb_state *state, sb_state_counters *counters);

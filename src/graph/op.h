@@ -167,6 +167,7 @@ struct sb_call {
     sb_workers *workers;
     sb_frame *frame;
     void *state;                  /* what the kernel prepared for this node; NULL for reference evaluation */
+    const void *derived;          /* what the kernel has made of its derived input as it is now; NULL: nothing */
     sb_isa isa;                   /* the instruction set that kernels may use */
     const sb_call_target *target; /* the device that the call gives its work to; NULL on the host */
     sb_error *error;

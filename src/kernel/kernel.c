@@ -6,6 +6,18 @@ bool sb_kernel_is_named(const sb_kernel *kernel, const sb_op *op) {
     return strcmp(kernel->op, op->name) == 0 && strcmp(kernel->domain != NULL ? kernel->domain : "", op->domain) == 0;
 }
 
+sb_status sb_kernel_derives(const sb_kernel *kernel, const sb_kernel_query *query, sb_derived_form *form,
+                            sb_error *error) {
+    *form = (sb_derived_form){.input = -1};
+    return kernel->derives != NULL ? kernel->derives(query, form, error) : SB_OK;
+}
+
+sb_status sb_kernel_derive(const sb_kernel *kernel, const sb_node *node, sb_isa isa, sb_workers *workers,
+                           const sb_call_target *target, const sb_tensor *from, void *derived, sb_error *error) {
+    sb_call call = {.node = node, .workers = workers, .isa = isa, .target = target, .error = error};
+    return kernel->derive(&call, from, derived);
+}
+
 sb_status sb_kernel_choose(const sb_kernel *const *families, const sb_kernel_query *query,
                            int (*weigh)(const sb_kernel *family, const sb_node *node), const char *whose,
                            const sb_kernel **kernel, char *why, sb_error *error) {

@@ -18,6 +18,13 @@ typedef struct sb_kernel_query {
 
 #define SB_WHY_BYTES 256
 
+/* What a kernel can make of one of a node's inputs ahead of its launches, packed weights for example. */
+typedef struct sb_derived_form {
+    int input;       /* of the node; -1: of none */
+    uint64_t layout; /* with the kernel's `derive` and the input's extents, all that the bytes depend on but contents */
+    size_t bytes;
+} sb_derived_form;
+
 /* The `op` of a kernel that decides by the op's flags instead of its name. */
 #define SB_ANY_OP "*"
 
@@ -27,8 +34,8 @@ typedef struct sb_kernel {
     const char *name; /* dtype, op, layout: what a profile shows */
     /* Whether the kernel computes this node. If not, `why` (SB_WHY_BYTES) says why in words for the user. */
     bool (*supports)(const sb_kernel_query *query, char *why);
-    /* Computes what depends only on constants (packed weights, …) once per node, model and device. May be NULL.
-     * `*state` NULL is allowed. */
+    /* Computes what depends only on the node and on facts that are the same in all plans (the program of the nodes behind
+     * a contraction, …) once per node, model and device. May be NULL. `*state` NULL is allowed. */
     sb_status (*prepare)(const sb_kernel_query *query, void **state, sb_error *error);
     void (*release)(void *state);
     /* The input whose memory output 0 may take over, -1: none. The plan does so where nobody else needs that input any
@@ -40,6 +47,17 @@ typedef struct sb_kernel {
     /* Kernels of a device: the inputs that `launch` reads on the host (shapes, axes and the like), a bit for each; all
      * the others, and all outputs, are tensors on the device. */
     uint64_t host_inputs;
+    /* Derived values: says which input `launch` can take in a form made ahead, and in which. It follows from the node, the
+     * instruction set, and dtype and extents of that input alone, so that all plans of a model agree. NULL: none. Errors:
+     * OUT_OF_MEMORY where the size overflows. */
+    sb_status (*derives)(const sb_kernel_query *query, sb_derived_form *form, sb_error *error);
+    /* Makes it of the input's elements as they are now: `from` lies where the kernel reads that input, `derived` (on the
+     * same side, of form.bytes) is aligned to 64. The call has the node, the instruction set, workers, the target and the
+     * error; no inputs, outputs, frame or state. On a device it gives tasks, like `launch`, and allocates nothing.
+     *
+     * The runtime calls it once for a constant, and for a variable of a state once for each version that is read. `launch`
+     * finds the result as call->derived, or NULL, where the input is neither: it then makes do with the input. */
+    sb_status (*derive)(sb_call *call, const sb_tensor *from, void *derived);
     /* Computes the node: call->state is what `prepare` gave. Equals the op's `eval` bit for bit. */
     sb_status (*launch)(sb_call *call);
 } sb_kernel;
@@ -51,6 +69,15 @@ typedef struct sb_kernel {
 sb_status sb_kernel_choose(const sb_kernel *const *families, const sb_kernel_query *query,
                            int (*weigh)(const sb_kernel *family, const sb_node *node), const char *whose,
                            const sb_kernel **kernel, char *why, sb_error *error);
+
+/** What `kernel`, which computes the query's node, derives: form->input -1 for nothing. Errors: as for `derives`. */
+sb_status sb_kernel_derives(const sb_kernel *kernel, const sb_kernel_query *query, sb_derived_form *form,
+                            sb_error *error);
+
+/** Has `kernel` make its form of `from`, an input of `node`: see `derive`. `workers` may be NULL; `target` is NULL on the
+ * host. Errors: OUT_OF_MEMORY; those of launches on a device. */
+sb_status sb_kernel_derive(const sb_kernel *kernel, const sb_node *node, sb_isa isa, sb_workers *workers,
+                           const sb_call_target *target, const sb_tensor *from, void *derived, sb_error *error);
 
 /** Whether a kernel is for an operator by its name. */
 bool sb_kernel_is_named(const sb_kernel *kernel, const sb_op *op);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/allocation.h"
+#include "runtime/derived.h"
 #include "runtime/memory_plan.h"
 #include "runtime/replay.h"
 #include "runtime/state_binding.h"
@@ -127,10 +128,10 @@ static sb_status choose_kernel(sb_planned_step *planned, sb_program *program, co
         planned->side = planned->kernel != NULL ? SB_DEVICE : SB_HOST;
         if (planned->side == SB_DEVICE)
             return sb_program_prepare(program, step, placement->queue, planned->kernel, facts->inputs, facts->outputs,
-                                      &planned->state, error);
+                                      &planned->prepared, error);
         SB_TRY(sb_plan_explain(planned, why, error));
     }
-    return sb_program_choose(program, step, facts->inputs, facts->outputs, &planned->kernel, &planned->state,
+    return sb_program_choose(program, step, facts->inputs, facts->outputs, &planned->kernel, &planned->prepared,
                              &planned->in_place, error);
 }
 
@@ -138,13 +139,15 @@ sb_status sb_plan_choose_again(sb_plan *plan, sb_program *program, size_t step, 
     const sb_node *node = program->steps[step].node;
     const sb_fact **inputs = plan->open->inputs;
     sb_fact *outputs = plan->open->outputs;
+    sb_planned_step *planned = &plan->steps[step];
     int in_place; /* none: see place_step */
     for (int i = 0; i < node->input_count; i++)
         inputs[i] = node->inputs[i] != SB_NO_VALUE ? &plan->facts[node->inputs[i]] : NULL;
     for (int i = 0; i < node->output_count; i++)
         outputs[i] = node->outputs[i] != SB_NO_VALUE ? plan->facts[node->outputs[i]] : (sb_fact){0};
-    return sb_program_choose(program, step, inputs, outputs, &plan->steps[step].kernel, &plan->steps[step].state,
-                             &in_place, error);
+    SB_TRY(sb_program_choose(program, step, inputs, outputs, &planned->kernel, &planned->prepared, &in_place, error));
+    sb_derived_find_again(planned);
+    return SB_OK;
 }
 
 static sb_status place_step(sb_plan *plan, sb_program *program, const sb_placement *placement, size_t step,
@@ -154,8 +157,10 @@ static sb_status place_step(sb_plan *plan, sb_program *program, const sb_placeme
     step_facts facts;
     SB_TRY(gather_facts(plan, node, &facts, error));
     planned->kernel = NULL;
-    planned->state = NULL;
+    planned->prepared = (sb_prepared){0};
     sb_status status = choose_kernel(planned, program, placement, step, &facts, stays, error);
+    if (status == SB_OK && plan->binding != NULL)
+        status = sb_derived_plan(plan, program, placement->queue, step, facts.inputs, facts.outputs, error);
     sb_free(facts.outputs);
     /* Another kernel may take the step at other extents, and extents that are equal here may differ there. */
     if (plan->open != NULL && plan->open->touched[step])

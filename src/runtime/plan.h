@@ -20,9 +20,10 @@ typedef struct sb_planned_step {
     sb_step_mode mode;
     sb_side side;            /* where a static step runs */
     const sb_kernel *kernel; /* with SB_STEP_STATIC; NULL: reference evaluation */
-    void *state;
-    int in_place; /* the input whose memory the kernel lets output 0 take over, or -1 */
-    char *why;    /* why a step that could run on a device does not; NULL when it does, or there is none */
+    sb_prepared prepared;
+    struct sb_derived_value *derived; /* of a variable, which the kernel takes: runtime/derived.h; NULL: none */
+    int in_place;                     /* the input whose memory the kernel lets output 0 take over, or -1 */
+    char *why; /* why a step that could run on a device does not; NULL when it does, or there is none */
 } sb_planned_step;
 
 /* A value may lie on both sides: on one because it was made there, on the other as a copy. Arrays "by copy" have an

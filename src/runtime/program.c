@@ -112,13 +112,7 @@ sb_status sb_program_create(const sb_graph *graph, sb_isa isa, bool reference_on
 }
 
 static void destroy_step(sb_step *step) {
-    for (sb_kernel_state *state = step->states; state != NULL;) {
-        sb_kernel_state *next = state->next;
-        if (state->state != NULL && state->kernel->release != NULL)
-            state->kernel->release(state->state);
-        sb_free(state);
-        state = next;
-    }
+    sb_step_destroy_states(step);
     for (size_t i = 0; i < step->graph_count; i++)
         sb_program_destroy(step->graphs[i]);
     sb_free(step->graphs);
@@ -151,109 +145,4 @@ const sb_program *sb_step_program(const sb_step *step, const sb_graph *graph) {
             return step->graphs[i];
     }
     return NULL;
-}
-
-/* Under the lock: the state that `kernel` keeps for the step, prepared now if this is the first time. */
-static sb_status prepared_state(sb_step *step, const sb_kernel *kernel, const sb_kernel_query *query, void **state,
-                                sb_error *error) {
-    for (sb_kernel_state *known = step->states; known != NULL; known = known->next) {
-        if (known->kernel == kernel && known->device == query->device) {
-            *state = known->state;
-            return SB_OK;
-        }
-    }
-    sb_kernel_state *fresh = sb_allocate_array(1, sizeof *fresh);
-    if (fresh == NULL)
-        return sb_fail_memory(error, sizeof *fresh);
-    sb_status status = kernel->prepare(query, &fresh->state, error);
-    if (status != SB_OK) {
-        sb_free(fresh);
-        return status;
-    }
-    fresh->kernel = kernel;
-    fresh->device = query->device;
-    fresh->next = step->states;
-    step->states = fresh;
-    *state = fresh->state;
-    return SB_OK;
-}
-
-sb_status sb_program_choose(sb_program *program, size_t step, const sb_fact *const *inputs, const sb_fact *outputs,
-                            const sb_kernel **kernel, void **state, int *in_place, sb_error *error) {
-    char why[SB_WHY_BYTES];
-    sb_kernel_query query = {
-        .node = program->steps[step].node, .inputs = inputs, .outputs = outputs, .isa = program->isa};
-    *kernel = NULL;
-    *state = NULL;
-    if (!program->reference_only)
-        SB_TRY(sb_find_host_kernel(&query, kernel, why, error));
-    *in_place = *kernel != NULL && (*kernel)->in_place != NULL ? (*kernel)->in_place(&query) : -1;
-    return *kernel != NULL ? sb_program_prepare(program, step, NULL, *kernel, inputs, outputs, state, error) : SB_OK;
-}
-
-sb_status sb_program_prepare(sb_program *program, size_t step, sb_queue *queue, const sb_kernel *kernel,
-                             const sb_fact *const *inputs, const sb_fact *outputs, void **state, sb_error *error) {
-    sb_kernel_query query = {.node = program->steps[step].node,
-                             .inputs = inputs,
-                             .outputs = outputs,
-                             .isa = program->isa,
-                             .device = queue != NULL ? queue->device : NULL,
-                             .queue = queue};
-    *state = NULL;
-    if (kernel->prepare == NULL)
-        return SB_OK;
-    pthread_mutex_lock(&program->lock);
-    sb_status status = prepared_state(&program->steps[step], kernel, &query, state, error);
-    pthread_mutex_unlock(&program->lock);
-    return status;
-}
-
-/* ---- constants on devices ---- */
-
-/* Under the lock. */
-static sb_status constants_on(sb_program *program, const void *device, sb_program_constants **constants,
-                              sb_error *error) {
-    for (sb_program_constants *known = program->constants; known != NULL; known = known->next) {
-        if (known->device == device) {
-            *constants = known;
-            return SB_OK;
-        }
-    }
-    size_t values = program->graph->value_count;
-    sb_program_constants *fresh = sb_allocate_array(1, sizeof *fresh);
-    sb_tensor **tensors = sb_allocate_array(values, sizeof(sb_tensor *));
-    if (fresh == NULL || tensors == NULL) {
-        sb_free(fresh);
-        sb_free(tensors);
-        return sb_fail_memory(error, values * sizeof(sb_tensor *));
-    }
-    *fresh = (sb_program_constants){device, tensors, program->constants};
-    program->constants = *constants = fresh;
-    return SB_OK;
-}
-
-/* Waits, since sessions with other queues use it from now on. */
-static sb_status upload_constant(const sb_program *program, sb_value_id value, sb_queue *queue, sb_tensor **constant,
-                                 sb_error *error) {
-    sb_tensor *tensor;
-    SB_TRY(sb_queue_to_device(queue, program->graph->values[value].fact.constant, &tensor, error));
-    sb_status status = sb_queue_wait(queue, error);
-    if (status == SB_OK)
-        *constant = tensor;
-    else
-        sb_tensor_release(tensor);
-    return status;
-}
-
-sb_status sb_program_constant(sb_program *program, sb_value_id value, sb_queue *queue, sb_tensor **constant,
-                              sb_error *error) {
-    sb_program_constants *constants;
-    pthread_mutex_lock(&program->lock);
-    sb_status status = constants_on(program, queue->device, &constants, error);
-    if (status == SB_OK && constants->tensors[value] == NULL)
-        status = upload_constant(program, value, queue, &constants->tensors[value], error);
-    if (status == SB_OK)
-        *constant = sb_tensor_retain(constants->tensors[value]);
-    pthread_mutex_unlock(&program->lock);
-    return status;
 }

@@ -15,13 +15,20 @@ typedef struct sb_program_constants {
     struct sb_program_constants *next;
 } sb_program_constants;
 
-/* What a kernel prepared for a node. */
+/* What a kernel prepared for a node, and what it derived of a constant there. */
 typedef struct sb_kernel_state {
     const sb_kernel *kernel;
     const void *device; /* sb_queue.device; NULL: for the host */
     void *state;
+    sb_storage *derived; /* NULL: nothing */
     struct sb_kernel_state *next;
 } sb_kernel_state;
+
+/* The same for who launches the kernel: for sb_call.state and sb_call.derived; the program's. */
+typedef struct sb_prepared {
+    void *state;
+    const void *derived;
+} sb_prepared;
 
 typedef struct sb_step {
     const sb_node *node;
@@ -54,15 +61,20 @@ void sb_program_destroy(sb_program *program);
 /** The program of one of the step's graphs. */
 const sb_program *sb_step_program(const sb_step *step, const sb_graph *graph);
 
-/** Chooses the kernel for a step from concrete facts, and prepares its state: *kernel NULL means reference evaluation.
+/** Chooses the kernel for a step from concrete facts, and prepares it: *kernel NULL means reference evaluation.
  * *in_place is the input whose memory output 0 may take over, or -1. May be called from several threads. */
 sb_status sb_program_choose(sb_program *program, size_t step, const sb_fact *const *inputs, const sb_fact *outputs,
-                            const sb_kernel **kernel, void **state, int *in_place, sb_error *error);
+                            const sb_kernel **kernel, sb_prepared *prepared, int *in_place, sb_error *error);
 
-/** What `kernel` prepares for a step, once for each device: see sb_kernel. `queue` is the device's, entered, or NULL
- * for the host. May be called from several threads, each with a queue of its own. */
+/** What `kernel` prepares for a step and derives of the graph's constants, once for each device: see sb_kernel. `queue` is
+ * the device's, entered, and waited for where something is derived there; NULL for the host. May be called from several
+ * threads, each with a queue of its own. */
 sb_status sb_program_prepare(sb_program *program, size_t step, sb_queue *queue, const sb_kernel *kernel,
-                             const sb_fact *const *inputs, const sb_fact *outputs, void **state, sb_error *error);
+                             const sb_fact *const *inputs, const sb_fact *outputs, sb_prepared *prepared,
+                             sb_error *error);
+
+/** Lets go of what kernels have prepared for the step. */
+void sb_step_destroy_states(sb_step *step);
 
 /** The graph's constant `value` on the queue's device, uploaded when it is first wanted there: retained for the caller.
  * May be called from several threads, each with a queue of its own, between sb_queue_enter and sb_queue_leave. */

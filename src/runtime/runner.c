@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/allocation.h"
+#include "runtime/derived.h"
 #include "runtime/memory_plan.h"
 #include "runtime/replay.h"
 #include "runtime/state_binding.h"
@@ -387,7 +388,8 @@ static sb_status run_static(sb_runner *runner, size_t index, sb_call *call) {
         runner->step_facts[i] = value != SB_NO_VALUE ? runner->plan->facts[value] : (sb_fact){0};
     }
     call->facts = runner->step_facts;
-    call->state = planned->state;
+    call->state = planned->prepared.state;
+    call->derived = planned->prepared.derived;
     if (planned->side == SB_HOST)
         sb_runner_note_cause(runner, runner->step,
                              sb_binding_updated_there(runner->plan->binding, call->node) != NULL
@@ -464,7 +466,7 @@ static sb_status infer_dynamic(sb_runner *runner, const sb_node *node, dynamic_f
 }
 
 /* Chooses side and kernel of a dynamic step, and notes them in the plan for those who ask where things ran. */
-static sb_status place_dynamic(sb_runner *runner, size_t index, const dynamic_facts *facts, void **state,
+static sb_status place_dynamic(sb_runner *runner, size_t index, const dynamic_facts *facts, sb_prepared *prepared,
                                sb_error *error) {
     sb_planned_step *planned = &runner->plan->steps[index];
     const sb_node *node = runner->program->steps[index].node;
@@ -478,7 +480,7 @@ static sb_status place_dynamic(sb_runner *runner, size_t index, const dynamic_fa
         if (planned->kernel != NULL) {
             planned->side = SB_DEVICE;
             return sb_program_prepare(runner->program, index, runner->settings->placement.queue, planned->kernel,
-                                      facts->pointers, facts->outputs, state, error);
+                                      facts->pointers, facts->outputs, prepared, error);
         }
         if (runner->settings->require_device) {
             const char *variable = sb_binding_updated_there(runner->plan->binding, node);
@@ -491,7 +493,7 @@ static sb_status place_dynamic(sb_runner *runner, size_t index, const dynamic_fa
     int in_place; /* outputs of a dynamic step have no place in the arena */
     if (!all_concrete(node, facts))
         return SB_OK;
-    return sb_program_choose(runner->program, index, facts->pointers, facts->outputs, &planned->kernel, state,
+    return sb_program_choose(runner->program, index, facts->pointers, facts->outputs, &planned->kernel, prepared,
                              &in_place, error);
 }
 
@@ -500,12 +502,15 @@ static sb_status place_dynamic(sb_runner *runner, size_t index, const dynamic_fa
 static sb_status run_dynamic(sb_runner *runner, size_t index, sb_call *call) {
     const sb_planned_step *planned = &runner->plan->steps[index];
     dynamic_facts facts = {0};
+    sb_prepared prepared = {0};
     sb_runner_note_cause(runner, runner->step, "its shapes follow from data");
     sb_status status = create_facts(call->node, &facts, call->error);
     if (status == SB_OK)
         status = infer_dynamic(runner, call->node, &facts, call->error);
     if (status == SB_OK)
-        status = place_dynamic(runner, index, &facts, &call->state, call->error);
+        status = place_dynamic(runner, index, &facts, &prepared, call->error);
+    call->state = prepared.state;
+    call->derived = prepared.derived;
     if (status == SB_OK)
         status = bring_inputs(runner, call, planned->kernel, planned->side, false);
     if (status == SB_OK) {
@@ -726,6 +731,8 @@ sb_status sb_runner_start(sb_runner *runner, bool host_outputs, sb_outbox *outbo
     SB_TRY(find_open_plan(runner, host_outputs, inputs, error));
     bool in_place = runner->plan->binding != NULL && runner->plan->first_update < program->step_count;
     sb_status status = in_place ? sb_runner_reserve(runner, outbox, error) : SB_OK;
+    if (status == SB_OK && runner->plan->binding != NULL)
+        status = sb_derived_refresh(runner, error);
     if (status == SB_OK)
         status = run_steps(runner, inputs, error);
     if (status == SB_OK)

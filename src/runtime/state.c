@@ -5,6 +5,7 @@
 
 #include "base/allocation.h"
 #include "runtime/capacity.h"
+#include "runtime/derived.h"
 #include "runtime/memory_limit.h"
 
 /* ---- references ---- */
@@ -23,6 +24,7 @@ void sb_state_release(sb_state *state) {
         sb_free(held->output);
         sb_tensor_release(held->tensor);
         sb_tensor_release(held->initial);
+        sb_derived_destroy(held->derived);
     }
     sb_free(state->variables);
     for (size_t i = 0; i < state->extent_count; i++)

@@ -23,6 +23,10 @@ typedef struct sb_held_variable {
     int extents[SB_MAX_RANK]; /* by axis: which of the state's extents it is, or -1 */
     sb_tensor *initial;       /* on the host; numpy's rule makes it as large as `tensor` */
     int64_t version;
+    /* How often they have changed, by whatever means, from 1 on, and as soon as a change is in the queue: unlike versions,
+     * which come back, and which a run that is left to a device gets at its end. (Entered.) */
+    int64_t contents;
+    struct sb_derived_value *derived; /* what kernels have made of them: runtime/derived.h */
 } sb_held_variable;
 
 /* An extent that has a capacity. */
@@ -104,7 +108,7 @@ void sb_state_set_extent(sb_state *state, size_t extent, int64_t used);
 /** The variable's tensor as it would be with other extents: `extents` has one for each of the state's. */
 sb_status sb_state_view(const sb_held_variable *variable, const int64_t *extents, sb_tensor **view, sb_error *error);
 
-/** Sets a variable's version, which others may be looking at. (Entered.) */
+/** Notes that a variable has other contents, and their version, which others may be looking at. (Entered.) */
 void sb_state_set_version(sb_state *state, sb_held_variable *variable, int64_t version);
 
 /* What a variable, or a slot of it, is to become. */

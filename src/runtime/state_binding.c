@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "runtime/derived.h"
+
 /* ---- binding ---- */
 
 static int64_t held_index(const sb_state *state, int variable) {
@@ -401,6 +403,17 @@ static void hand_out(sb_state_binding *binding, sb_status status, sb_value *outp
     }
 }
 
+/* The next run asks whether contents have changed when it begins, by when this one may only have been given to a device:
+ * so they count here, and not where versions do. */
+static void note_contents(sb_state_binding *binding, sb_status status) {
+    for (size_t i = 0; i < binding->program->leave_count; i++) {
+        if (binding->update[i] >= 0)
+            binding->state->variables[binding->update[i]].contents++;
+    }
+    if (status != SB_OK)
+        sb_derived_forget(binding->state);
+}
+
 sb_status sb_binding_run(sb_state_binding *binding, sb_runner *runner, sb_queue *queue, bool host_outputs,
                          sb_outbox *outbox, const sb_value *inputs, sb_value *outputs, sb_error *error) {
     for (size_t i = 0; i < binding->program->enter_count; i++) {
@@ -412,6 +425,7 @@ sb_status sb_binding_run(sb_state_binding *binding, sb_runner *runner, sb_queue 
         status = prepare_updates(binding, queue, error);
     if (status == SB_OK)
         status = carry_out_updates(binding, queue, error);
+    note_contents(binding, status);
     hand_out(binding, status, outputs);
     return status;
 }

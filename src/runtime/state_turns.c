@@ -5,6 +5,7 @@
  * thread that waits for one of them, or one that wants the state for something outside of that queue. */
 #include <stdio.h>
 
+#include "runtime/derived.h"
 #include "runtime/state.h"
 
 /* ---- a torn state ---- */
@@ -45,6 +46,7 @@ static void count(sb_state *state, const sb_state_run *run) {
         total->updates++;
     }
     total->runs++;
+    total->derivations += run->counters.derivations;
     total->updates_in_place += run->counters.updates_in_place;
     total->copies += run->counters.copies;
     total->bytes_copied += run->counters.bytes_copied;
@@ -155,6 +157,7 @@ void sb_state_leave(sb_state *state) {
 void sb_state_set_version(sb_state *state, sb_held_variable *variable, int64_t version) {
     pthread_mutex_lock(&state->lock);
     variable->version = version;
+    variable->contents++;
     pthread_mutex_unlock(&state->lock);
 }
 
@@ -163,6 +166,7 @@ void sb_state_count(sb_state *state, sb_state_counters *counters) {
     bool entered = sb_state_enter(state, false, NULL, &unread) == SB_OK;
     pthread_mutex_lock(&state->lock);
     *counters = state->counters;
+    counters->derived_bytes = sb_derived_bytes(state);
     pthread_mutex_unlock(&state->lock);
     if (entered)
         sb_state_leave(state);

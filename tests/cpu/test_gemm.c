@@ -70,7 +70,12 @@ static void check_kernels(random_source *source, const sb_gemm_kernels *kernels,
                           const float *expected) {
     float *packed = sb_allocate(sb_gemm_f32_packed_bytes(kernels, p->args.k, p->args.n));
     assert_non_null(packed);
-    sb_gemm_f32_pack_b(kernels, p->args.k, p->args.n, p->b, p->args.b_row_stride, p->args.b_column_stride, packed);
+    /* In two parts, as threads may share it, the last one first. */
+    int64_t part = random_between(source, 0, p->args.n / sb_gemm_f32_panel(kernels)) * sb_gemm_f32_panel(kernels);
+    sb_gemm_f32_pack_b(kernels, p->args.k, p->args.n, p->b, p->args.b_row_stride, p->args.b_column_stride, part,
+                       p->args.n, packed);
+    sb_gemm_f32_pack_b(kernels, p->args.k, p->args.n, p->b, p->args.b_row_stride, p->args.b_column_stride, 0, part,
+                       packed);
     for (int way = 0; way < 4; way++) {
         sb_gemm_args args = p->args;
         if (way & 1) {

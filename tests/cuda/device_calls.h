@@ -276,6 +276,22 @@ static inline const sb_kernel *find_device_kernel(const builder *b, const sb_nod
     return kernel;
 }
 
+/* What the kernel derives of an input that is known beforehand; NULL: nothing. */
+static inline const void *derive_on_device(device_frame *frame, const sb_node *node, const sb_kernel *kernel,
+                                           uint64_t constants, const sb_fact *const *facts, const sb_fact *results,
+                                           const sb_value *in, const sb_call_target *target) {
+    sb_kernel_query query = {.node = node, .inputs = facts, .outputs = results};
+    sb_derived_form form;
+    MUST(sb_kernel_derives(kernel, &query, &form, error));
+    if (form.input < 0 || (constants >> form.input & 1) == 0)
+        return NULL;
+    assert_true(frame->workspace_count < 32);
+    sb_tensor **derived = &frame->workspace[frame->workspace_count++];
+    MUST(allocate_on_device(frame, form.bytes, derived, error));
+    MUST(sb_kernel_derive(kernel, node, SB_ISA_BEST, NULL, target, in[form.input].tensor, (*derived)->data, error));
+    return (*derived)->data;
+}
+
 /* Runs one node on the device; outputs are contiguous tensors on the host, NULL where not wanted.
  * *fault is what the kernels noted. */
 static inline void run_node(const setting *setting, const builder *b, const sb_node *node, sb_tensor *const *inputs,
@@ -312,6 +328,7 @@ static inline void run_node(const setting *setting, const builder *b, const sb_n
                         .outputs = out,
                         .frame = &frame.frame,
                         .state = state,
+                        .derived = derive_on_device(&frame, node, kernel, constants, pointers, results, in, &target),
                         .target = &target,
                         .error = &error_};
         if (sb_call_run(&call, kernel->launch) != SB_OK)

@@ -1,6 +1,7 @@
 /* Nodes by the CPU's kernels. */
 #include "base/allocation.h"
 #include "harness/harness.h"
+#include "support/derived.h"
 
 #define MOST_BLOCKS 64
 
@@ -41,8 +42,8 @@ static sb_workers *workers_of(int threads) {
     return shared[threads];
 }
 
-static sb_status launch(const harness_node *node, const sb_kernel *kernel, void *state, sb_isa isa, int threads,
-                        const harness_facts *facts, sb_value *out, sb_error *error) {
+static sb_status launch(const harness_node *node, const sb_kernel *kernel, void *state, const void *derived, sb_isa isa,
+                        int threads, const harness_facts *facts, sb_value *out, sb_error *error) {
     sb_value in[SB_WALK_OPERANDS] = {{0}};
     cpu_frame frame = {.frame = {.allocate = allocate_output, .workspace = allocate_workspace}};
     for (int i = 0; i < node->node->input_count; i++) {
@@ -58,6 +59,7 @@ static sb_status launch(const harness_node *node, const sb_kernel *kernel, void 
                     .workers = workers_of(threads),
                     .frame = &frame.frame,
                     .state = state,
+                    .derived = derived,
                     .isa = isa,
                     .error = error};
     sb_status status = sb_call_run(&call, kernel->launch);
@@ -71,7 +73,7 @@ harness_outcome harness_run_cpu(const harness_node *node, sb_isa isa, int thread
     sb_error failure = {SB_OK, ""};
     harness_facts facts;
     const sb_kernel *kernel = NULL;
-    void *state = NULL;
+    void *state = NULL, *derived = NULL;
     harness_outcome outcome = HARNESS_ABSENT;
     MUST(harness_facts_make(node, node->constants, &facts, error));
     sb_kernel_query query = {.node = node->node, .inputs = facts.pointers, .outputs = facts.outputs, .isa = isa};
@@ -80,11 +82,13 @@ harness_outcome harness_run_cpu(const harness_node *node, sb_isa isa, int thread
     if (kernel != NULL) {
         if (kernel->prepare != NULL)
             MUST(kernel->prepare(&query, &state, error));
-        outcome =
-            launch(node, kernel, state, isa, threads, &facts, out, &failure) == SB_OK ? HARNESS_RAN : HARNESS_REFUSED;
+        MUST(derive_on_host(kernel, &query, &derived, error));
+        outcome = launch(node, kernel, state, derived, isa, threads, &facts, out, &failure) == SB_OK ? HARNESS_RAN
+                                                                                                     : HARNESS_REFUSED;
         snprintf(why, SB_WHY_BYTES, "%.200s", failure.message);
         if (kernel->release != NULL)
             kernel->release(state);
+        sb_free(derived);
     }
     for (int i = 0; i < node->node->output_count; i++)
         outputs[i] = out[i].tensor;

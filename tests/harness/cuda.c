@@ -163,6 +163,22 @@ static void release_frame(device_frame *frame) {
         sb_tensor_release(frame->outputs[i]);
 }
 
+/* What the kernel derives of an input that is known beforehand; NULL: nothing. */
+static const void *derive(device_frame *frame, const harness_node *node, const sb_kernel *kernel,
+                          const harness_facts *facts, const sb_value *in, const sb_call_target *target) {
+    sb_kernel_query query = {.node = node->node, .inputs = facts->pointers, .outputs = facts->outputs};
+    sb_derived_form form;
+    MUST(sb_kernel_derives(kernel, &query, &form, error));
+    if (form.input < 0 || (node->constants >> form.input & 1) == 0)
+        return NULL;
+    assert_true(frame->workspace_count < 32);
+    sb_tensor **derived = &frame->workspace[frame->workspace_count++];
+    MUST(allocate(frame, form.bytes, derived, error));
+    MUST(sb_kernel_derive(kernel, node->node, SB_ISA_BEST, NULL, target, in[form.input].tensor, (*derived)->data,
+                          error));
+    return (*derived)->data;
+}
+
 /* The inputs where the kernel wants them. */
 static void bring_inputs(const harness_device *own, const harness_node *node, const sb_kernel *kernel, sb_value *in) {
     for (int i = 0; i < node->node->input_count; i++) {
@@ -189,6 +205,7 @@ static void launch(const sb_cuda_queue *queue, const harness_node *node, const s
                     .outputs = out,
                     .frame = &frame->frame,
                     .state = state,
+                    .derived = derive(frame, node, kernel, &facts, in, &target),
                     .target = &target,
                     .error = &failure};
     if (sb_call_run(&call, kernel->launch) != SB_OK)

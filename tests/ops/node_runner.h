@@ -8,6 +8,7 @@
 #include "base/allocation.h"
 #include "graph/op.h"
 #include "kernel/kernel.h"
+#include "support/derived.h"
 #include "tensor/tensor.h"
 
 #define NODE_INPUTS 10
@@ -130,13 +131,14 @@ static inline sb_status node_run(node_runner *runner, sb_isa isa, int threads, s
     sb_kernel_query query = {.node = runner->node, .inputs = facts, .outputs = runner->output_facts, .isa = isa};
     const sb_kernel *kernel = NULL;
     char why[SB_WHY_BYTES] = "no kernel has that name";
-    void *state = NULL;
+    void *state = NULL, *derived = NULL;
     if (isa != SB_ISA_BEST) {
         SB_TRY(sb_find_host_kernel(&query, &kernel, why, error));
         if (kernel == NULL)
             return sb_fail(error, SB_ERROR_INTERNAL, "no kernel for %s: %s", runner->op, why);
         if (kernel->prepare != NULL)
             SB_TRY(kernel->prepare(&query, &state, error));
+        SB_TRY(derive_on_host(kernel, &query, &derived, error));
     }
     node_frame frame = {.frame = {node_allocate, node_workspace, NULL}};
     sb_call call = {.node = runner->node,
@@ -147,6 +149,7 @@ static inline sb_status node_run(node_runner *runner, sb_isa isa, int threads, s
                     .outputs = outputs,
                     .frame = &frame.frame,
                     .state = state,
+                    .derived = derived,
                     .isa = isa,
                     .error = error};
     sb_status status = node_workers(threads, &call.workers, error);
@@ -158,6 +161,7 @@ static inline sb_status node_run(node_runner *runner, sb_isa isa, int threads, s
         sb_free(frame.blocks[i]);
     if (kernel != NULL && kernel->release != NULL)
         kernel->release(state);
+    sb_free(derived);
     return status;
 }
 

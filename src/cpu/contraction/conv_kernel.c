@@ -13,11 +13,10 @@
 #include "ops/convolution.h"
 #include "ops/real.h"
 
-/* What is prepared once per node: the weights where they are constant, and the nodes behind. */
+/* What is prepared once per node: the nodes behind. */
 typedef struct conv_state {
     sb_contraction_node contraction;
     sb_tile_program *program;
-    void *packed; /* NULL when the weights only come at run time */
 } conv_state;
 
 static bool supports_conv(const sb_kernel_query *query, char *why) {
@@ -140,20 +139,25 @@ static void release_conv(void *context) {
     if (state == NULL)
         return;
     sb_tile_program_destroy(state->program);
-    sb_free(state->packed);
     sb_free(state);
 }
 
-static sb_status pack_constant(const sb_kernel_query *query, conv_state *state, sb_error *error) {
-    const sb_tensor *w = sb_contraction_node_fact(&state->contraction, query, 1)->constant;
-    const sb_conv_params *params = state->contraction.node->params;
-    if (w == NULL || sb_tensor_elements(w) == 0)
+static sb_status derives_conv(const sb_kernel_query *query, sb_derived_form *form, sb_error *error) {
+    sb_contraction_node contraction = sb_contraction_node_of(query->node);
+    const sb_conv_params *params = contraction.node->params;
+    const sb_fact *fact = sb_contraction_node_fact(&contraction, query, 1);
+    sb_tensor w = {.dtype = fact->dtype, .rank = fact->rank};
+    if (!sb_fact_is_concrete(fact, w.dims) || sb_tensor_elements(&w) == 0)
         return SB_OK;
-    size_t bytes = weight_bytes(query->isa, params, w, error);
-    state->packed = bytes != 0 ? sb_allocate(bytes) : NULL;
-    if (state->packed == NULL)
-        return sb_fail_memory(error, bytes);
-    return pack_weights(query->isa, params, w, state->packed, error);
+    form->input = sb_contraction_node_input(&contraction, 1);
+    form->bytes = weight_bytes(query->isa, params, &w, error);
+    form->layout = 4 * (uint64_t)params->group + (w.dtype == SB_F32 ? (uint64_t)query->isa : 0);
+    return form->bytes != 0 ? SB_OK : sb_fail_memory(error, SIZE_MAX);
+}
+
+static sb_status derive_conv(sb_call *call, const sb_tensor *from, void *derived) {
+    sb_contraction_node contraction = sb_contraction_node_of(call->node);
+    return pack_weights(call->isa, contraction.node->params, from, derived, call->error);
 }
 
 static sb_status prepare_conv(const sb_kernel_query *query, void **result, sb_error *error) {
@@ -162,8 +166,6 @@ static sb_status prepare_conv(const sb_kernel_query *query, void **result, sb_er
         return sb_fail_memory(error, sizeof *state);
     state->contraction = sb_contraction_node_of(query->node);
     sb_status status = sb_contraction_node_program(&state->contraction, query, &state->program, error);
-    if (status == SB_OK)
-        status = pack_constant(query, state, error);
     if (status != SB_OK) {
         release_conv(state);
         return status;
@@ -340,8 +342,8 @@ static sb_status find_bias(sb_call *call, const sb_tensor *bias, const float **v
 
 static sb_status find_weights(sb_call *call, const conv_state *state, const sb_tensor *w, const void **packed) {
     const sb_conv_params *params = state->contraction.node->params;
-    *packed = state->packed;
-    if (state->packed != NULL)
+    *packed = call->derived;
+    if (call->derived != NULL)
         return SB_OK;
     size_t bytes = weight_bytes(call->isa, params, w, call->error);
     void *memory;
@@ -392,7 +394,8 @@ static int in_place_conv(const sb_kernel_query *query) {
 #define CONV_KERNEL(op_name, op_domain, kernel_name)                                                                   \
     {                                                                                                                  \
         .op = op_name, .domain = op_domain, .name = kernel_name, .supports = supports_conv, .prepare = prepare_conv,   \
-        .release = release_conv, .in_place = in_place_conv, .launch = launch_conv                                      \
+        .release = release_conv, .in_place = in_place_conv, .derives = derives_conv, .derive = derive_conv,            \
+        .launch = launch_conv                                                                                          \
     }
 
 const sb_kernel sb_cpu_kernels_conv[] = {

@@ -53,10 +53,15 @@ size_t sb_gemm_f32_packed_bytes(const sb_gemm_kernels *kernels, int64_t k, int64
     return panel_bytes(kernels, k, n);
 }
 
+int64_t sb_gemm_f32_panel(const sb_gemm_kernels *kernels) {
+    return kernels->panel;
+}
+
 void sb_gemm_f32_pack_b(const sb_gemm_kernels *kernels, int64_t k, int64_t n, const float *b, int64_t row_stride,
-                        int64_t column_stride, float *packed) {
+                        int64_t column_stride, int64_t n0, int64_t n1, float *packed) {
     const int64_t panel = kernels->panel;
-    for (int64_t column = 0; column < n; column += panel, packed += k * panel) {
+    packed += n0 * k;
+    for (int64_t column = n0; column < n1; column += panel, packed += k * panel) {
         int64_t columns = minimum(panel, n - column);
         kernels->copy(k, columns, b + column * column_stride, row_stride, column_stride, packed, panel);
         if (columns < panel)
@@ -64,7 +69,7 @@ void sb_gemm_f32_pack_b(const sb_gemm_kernels *kernels, int64_t k, int64_t n, co
                 for (int64_t j = columns; j < panel; j++)
                     packed[row * panel + j] = 0.0f;
     }
-    for (int64_t j = 0; j < panel; j++)
+    for (int64_t j = 0; j < panel && n1 == n; j++)
         packed[j] = 0.0f;
 }
 
@@ -194,7 +199,8 @@ static void compute_raw(const call *call, int64_t m0, int64_t m1, int64_t n0, in
     }
     for (const int64_t most = raw_columns(kernels, args); n0 < n1;) {
         int64_t count = minimum(most, n1 - n0);
-        sb_gemm_f32_pack_b(kernels, args->k, count, b, args->b_row_stride, args->b_column_stride, call->panels);
+        sb_gemm_f32_pack_b(kernels, args->k, count, b, args->b_row_stride, args->b_column_stride, 0, count,
+                           call->panels);
         columns packed = {.n0 = n0, .n1 = n0 + count, .b = call->panels, .step = panel, .panel_step = args->k * panel};
         compute_columns(call, &packed, m0, m1);
         n0 += count;

@@ -78,10 +78,14 @@ typedef struct sb_gemm_args {
 /** Bytes of a packed B of k rows and n columns (non-negative); 0 when that overflows, never otherwise. */
 size_t sb_gemm_f32_packed_bytes(const sb_gemm_kernels *kernels, int64_t k, int64_t n);
 
-/** Packs B for `kernels`. `packed` has sb_gemm_f32_packed_bytes bytes, aligned to 64. A transposed
- * B is one with swapped strides. */
+/** Columns of a panel of packed B. */
+int64_t sb_gemm_f32_panel(const sb_gemm_kernels *kernels);
+
+/** Packs columns [n0, n1) of the n columns of B for `kernels`. `n0` is a multiple of the panel, `n1` another or n, so that
+ * threads can share the work. `packed` has sb_gemm_f32_packed_bytes bytes, aligned to 64. A transposed B is one with
+ * swapped strides. */
 void sb_gemm_f32_pack_b(const sb_gemm_kernels *kernels, int64_t k, int64_t n, const float *b, int64_t row_stride,
-                        int64_t column_stride, float *packed);
+                        int64_t column_stride, int64_t n0, int64_t n1, float *packed);
 
 /** Bytes of workspace that any sb_gemm_f32_run with these args needs; 0 when that overflows. Reads
  * the extents, the strides and whether B is packed. */

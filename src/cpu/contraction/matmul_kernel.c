@@ -10,11 +10,10 @@
 #include "cpu/pieces.h"
 #include "ops/matmul.h"
 
-/* What is prepared once per node: B where it is a constant matrix, and the nodes behind. */
+/* What is prepared once per node: the nodes behind. */
 typedef struct matmul_state {
     sb_contraction_node contraction;
     sb_tile_program *program;
-    void *packed; /* NULL when B only comes at run time */
 } matmul_state;
 
 static bool is_gemm(const sb_contraction_node *contraction) {
@@ -50,35 +49,65 @@ static sb_tensor operand_view(const sb_tensor *tensor, bool transpose) {
     return view;
 }
 
-/* Packs a constant matrix B. */
-static sb_status pack_constant(const sb_kernel_query *query, matmul_state *state, sb_error *error) {
-    const sb_fact *fact = sb_contraction_node_fact(&state->contraction, query, 1);
-    const sb_gemm_params *params = is_gemm(&state->contraction) ? state->contraction.node->params : NULL;
-    if (fact->constant == NULL || fact->constant->rank != 2)
+static bool transposes_b(const sb_contraction_node *contraction) {
+    return is_gemm(contraction) && ((const sb_gemm_params *)contraction->node->params)->transpose_b;
+}
+
+/* ---- packed B ---- */
+
+static sb_status derives_matmul(const sb_kernel_query *query, sb_derived_form *form, sb_error *error) {
+    sb_contraction_node contraction = sb_contraction_node_of(query->node);
+    const sb_fact *b = sb_contraction_node_fact(&contraction, query, 1);
+    bool transposes = transposes_b(&contraction), wide = b->dtype == SB_F32;
+    int64_t dims[SB_MAX_RANK];
+    if (b->rank != 2 || !sb_fact_is_concrete(b, dims))
         return SB_OK;
-    sb_tensor b = operand_view(fact->constant, params != NULL && params->transpose_b);
-    bool wide = b.dtype == SB_F32;
-    const sb_gemm_kernels *kernels = sb_gemm_f32_kernels(query->isa);
-    size_t bytes =
-        wide ? sb_gemm_f32_packed_bytes(kernels, b.dims[0], b.dims[1]) : sb_chain16_packed_bytes(b.dims[0], b.dims[1]);
-    state->packed = bytes != 0 ? sb_allocate(bytes) : NULL;
-    if (state->packed == NULL)
-        return sb_fail_memory(error, bytes);
-    if (wide)
-        sb_gemm_f32_pack_b(kernels, b.dims[0], b.dims[1], (const float *)(const void *)b.data, b.strides[0],
-                           b.strides[1], state->packed);
+    int64_t k = dims[transposes ? 1 : 0], n = dims[transposes ? 0 : 1];
+    form->input = sb_contraction_node_input(&contraction, 1);
+    form->bytes =
+        wide ? sb_gemm_f32_packed_bytes(sb_gemm_f32_kernels(query->isa), k, n) : sb_chain16_packed_bytes(k, n);
+    form->layout = (wide ? 2 * (uint64_t)query->isa : 0) + transposes;
+    return form->bytes != 0 ? SB_OK : sb_fail_memory(error, SIZE_MAX);
+}
+
+typedef struct packing {
+    sb_isa isa;
+    const sb_tensor *b;
+    int64_t panel;
+    void *packed;
+} packing;
+
+static void pack_panels(void *context, int64_t begin, int64_t end) {
+    const packing *to = context;
+    const sb_tensor *b = to->b;
+    int64_t k = b->dims[0], n = b->dims[1], n0 = begin * to->panel, n1 = end * to->panel < n ? end * to->panel : n;
+    if (b->dtype == SB_F32)
+        sb_gemm_f32_pack_b(sb_gemm_f32_kernels(to->isa), k, n, (const float *)(const void *)b->data, b->strides[0],
+                           b->strides[1], n0, n1, to->packed);
     else
-        sb_chain16_pack_b(b.dims[0], b.dims[1], (const uint16_t *)(const void *)b.data, b.strides[0], b.strides[1], 0,
-                          b.dims[1], state->packed);
+        sb_chain16_pack_b(k, n, (const uint16_t *)(const void *)b->data, b->strides[0], b->strides[1], n0, n1,
+                          to->packed);
+}
+
+static sb_status derive_matmul(sb_call *call, const sb_tensor *from, void *derived) {
+    sb_contraction_node contraction = sb_contraction_node_of(call->node);
+    sb_tensor b = operand_view(from, transposes_b(&contraction));
+    packing to = {.isa = call->isa, .b = &b, .panel = SB_CHAIN16_PANEL, .packed = derived};
+    if (b.dtype == SB_F32)
+        to.panel = sb_gemm_f32_panel(sb_gemm_f32_kernels(call->isa));
+    if (b.dims[1] == 0)
+        pack_panels(&to, 0, 0);
+    sb_workers_run(call->workers, (b.dims[1] + to.panel - 1) / to.panel, 1, pack_panels, &to);
     return SB_OK;
 }
+
+/* ---- preparing ---- */
 
 static void release_matmul(void *context) {
     matmul_state *state = context;
     if (state == NULL)
         return;
     sb_tile_program_destroy(state->program);
-    sb_free(state->packed);
     sb_free(state);
 }
 
@@ -88,8 +117,6 @@ static sb_status prepare_matmul(const sb_kernel_query *query, void **result, sb_
         return sb_fail_memory(error, sizeof *state);
     state->contraction = sb_contraction_node_of(query->node);
     sb_status status = sb_contraction_node_program(&state->contraction, query, &state->program, error);
-    if (status == SB_OK)
-        status = pack_constant(query, state, error);
     if (status != SB_OK) {
         release_matmul(state);
         return status;
@@ -102,7 +129,7 @@ static sb_status prepare_matmul(const sb_kernel_query *query, void **result, sb_
 
 /* One product: `batches` matrices, each cut by `split`. */
 typedef struct product {
-    const matmul_state *state;
+    const void *packed; /* B; NULL where it only comes with the call */
     sb_isa isa;
     sb_dtype dtype;
     const sb_gemm_params *params; /* NULL for MatMul */
@@ -167,7 +194,7 @@ static sb_gemm_args args_f32(const product *product, int64_t a, int64_t b, int64
                           .a = (const float *)(const void *)product->a + a,
                           .a_row_stride = g->a_row_stride,
                           .a_column_stride = g->a_k_stride,
-                          .packed_b = product->state->packed,
+                          .packed_b = product->packed,
                           .b = (const float *)(const void *)product->b + b,
                           .b_row_stride = g->b_k_stride,
                           .b_column_stride = g->b_column_stride,
@@ -186,7 +213,7 @@ static sb_chain16_args args_16(const product *product, int64_t a, int64_t b, int
                              .a = (const uint16_t *)(const void *)product->a + a,
                              .a_row_stride = g->a_row_stride,
                              .a_column_stride = g->a_k_stride,
-                             .packed_b = product->state->packed,
+                             .packed_b = product->packed,
                              .b = (const uint16_t *)(const void *)product->b + b,
                              .b_row_stride = g->b_k_stride,
                              .b_column_stride = g->b_column_stride,
@@ -248,7 +275,7 @@ static sb_status launch_matmul(sb_call *call) {
     const sb_tensor *a = sb_contraction_node_tensor(&state->contraction, call, 0);
     const sb_tensor *b = sb_contraction_node_tensor(&state->contraction, call, 1);
     sb_tensor *c = NULL, *y, *addend = NULL;
-    product product = {.state = state, .isa = call->isa, .dtype = a->dtype};
+    product product = {.packed = call->derived, .isa = call->isa, .dtype = a->dtype};
     if (is_gemm(&state->contraction)) {
         product.params = state->contraction.node->params;
         c = sb_contraction_node_tensor(&state->contraction, call, 2);
@@ -285,7 +312,8 @@ static int in_place_matmul(const sb_kernel_query *query) {
 #define MATMUL_KERNEL(op_name, op_domain, kernel_name)                                                                 \
     {                                                                                                                  \
         .op = op_name, .domain = op_domain, .name = kernel_name, .supports = supports_matmul,                          \
-        .prepare = prepare_matmul, .release = release_matmul, .in_place = in_place_matmul, .launch = launch_matmul     \
+        .prepare = prepare_matmul, .release = release_matmul, .in_place = in_place_matmul, .derives = derives_matmul,  \
+        .derive = derive_matmul, .launch = launch_matmul                                                               \
     }
 
 const sb_kernel sb_cpu_kernels_matmul[] = {

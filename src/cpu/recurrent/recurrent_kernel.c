@@ -52,17 +52,18 @@ static float *matrix_at(float *packed, size_t bytes, int index) {
 static void pack_w(const weights *weights, const sb_tensor *w, float *packed) {
     for (int d = 0; d < weights->directions; d++)
         sb_gemm_f32_pack_b(weights->kernels, weights->inputs, weights->gates * weights->hidden,
-                           (const float *)(const void *)w->data + d * w->strides[0], w->strides[2], w->strides[1],
-                           matrix_at(packed, weights->w_bytes, d));
+                           (const float *)(const void *)w->data + d * w->strides[0], w->strides[2], w->strides[1], 0,
+                           weights->gates * weights->hidden, matrix_at(packed, weights->w_bytes, d));
 }
 
 static void pack_r(const weights *weights, const sb_tensor *r, float *packed) {
     for (int d = 0; d < weights->directions; d++) {
         for (int g = 0; g < weights->gates; g++)
-            sb_gemm_f32_pack_b(
-                weights->kernels, weights->hidden, weights->hidden,
-                (const float *)(const void *)r->data + d * r->strides[0] + g * weights->hidden * r->strides[1],
-                r->strides[2], r->strides[1], matrix_at(packed, weights->r_bytes, d * weights->gates + g));
+            sb_gemm_f32_pack_b(weights->kernels, weights->hidden, weights->hidden,
+                               (const float *)(const void *)r->data + d * r->strides[0] +
+                                   g * weights->hidden * r->strides[1],
+                               r->strides[2], r->strides[1], 0, weights->hidden,
+                               matrix_at(packed, weights->r_bytes, d * weights->gates + g));
     }
 }
 

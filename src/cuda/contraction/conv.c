@@ -159,69 +159,121 @@ static void fill_convolution(const convolution *conv, sb_cuda_convolution *to) {
     to->a_group = extents->group_outputs * w->strides[0];
 }
 
-/* Writes the weights in chain order, outputs side by side, to workspace. */
-static sb_status pack_weights(sb_call *call, const convolution *conv, sb_cuda_convolution *to) {
-    const sb_conv_extents *extents = &conv->extents;
-    int64_t length = extents->taps * extents->group_inputs;
-    sb_cuda_pack_weights pack = {
-        .groups = extents->groups,
-        .outputs = extents->group_outputs,
-        .channels = extents->group_inputs,
-        .taps = extents->taps,
-        .pitch = (extents->group_outputs + 3) / 4 * 4,
-        .w_output = conv->w->strides[0],
-        .w_channel = conv->w->strides[1],
-        .output_squares = (extents->group_outputs + 31) / 32,
-        .input_squares = (length + 31) / 32,
-        .w = floats(conv->w),
-    };
+/* Groups in which tiles would be mostly empty. */
+static bool is_narrow(int64_t groups, int64_t group_inputs, int64_t group_outputs) {
+    return groups > 1 && (group_inputs == 1 || group_outputs <= 4);
+}
+
+/* ---- packed weights: in the order of the chain, outputs side by side ---- */
+
+/* How weights of these extents are packed; without addresses and strides. */
+static sb_cuda_pack_weights packing_of(int64_t groups, const sb_tensor *w) {
+    sb_cuda_pack_weights pack = {.groups = groups, .outputs = w->dims[0] / groups, .channels = w->dims[1], .taps = 1};
+    for (int d = 0; d < SB_CUDA_CONV_AXES; d++) {
+        int i = d - (SB_CUDA_CONV_AXES - (w->rank - 2));
+        pack.kernel[d] = i >= 0 ? w->dims[i + 2] : 1;
+        pack.taps *= pack.kernel[d];
+    }
+    pack.pitch = (pack.outputs + 3) / 4 * 4;
+    pack.output_squares = (pack.outputs + 31) / 32;
+    pack.input_squares = (pack.taps * pack.channels + 31) / 32;
+    return pack;
+}
+
+/* Whether kernels with tiles take such weights packed, whatever they are multiplied by. */
+static bool is_packed(int64_t groups, const sb_tensor *w) {
+    if (w->dtype != SB_F32 || w->rank > SB_CUDA_CONV_AXES + 2 || sb_tensor_elements(w) == 0 ||
+        is_narrow(groups, w->dims[1], w->dims[0] / groups))
+        return false;
+    return packing_of(groups, w).taps > 1;
+}
+
+/* Their size; false when it overflows. */
+static bool packed_bytes(const sb_cuda_pack_weights *pack, size_t *bytes) {
+    int64_t length;
+    return !__builtin_mul_overflow(pack->taps * pack->channels, pack->groups, &length) &&
+           !__builtin_mul_overflow(length, pack->pitch * (int64_t)sizeof(float), bytes);
+}
+
+static sb_status launch_packing(sb_call *call, int64_t groups, const sb_tensor *w, void *packed, size_t bytes) {
+    sb_cuda_pack_weights pack = packing_of(groups, w);
     sb_cuda_work work = {.module = "conv_direct_f32",
                          .kernel = "sb_cuda_conv_f32_pack",
                          .parameters = &pack,
                          .parameter_bytes = sizeof pack,
                          .threads = 256};
-    int64_t bytes;
-    void *memory;
-    if (__builtin_mul_overflow(extents->groups * length, pack.pitch * (int64_t)sizeof(float), &bytes))
-        return sb_call_fail(call, SB_ERROR_OUT_OF_MEMORY, "the packed weights' size overflows");
-    SB_TRY(sb_call_workspace(call, (size_t)bytes, &memory));
-    pack.packed = memory;
+    pack.w = floats(w);
+    pack.w_output = w->strides[0];
+    pack.w_channel = w->strides[1];
     for (int d = 0; d < SB_CUDA_CONV_AXES; d++) {
-        pack.kernel[d] = to->kernel[d].divisor;
-        pack.w_steps[d] = to->w_steps[d];
+        int i = d - (SB_CUDA_CONV_AXES - (w->rank - 2));
+        pack.w_steps[d] = i >= 0 ? w->strides[i + 2] : 0;
     }
+    pack.packed = packed;
     work.blocks = sb_cuda_call_blocks(call, pack.groups * pack.output_squares * pack.input_squares);
-    sb_cuda_work_reads(&work, conv->w);
-    sb_cuda_work_touches(&work, memory, (size_t)bytes, true);
-    SB_TRY(sb_cuda_call_launch(call, &work));
-    to->base.a = (sb_cuda_operand){.data = memory, .step = 1, .k_step = pack.pitch, .fetch = SB_CUDA_FETCH_VECTORS};
-    to->a_group = length * pack.pitch;
+    sb_cuda_work_reads(&work, w);
+    sb_cuda_work_touches(&work, packed, bytes, true);
+    return sb_cuda_call_launch(call, &work);
+}
+
+static sb_status derives_conv(const sb_kernel_query *query, sb_derived_form *form, sb_error *error) {
+    sb_contraction_node contraction = sb_contraction_node_of(query->node);
+    const sb_conv_params *params = contraction.node->params;
+    const sb_fact *fact = sb_contraction_node_fact(&contraction, query, 1);
+    sb_tensor w = {.dtype = fact->dtype, .rank = fact->rank};
+    if (!sb_fact_is_concrete(fact, w.dims) || !is_packed(params->group, &w))
+        return SB_OK;
+    sb_cuda_pack_weights pack = packing_of(params->group, &w);
+    form->input = sb_contraction_node_input(&contraction, 1);
+    form->layout = (uint64_t)params->group;
+    return packed_bytes(&pack, &form->bytes) ? SB_OK : sb_fail_memory(error, SIZE_MAX);
+}
+
+static sb_status derive_conv(sb_call *call, const sb_tensor *from, void *derived) {
+    sb_contraction_node contraction = sb_contraction_node_of(call->node);
+    int64_t groups = ((const sb_conv_params *)contraction.node->params)->group;
+    sb_cuda_pack_weights pack = packing_of(groups, from);
+    size_t bytes;
+    if (!packed_bytes(&pack, &bytes))
+        return sb_fail_memory(call->error, SIZE_MAX);
+    return launch_packing(call, groups, from, derived, bytes);
+}
+
+/* The packed weights: those made ahead, or, where weights come with the call, in a workspace. */
+static sb_status find_packed(sb_call *call, const convolution *conv, sb_cuda_convolution *to, sb_cuda_work *work) {
+    const sb_conv_extents *extents = &conv->extents;
+    sb_cuda_pack_weights pack = packing_of(extents->groups, conv->w);
+    const void *packed = call->derived;
+    size_t bytes;
+    if (!packed_bytes(&pack, &bytes))
+        return sb_call_fail(call, SB_ERROR_OUT_OF_MEMORY, "the packed weights' size overflows");
+    if (packed == NULL) {
+        void *memory;
+        SB_TRY(sb_call_workspace(call, bytes, &memory));
+        SB_TRY(launch_packing(call, extents->groups, conv->w, memory, bytes));
+        packed = memory;
+    }
+    to->base.a = (sb_cuda_operand){.data = packed, .step = 1, .k_step = pack.pitch, .fetch = SB_CUDA_FETCH_VECTORS};
+    to->a_group = extents->taps * extents->group_inputs * pack.pitch;
+    sb_cuda_work_touches(work, packed, bytes, false);
     return SB_OK;
 }
 
 static sb_status launch_tiles(sb_call *call, const convolution *conv) {
-    const sb_conv_extents *extents = &conv->extents;
     sb_cuda_convolution to = {0};
     sb_cuda_work work = {.parameters = &to, .parameter_bytes = sizeof to};
     fill_convolution(conv, &to);
     SB_TRY(start_output(call, conv, &to.base, &work));
     const sb_cuda_tile *tile =
         sb_cuda_tile_choose(to.base.batches, to.base.m, to.base.n, sb_cuda_call_device(call)->multiprocessors);
-    bool packs = extents->taps > 1 && extents->group_inputs > 0;
+    bool packs = is_packed(conv->extents.groups, conv->w);
     if (packs)
-        SB_TRY(pack_weights(call, conv, &to));
-    if (!packs || tile->m < 4)
-        to.base.a.fetch = sb_cuda_tile_fetch(&to.base.a, tile->m, to.base.m, 1, &to.a_group);
-    if (packs)
-        sb_cuda_work_touches(&work, to.base.a.data, (size_t)(extents->groups * to.a_group) * sizeof(float), false);
+        SB_TRY(find_packed(call, conv, &to, &work));
     else
         sb_cuda_work_reads(&work, conv->w);
+    if (!packs || tile->m < 4)
+        to.base.a.fetch = sb_cuda_tile_fetch(&to.base.a, tile->m, to.base.m, 1, &to.a_group);
     return sb_cuda_tile_launch(call, &work, "conv_f32", "sb_cuda_conv_f32_", tile, &to.base);
-}
-
-/* Groups in which tiles would be mostly empty. */
-static bool is_narrow(const sb_conv_extents *extents) {
-    return extents->groups > 1 && (extents->group_inputs == 1 || extents->group_outputs <= 4);
 }
 
 #define THREADS 128
@@ -303,13 +355,16 @@ static sb_status launch_conv(sb_call *call) {
         return launch_any(call, &conv);
     if (is_product(&conv))
         return launch_product(call, &conv);
-    return is_narrow(&conv.extents) ? launch_narrow(call, &conv) : launch_tiles(call, &conv);
+    return is_narrow(conv.extents.groups, conv.extents.group_inputs, conv.extents.group_outputs)
+               ? launch_narrow(call, &conv)
+               : launch_tiles(call, &conv);
 }
 
 #define CONV_KERNEL(op_name, op_domain, kernel_name)                                                                   \
     {                                                                                                                  \
         .op = op_name, .domain = op_domain, .name = kernel_name, .supports = supports_conv,                            \
-        .prepare = sb_cuda_contraction_prepare, .release = sb_cuda_contraction_release, .launch = launch_conv          \
+        .prepare = sb_cuda_contraction_prepare, .release = sb_cuda_contraction_release, .derives = derives_conv,       \
+        .derive = derive_conv, .launch = launch_conv                                                                   \
     }
 
 const sb_kernel sb_cuda_kernels_conv[] = {

@@ -1,0 +1,230 @@
+/* What a program keeps for all its runs, on each device: constants, kernels' prepared states, and what they derive of
+ * constants. */
+#include "base/allocation.h"
+#include "runtime/program.h"
+
+/* ---- constants on devices ---- */
+
+/* Under the lock. */
+static sb_status constants_on(sb_program *program, const void *device, sb_program_constants **constants,
+                              sb_error *error) {
+    for (sb_program_constants *known = program->constants; known != NULL; known = known->next) {
+        if (known->device == device) {
+            *constants = known;
+            return SB_OK;
+        }
+    }
+    size_t values = program->graph->value_count;
+    sb_program_constants *fresh = sb_allocate_array(1, sizeof *fresh);
+    sb_tensor **tensors = sb_allocate_array(values, sizeof(sb_tensor *));
+    if (fresh == NULL || tensors == NULL) {
+        sb_free(fresh);
+        sb_free(tensors);
+        return sb_fail_memory(error, values * sizeof(sb_tensor *));
+    }
+    *fresh = (sb_program_constants){device, tensors, program->constants};
+    program->constants = *constants = fresh;
+    return SB_OK;
+}
+
+/* Waits, since sessions with other queues use it from now on. */
+static sb_status upload_constant(const sb_program *program, sb_value_id value, sb_queue *queue, sb_tensor **constant,
+                                 sb_error *error) {
+    sb_tensor *tensor;
+    SB_TRY(sb_queue_to_device(queue, program->graph->values[value].fact.constant, &tensor, error));
+    sb_status status = sb_queue_wait(queue, error);
+    if (status == SB_OK)
+        *constant = tensor;
+    else
+        sb_tensor_release(tensor);
+    return status;
+}
+
+/* Under the lock; borrowed. */
+static sb_status constant_on(sb_program *program, sb_value_id value, sb_queue *queue, sb_tensor **constant,
+                             sb_error *error) {
+    sb_program_constants *constants;
+    SB_TRY(constants_on(program, queue->device, &constants, error));
+    if (constants->tensors[value] == NULL)
+        SB_TRY(upload_constant(program, value, queue, &constants->tensors[value], error));
+    *constant = constants->tensors[value];
+    return SB_OK;
+}
+
+sb_status sb_program_constant(sb_program *program, sb_value_id value, sb_queue *queue, sb_tensor **constant,
+                              sb_error *error) {
+    pthread_mutex_lock(&program->lock);
+    sb_status status = constant_on(program, value, queue, constant, error);
+    if (status == SB_OK)
+        *constant = sb_tensor_retain(*constant);
+    pthread_mutex_unlock(&program->lock);
+    return status;
+}
+
+/* ---- prepared kernels ---- */
+
+static void destroy_state(sb_kernel_state *state) {
+    if (state->state != NULL && state->kernel->release != NULL)
+        state->kernel->release(state->state);
+    sb_storage_release(state->derived);
+    sb_free(state);
+}
+
+void sb_step_destroy_states(sb_step *step) {
+    while (step->states != NULL) {
+        sb_kernel_state *next = step->states->next;
+        destroy_state(step->states);
+        step->states = next;
+    }
+}
+
+/* Facts of a step's inputs without the constants that pass: those of a run in which the step was inferred, or of a plan's
+ * extents. What is prepared stays with the model, for other runs and plans. */
+typedef struct lasting_facts {
+    const sb_fact *const *inputs;
+    sb_fact *copies; /* NULL where nothing passes, and the facts are those given */
+} lasting_facts;
+
+static bool passes(const sb_program *program, const sb_node *node, const sb_fact *const *inputs, int index) {
+    return inputs[index] != NULL && inputs[index]->constant != NULL &&
+           inputs[index]->constant != program->graph->values[node->inputs[index]].fact.constant;
+}
+
+static sb_status find_lasting(const sb_program *program, const sb_node *node, const sb_fact *const *inputs,
+                              lasting_facts *lasting, sb_error *error) {
+    size_t count = (size_t)node->input_count;
+    bool any = false;
+    for (int i = 0; i < node->input_count; i++)
+        any = any || passes(program, node, inputs, i);
+    *lasting = (lasting_facts){.inputs = inputs};
+    if (!any)
+        return SB_OK;
+    lasting->copies = sb_allocate_array(count, sizeof(sb_fact) + sizeof(sb_fact *));
+    if (lasting->copies == NULL)
+        return sb_fail_memory(error, count * sizeof(sb_fact));
+    const sb_fact **pointers = (const sb_fact **)(void *)(lasting->copies + count);
+    for (int i = 0; i < node->input_count; i++) {
+        pointers[i] = inputs[i];
+        if (!passes(program, node, inputs, i))
+            continue;
+        lasting->copies[i] = *inputs[i]; /* borrows what that owns */
+        lasting->copies[i].constant = NULL;
+        pointers[i] = &lasting->copies[i];
+    }
+    lasting->inputs = pointers;
+    return SB_OK;
+}
+
+/* Memory on the queue's device, or (NULL) the host. */
+static sb_status allocate_derived(sb_queue *queue, size_t bytes, sb_storage **storage, sb_error *error) {
+    return queue != NULL ? sb_queue_storage(queue, bytes, storage, error) : sb_storage_create(bytes, storage, error);
+}
+
+/* On a device: waits, since sessions with other queues use it from now on. */
+static sb_status fill_derived(const sb_program *program, size_t step, const sb_kernel *kernel, sb_queue *queue,
+                              const sb_tensor *from, void *derived, sb_error *error) {
+    const sb_node *node = program->steps[step].node;
+    if (queue == NULL)
+        return sb_kernel_derive(kernel, node, program->isa, NULL, NULL, from, derived, error);
+    sb_call_target target = {.queue = queue->target, .step = (int)step};
+    SB_TRY(sb_kernel_derive(kernel, node, program->isa, NULL, &target, from, derived, error));
+    return sb_queue_wait(queue, error);
+}
+
+/* Under the lock. Constants that only this plan or this run knows are none here: what is derived stays with the model. */
+static sb_status derive_constant(sb_program *program, size_t step, const sb_kernel *kernel,
+                                 const sb_kernel_query *query, sb_storage **derived, sb_error *error) {
+    sb_derived_form form;
+    SB_TRY(sb_kernel_derives(kernel, query, &form, error));
+    sb_value_id value = form.input >= 0 ? program->steps[step].node->inputs[form.input] : SB_NO_VALUE;
+    if (value == SB_NO_VALUE || program->graph->values[value].fact.constant == NULL)
+        return SB_OK;
+    sb_tensor *from = program->graph->values[value].fact.constant;
+    if (query->queue != NULL)
+        SB_TRY(constant_on(program, value, query->queue, &from, error));
+    SB_TRY(allocate_derived(query->queue, form.bytes, derived, error));
+    sb_status status = fill_derived(program, step, kernel, query->queue, from, (*derived)->data, error);
+    if (status != SB_OK) {
+        sb_storage_release(*derived);
+        *derived = NULL;
+    }
+    return status;
+}
+
+/* Under the lock: what `kernel` keeps for the step, prepared now if this is the first time. */
+static sb_status find_prepared(sb_program *program, size_t step, const sb_kernel *kernel, const sb_kernel_query *query,
+                               sb_prepared *prepared, sb_error *error) {
+    sb_kernel_state *state = program->steps[step].states;
+    while (state != NULL && (state->kernel != kernel || state->device != query->device))
+        state = state->next;
+    if (state == NULL) {
+        state = sb_allocate_array(1, sizeof *state);
+        if (state == NULL)
+            return sb_fail_memory(error, sizeof *state);
+        state->kernel = kernel;
+        state->device = query->device;
+        sb_status status = kernel->prepare != NULL ? kernel->prepare(query, &state->state, error) : SB_OK;
+        if (status == SB_OK)
+            status = derive_constant(program, step, kernel, query, &state->derived, error);
+        if (status != SB_OK) {
+            destroy_state(state);
+            return status;
+        }
+        state->next = program->steps[step].states;
+        program->steps[step].states = state;
+    }
+    *prepared = (sb_prepared){state->state, state->derived != NULL ? state->derived->data : NULL};
+    return SB_OK;
+}
+
+/* The host's kernel by what lasts; else one that prepares nothing, by all that is known. */
+static sb_status find_host_kernel(const sb_program *program, const sb_kernel_query *query, const sb_kernel **kernel,
+                                  sb_error *error) {
+    char why[SB_WHY_BYTES];
+    lasting_facts lasting;
+    SB_TRY(find_lasting(program, query->node, query->inputs, &lasting, error));
+    sb_kernel_query asked = *query;
+    asked.inputs = lasting.inputs;
+    sb_status status = sb_find_host_kernel(&asked, kernel, why, error);
+    if (status == SB_OK && *kernel == NULL && lasting.copies != NULL) {
+        status = sb_find_host_kernel(query, kernel, why, error);
+        if (status == SB_OK && *kernel != NULL && (*kernel)->prepare != NULL)
+            *kernel = NULL;
+    }
+    sb_free(lasting.copies);
+    return status;
+}
+
+sb_status sb_program_choose(sb_program *program, size_t step, const sb_fact *const *inputs, const sb_fact *outputs,
+                            const sb_kernel **kernel, sb_prepared *prepared, int *in_place, sb_error *error) {
+    sb_kernel_query query = {
+        .node = program->steps[step].node, .inputs = inputs, .outputs = outputs, .isa = program->isa};
+    *kernel = NULL;
+    *prepared = (sb_prepared){0};
+    if (!program->reference_only)
+        SB_TRY(find_host_kernel(program, &query, kernel, error));
+    *in_place = *kernel != NULL && (*kernel)->in_place != NULL ? (*kernel)->in_place(&query) : -1;
+    return *kernel != NULL ? sb_program_prepare(program, step, NULL, *kernel, inputs, outputs, prepared, error) : SB_OK;
+}
+
+sb_status sb_program_prepare(sb_program *program, size_t step, sb_queue *queue, const sb_kernel *kernel,
+                             const sb_fact *const *inputs, const sb_fact *outputs, sb_prepared *prepared,
+                             sb_error *error) {
+    sb_kernel_query query = {.node = program->steps[step].node,
+                             .inputs = inputs,
+                             .outputs = outputs,
+                             .isa = program->isa,
+                             .device = queue != NULL ? queue->device : NULL,
+                             .queue = queue};
+    lasting_facts lasting;
+    *prepared = (sb_prepared){0};
+    if (kernel->prepare == NULL && kernel->derives == NULL)
+        return SB_OK;
+    SB_TRY(find_lasting(program, query.node, inputs, &lasting, error));
+    query.inputs = lasting.inputs;
+    pthread_mutex_lock(&program->lock);
+    sb_status status = find_prepared(program, step, kernel, &query, prepared, error);
+    pthread_mutex_unlock(&program->lock);
+    sb_free(lasting.copies);
+    return status;
+}
