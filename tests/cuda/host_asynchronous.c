@@ -40,7 +40,8 @@ void host_end_copies(void) {
 void host_wait_copies(unsigned left) {
     unsigned thread = host_current_number();
     size_t done = 0;
-    left += host_planted == HOST_PLANT_NO_COPIES_WAIT;
+    if (host_planted == HOST_PLANT_NO_COPIES_WAIT && begun[thread].batches % 2 == 0)
+        return;
     for (; done < begun[thread].count && begun[thread].copies[done].batch + left < begun[thread].batches; done++) {
         const copy *copy = &begun[thread].copies[done];
         if (copy->from != NULL)

@@ -81,14 +81,21 @@ const char *host_kernel_name(void) {
     return state.kernel->name;
 }
 
+/* Under which schedule it happened, where there is one. */
+static void end_message(void) {
+    if (state.kernel->cluster > 0)
+        fprintf(stderr, " (schedule \"%s\", seed %llu)", host_now.name, (unsigned long long)host_now.seed);
+    fprintf(stderr, "\n");
+}
+
 void host_refuse(const char *format, ...) {
     char what[400];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(what, sizeof what, format, arguments);
     va_end(arguments);
-    fprintf(stderr, "kernel %s, block %u, thread %u: %s (schedule \"%s\", seed %llu)\n", state.kernel->name, blockIdx.x,
-            threadIdx.x, what, host_now.name, (unsigned long long)host_now.seed);
+    fprintf(stderr, "kernel %s, block %u, thread %u: %s", state.kernel->name, blockIdx.x, threadIdx.x, what);
+    end_message();
     abort();
 }
 
@@ -237,18 +244,18 @@ static bool take_turns(void) {
 _Noreturn static void refuse_deadlock(void) {
     char text[200] = "", next[200];
     unsigned first = 0;
-    fprintf(stderr, "kernel %s: no thread can go on (schedule \"%s\", seed %llu)\n", state.kernel->name, host_now.name,
-            (unsigned long long)host_now.seed);
+    fprintf(stderr, "kernel %s: no thread can go on", state.kernel->name);
+    end_message();
     for (unsigned i = 0; i <= state.thread_count; i++) {
         const host_thread *thread = &state.threads[i < state.thread_count ? i : 0], *run = &state.threads[first];
         if (thread->ended)
-            snprintf(next, sizeof next, "have ended");
+            snprintf(next, sizeof next, "ended");
         else {
-            size_t used = (size_t)snprintf(next, sizeof next, "wait for ");
+            size_t used = (size_t)snprintf(next, sizeof next, "waiting for ");
             thread->condition.describe(&thread->condition, next + used, sizeof next - used);
         }
         if (i > 0 && (i == state.thread_count || thread->block != run->block || strcmp(text, next) != 0)) {
-            fprintf(stderr, "  block %u, threads %u to %u %s\n", run->block->index, run->index,
+            fprintf(stderr, "  block %u, threads %u to %u: %s\n", run->block->index, run->index,
                     state.threads[i - 1].index, text);
             first = i;
         }

@@ -1,4 +1,5 @@
-/* The instructions of src/cuda/contraction/hopper.cuh and wgmma.cuh on the host, and the words around Hopper's kernels. Included by host_words.h.
+/* The instructions of src/cuda/contraction/hopper.cuh and wgmma.cuh on the host, and the words around Hopper's kernels.
+ * Included by host_words.h.
  *
  * What the device may do late is done late, and what only a fence makes known is not known before: host_engines.h,
  * host_schedules.h. */

@@ -42,6 +42,6 @@ HOST_PLANT(NO_WRITTEN_FENCE, "what threads have written is not made known to the
 HOST_PLANT(NO_STORES_READ, "results are overwritten that have not left")
 HOST_PLANT(NO_LAST_STORES_READ, "a block ends while results leave")
 HOST_PLANT(NO_GROUP_SYNC, "a warpgroup's threads do not wait for each other's results")
-HOST_PLANT(NO_COPIES_WAIT, "a step is used before cp.async has copied it")
+HOST_PLANT(NO_COPIES_WAIT, "every other step is used before cp.async has copied it")
 HOST_PLANT(STORE_X, "results go an element further in the first dimension")
 HOST_PLANT(STORE_Y, "results go a row further")

@@ -7,7 +7,7 @@
  * memory or exchange values.
  *
  * The body is the common part of C++17 and CUDA C++: tests compile the same sources with the host's compiler and hold
- * them to the CPU's loops without a GPU (tests/cuda/host_kernels.c). So there are no warp instructions outside of what
+ * them to the CPU's loops without a GPU (tests/cuda/host_blocks.c). So there are no warp instructions outside of what
  * the headers of src/cuda name. Variants of a kernel are made of one template, always inlined (SB_CUDA_FUNCTION), with
  * constants as its arguments; the names that the host looks up are those of SB_CUDA_KERNEL.
  *

@@ -1,4 +1,4 @@
-/* Values from other threads of a warp. Every thread of the block has to come here, as at a barrier:
+/* Values from other threads of a warp. Every thread of the warp has to come here, as at a barrier:
  * tests run these as barriers. `width` is a power of 2 up to 32 that cuts warps into segments. */
 #ifndef SB_CUDA_COMMON_SHUFFLE_CUH
 #define SB_CUDA_COMMON_SHUFFLE_CUH

@@ -75,14 +75,34 @@ typedef struct sb_gemm16_corner {
     int storing;                     /* of the parameters */
 } sb_gemm16_corner;
 
+/* Places are computed of elements too that there are not, where strides may be any, and then not used. That wraps around
+ * on the device, and is said to on the host. */
+SB_CUDA_FUNCTION int64_t sb_gemm16_wrapped(int64_t count, int64_t stride) {
+#if defined(__CUDACC__)
+    return count * stride;
+#else
+    return (int64_t)((uint64_t)count * (uint64_t)stride);
+#endif
+}
+
+SB_CUDA_FUNCTION char *sb_gemm16_behind(char *address, int64_t bytes) {
+#if defined(__CUDACC__)
+    return address + bytes;
+#else
+    return (char *)((uintptr_t)address + (uintptr_t)bytes);
+#endif
+}
+
 SB_CUDA_FUNCTION sb_gemm16_corner sb_gemm16_corner_of(const sb_gemm16_hopper *p, int batch, int m, int n) {
     const int row = m + sb_gemm16_sum_row(0), column = n + sb_gemm16_sum_column(0);
     const int bytes = p->storing & SB_GEMM16_WIDE ? 4 : 2;
     sb_gemm16_corner corner;
-    corner.row_bytes = p->row_stride * bytes;
-    corner.column_bytes = p->column_stride * bytes;
-    corner.first = (char *)p->product.c.data + batch * p->product.c.batch_stride * bytes + row * corner.row_bytes +
-                   column * corner.column_bytes;
+    corner.row_bytes = sb_gemm16_wrapped(p->row_stride, bytes);
+    corner.column_bytes = sb_gemm16_wrapped(p->column_stride, bytes);
+    corner.first = sb_gemm16_behind((char *)p->product.c.data,
+                                    sb_gemm16_wrapped(sb_gemm16_wrapped(batch, p->product.c.batch_stride), bytes));
+    corner.first = sb_gemm16_behind(corner.first, sb_gemm16_wrapped(row, corner.row_bytes));
+    corner.first = sb_gemm16_behind(corner.first, sb_gemm16_wrapped(column, corner.column_bytes));
     corner.rows = (int)p->rows - row;
     corner.columns = (int)p->columns - column;
     corner.storing = p->storing;
@@ -97,7 +117,8 @@ SB_CUDA_FUNCTION void sb_gemm16_keep_corner(sb_gemm16_corner *corner) {
 
 /* The address of sum i, and whether there is such an element. */
 SB_CUDA_FUNCTION void *sb_gemm16_sum_address(const sb_gemm16_corner *corner, int i) {
-    return corner->first + i / 2 % 2 * 8 * corner->row_bytes + (i / 4 * 8 + i % 2) * corner->column_bytes;
+    char *const row = sb_gemm16_behind(corner->first, sb_gemm16_wrapped(i / 2 % 2 * 8, corner->row_bytes));
+    return sb_gemm16_behind(row, sb_gemm16_wrapped(i / 4 * 8 + i % 2, corner->column_bytes));
 }
 
 SB_CUDA_FUNCTION bool sb_gemm16_has_sum(const sb_gemm16_corner *corner, int i) {
@@ -128,7 +149,7 @@ SB_CUDA_FUNCTION void sb_gemm16_begin(const sb_gemm16_corner *corner, int count,
         for (int i = 0; i < count; i += 2) {                                                                           \
             const float one = sb_gemm_canonical(sums[i]), other = sb_gemm_canonical(sums[i + 1]);                      \
             const uint32_t pair = sb_canonical_pair_##suffix(sb_round_pair_##suffix(one, other));                      \
-            char *at = (char *)sb_gemm16_sum_address(corner, i), *next = at + corner->column_bytes;                    \
+            char *at = (char *)sb_gemm16_sum_address(corner, i), *next = sb_gemm16_behind(at, corner->column_bytes);   \
             if (!sb_gemm16_has_sum(corner, i))                                                                         \
                 continue;                                                                                              \
             if (corner->storing & SB_GEMM16_WIDE) {                                                                    \
