@@ -120,8 +120,9 @@ static void open_decoding(decoding *d, const char *path, const char *driver) {
     options.device_outputs = d->queued || (d->by_hand && d->on_device);
     options.queue_depth = DEPTH;
     options.require_device = d->on_device && !d->by_hand;
-    options.graphs = strcmp(d->way, "off") == 0 ? SB_GRAPHS_OFF : strcmp(d->way, "capture") == 0 ? SB_GRAPHS_CAPTURE
-                                                                                                  : SB_GRAPHS_BUILD;
+    options.graphs = strcmp(d->way, "off") == 0       ? SB_GRAPHS_OFF
+                     : strcmp(d->way, "capture") == 0 ? SB_GRAPHS_CAPTURE
+                                                      : SB_GRAPHS_BUILD;
     MUST(sb_session_create(d->model, &options, &d->session, error));
 }
 
