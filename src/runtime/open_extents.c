@@ -117,8 +117,11 @@ static sb_status add_scalar(sb_open_extents *open, sb_dim formula, const sb_bind
     if (open->scalar_count == INT32_MAX ||
         !sb_grow((void **)&open->scalars, &open->scalar_capacity, open->scalar_count + 1, sizeof *open->scalars))
         return sb_fail_memory(error, sizeof *open->scalars);
+    int same = -1;
+    for (size_t s = 0; s < open->scalar_count && same < 0; s++)
+        same = open->scalars[s].formula == formula ? (int)s : -1;
     *index = (int)open->scalar_count;
-    open->scalars[open->scalar_count++] = (sb_run_scalar){formula, NULL, value};
+    open->scalars[open->scalar_count++] = (sb_run_scalar){formula, NULL, value, same};
     return SB_OK;
 }
 
@@ -293,7 +296,7 @@ void sb_open_extents_destroy(sb_open_extents *open, const sb_program *program) {
         if (open->formulas != NULL)
             sb_fact_clear(&open->formulas[v]);
     }
-    sb_run_table_clear(&open->table, program);
+    sb_run_table_clear(&open->table);
     sb_free(open->buckets);
     sb_free(open->planned);
     sb_free(open->formulas);
@@ -321,8 +324,11 @@ sb_status sb_open_extents_fill(sb_open_extents *open, sb_queue *queue, const sb_
     *fits = true;
     for (size_t s = 0; s < open->scalar_count && *fits; s++) {
         const sb_run_scalar *scalar = &open->scalars[s];
-        *fits = sb_dim_evaluate(scalar->formula, &open->capacities->run, &numbers[s]) &&
-                (scalar->cell == NULL || (numbers[s] >= 0 && numbers[s] <= scalar->planned));
+        if (scalar->same >= 0)
+            numbers[s] = numbers[scalar->same];
+        else
+            *fits = sb_dim_evaluate(scalar->formula, &open->capacities->run, &numbers[s]);
+        *fits = *fits && (scalar->cell == NULL || (numbers[s] >= 0 && numbers[s] <= scalar->planned));
     }
     for (size_t s = 0; s < open->scalar_count && *fits && queue == NULL; s++) {
         if (open->scalars[s].cell != NULL)

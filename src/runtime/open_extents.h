@@ -18,6 +18,7 @@ typedef struct sb_run_scalar {
     sb_dim formula;
     sb_dim cell;     /* what facts on the host have in its place; NULL for elements */
     int64_t planned; /* its value at the planned values of the symbols; an extent never has more */
+    int same;        /* an earlier scalar of the same formula, which is evaluated once; -1: none */
 } sb_run_scalar;
 
 typedef struct sb_open_extents {

@@ -69,15 +69,22 @@ static sb_status show_input(const sb_run_table *table, sb_sent_input *input, con
                           &input->there, error);
 }
 
-/* Known elements as tensors over the table on one of the sides. */
-static sb_status show_elements(const sb_open_extents *open, size_t value_count, const sb_tensor *table,
-                               sb_tensor **known, sb_error *error) {
+/* The elements of a value over the table on one of the sides. */
+static sb_status show(const sb_open_extents *open, sb_value_id value, const int64_t *dims, const sb_tensor *table,
+                      sb_tensor **shown, sb_error *error) {
+    return sb_tensor_over(table->storage, table->data + open->elements[value] * (int64_t)sizeof(int64_t), SB_S64,
+                          open->formulas[value].rank, dims, NULL, shown, error);
+}
+
+static sb_status show_elements(sb_run_table *table, const sb_open_extents *open, size_t value_count, sb_error *error) {
     for (size_t v = 0; v < value_count; v++) {
-        const sb_fact *fact = &open->formulas[v];
         int64_t dims[SB_MAX_RANK];
-        if (open->elements[v] >= 0 && sb_fact_is_concrete(fact, dims))
-            SB_TRY(sb_tensor_over(table->storage, table->data + open->elements[v] * (int64_t)sizeof(int64_t), SB_S64,
-                                  fact->rank, dims, NULL, &known[v], error));
+        if (open->elements[v] < 0 || !sb_fact_is_concrete(&open->formulas[v], dims))
+            continue;
+        table->shown[table->shown_count++] = (sb_value_id)v;
+        SB_TRY(show(open, (sb_value_id)v, dims, table->here, &table->known[v], error));
+        if (table->there != NULL)
+            SB_TRY(show(open, (sb_value_id)v, dims, table->there, &table->there_shown[table->shown_count - 1], error));
     }
     return SB_OK;
 }
@@ -88,21 +95,20 @@ static sb_status fill_table(sb_run_table *table, const sb_open_extents *open, co
                             const sb_plan *plan, sb_queue *queue, size_t *offsets, sb_error *error) {
     size_t values = program->graph->value_count, bytes = open->scalar_count * sizeof(int64_t);
     table->known = sb_allocate_array(values, sizeof *table->known);
-    table->known_there = sb_allocate_array(values, sizeof *table->known_there);
-    if (offsets == NULL || table->known == NULL || table->known_there == NULL)
+    table->shown = sb_allocate_array(values, sizeof *table->shown);
+    table->there_shown = sb_allocate_array(values, sizeof *table->there_shown);
+    if (offsets == NULL || table->known == NULL || table->shown == NULL || table->there_shown == NULL)
         return sb_fail_memory(error, values * sizeof *table->known);
     if (queue != NULL)
         SB_TRY(list_inputs(table, program, plan, bytes, offsets, &bytes, error));
     int64_t count = (int64_t)bytes;
     SB_TRY(sb_tensor_create(SB_U8, 1, &count, &table->here, error));
     table->scalars = (int64_t *)(void *)table->here->data;
-    SB_TRY(show_elements(open, values, table->here, table->known, error));
-    if (queue == NULL)
-        return SB_OK;
-    SB_TRY(sb_queue_to_device(queue, table->here, &table->there, error));
+    if (queue != NULL)
+        SB_TRY(sb_queue_to_device(queue, table->here, &table->there, error));
     for (size_t i = 0; i < table->sent_count; i++)
         SB_TRY(show_input(table, &table->sent[i], plan, offsets[i], error));
-    return show_elements(open, values, table->there, table->known_there, error);
+    return show_elements(table, open, values, error);
 }
 
 sb_status sb_run_table_create(sb_run_table *table, const sb_open_extents *open, const sb_program *program,
@@ -113,12 +119,10 @@ sb_status sb_run_table_create(sb_run_table *table, const sb_open_extents *open, 
     return status;
 }
 
-void sb_run_table_clear(sb_run_table *table, const sb_program *program) {
-    for (size_t v = 0; v < program->graph->value_count; v++) {
-        if (table->known != NULL)
-            sb_tensor_release(table->known[v]);
-        if (table->known_there != NULL)
-            sb_tensor_release(table->known_there[v]);
+void sb_run_table_clear(sb_run_table *table) {
+    for (size_t i = 0; i < table->shown_count; i++) {
+        sb_tensor_release(table->known[table->shown[i]]);
+        sb_tensor_release(table->there_shown[i]);
     }
     for (size_t i = 0; i < table->sent_count; i++) {
         sb_tensor_release(table->sent[i].rows);
@@ -127,7 +131,8 @@ void sb_run_table_clear(sb_run_table *table, const sb_program *program) {
     sb_tensor_release(table->here);
     sb_tensor_release(table->there);
     sb_free(table->known);
-    sb_free(table->known_there);
+    sb_free(table->shown);
+    sb_free(table->there_shown);
     sb_free(table->sent);
     *table = (sb_run_table){0};
 }

@@ -24,7 +24,9 @@ typedef struct sb_run_table {
     sb_tensor *there;        /* the same on the device; NULL on the host */
     int64_t *scalars;        /* in `here`, and first there: a number for each of the open extents' */
     sb_tensor **known;       /* by value: elements that follow from open extents, over `here`; NULL for none */
-    sb_tensor **known_there; /* likewise over `there` */
+    size_t shown_count;      /* values with such elements … */
+    sb_value_id *shown;      /* … these, */
+    sb_tensor **there_shown; /* and their elements over `there`; NULL on the host */
     size_t sent_count;
     sb_sent_input *sent;
 } sb_run_table;
@@ -33,7 +35,7 @@ typedef struct sb_run_table {
  * device as well. What has been made when it fails, sb_run_table_clear gives back. Errors: OUT_OF_MEMORY; DEVICE. */
 sb_status sb_run_table_create(sb_run_table *table, const struct sb_open_extents *open, const sb_program *program,
                               const struct sb_plan *plan, sb_queue *queue, sb_error *error);
-void sb_run_table_clear(sb_run_table *table, const sb_program *program);
+void sb_run_table_clear(sb_run_table *table);
 
 /** Puts the run's inputs beside its scalars and sends all to the device. (Entered.) */
 sb_status sb_run_table_send(sb_run_table *table, sb_queue *queue, const sb_value *inputs, sb_error *error);

@@ -573,9 +573,13 @@ static sb_status observe_constants(sb_runner *runner, size_t index, sb_error *er
     return status;
 }
 
+/* Most have nothing to let go of: a run asks this of every value of the graph. */
 void sb_runner_release(sb_runner *runner, sb_value_id value) {
-    for (sb_side side = SB_HOST; side < SB_SIDES; side++)
-        sb_value_release(&runner->values[sb_copy_index(runner->program, side, value)]);
+    for (sb_side side = SB_HOST; side < SB_SIDES; side++) {
+        sb_value *copy = &runner->values[sb_copy_index(runner->program, side, value)];
+        if (copy->kind != SB_KIND_NONE)
+            sb_value_release(copy);
+    }
 }
 
 static sb_status check_interrupt(const sb_runner *runner, const sb_step *step, sb_error *error) {

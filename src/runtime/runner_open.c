@@ -109,10 +109,10 @@ static sb_status enter(sb_runner *runner, sb_value_id value, sb_value input, sb_
 static void enter_from_table(sb_runner *runner, const sb_run_table *table) {
     const sb_program *program = runner->program;
     sb_side side = table->there != NULL ? SB_DEVICE : SB_HOST;
-    for (size_t v = 0; v < program->graph->value_count; v++) {
-        sb_tensor *known = side == SB_DEVICE ? table->known_there[v] : table->known[v];
-        if (known != NULL)
-            runner->values[sb_copy_index(program, side, (sb_value_id)v)] = sb_value_of_tensor(sb_tensor_retain(known));
+    for (size_t i = 0; i < table->shown_count; i++) {
+        sb_value_id value = table->shown[i];
+        sb_tensor *known = side == SB_DEVICE ? table->there_shown[i] : table->known[value];
+        runner->values[sb_copy_index(program, side, value)] = sb_value_of_tensor(sb_tensor_retain(known));
     }
     for (size_t i = 0; i < table->sent_count; i++)
         runner->values[sb_copy_index(program, SB_DEVICE, table->sent[i].value)] =
