@@ -138,7 +138,12 @@ static inline sb_status node_run(node_runner *runner, sb_isa isa, int threads, s
             return sb_fail(error, SB_ERROR_INTERNAL, "no kernel for %s: %s", runner->op, why);
         if (kernel->prepare != NULL)
             SB_TRY(kernel->prepare(&query, &state, error));
-        SB_TRY(derive_on_host(kernel, &query, &derived, error));
+        sb_status status = derive_on_host(kernel, &query, &derived, error);
+        if (status != SB_OK) {
+            if (kernel->release != NULL)
+                kernel->release(state);
+            return status;
+        }
     }
     node_frame frame = {.frame = {node_allocate, node_workspace, NULL}};
     sb_call call = {.node = runner->node,
