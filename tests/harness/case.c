@@ -164,8 +164,11 @@ static void check_all(harness *h, const harness_node *node, const expectation *e
         harness_time(h, node, best);
     if ((h->sides & HARNESS_CPU) != 0 && !h->bench)
         check_cpu(h, node, expected);
-    if ((h->sides & HARNESS_CUDA) != 0 && !h->bench)
+    if ((h->sides & HARNESS_CUDA) != 0 && !h->bench) {
         check_device(h, node, expected);
+        if (expected->outcome == HARNESS_RAN)
+            harness_check_capacity(h, node);
+    }
 }
 
 static const sb_node *add_node(builder *b, harness_case *test) {

@@ -31,7 +31,7 @@ typedef struct harness {
     uint64_t seed;
     const char *program, *only, *exactly; /* NULL: all cases; else a pattern of names, or one name */
     unsigned sides;
-    bool list, bench, plant;
+    bool list, bench, plant, plant_used;
     harness_device *device; /* opened when first needed */
     const char *driver;     /* NULL: the fake one */
     const char *group;
@@ -41,6 +41,7 @@ typedef struct harness {
     bool chosen;                 /* whether it is to be run */
     int first_tile, last_tile;   /* the shapes of tiles that a device's contractions are run with; -1: the one chosen */
     int64_t ran, failed, absent; /* cases; and those for which a side that need not have a kernel has none */
+    int64_t at_capacity;         /* runs */
 } harness;
 
 /* A group of cases. */
@@ -146,6 +147,26 @@ harness_outcome harness_define(const harness_node *node, sb_tensor **outputs, ch
 harness_outcome harness_run_cpu(const harness_node *node, sb_isa isa, int threads, sb_tensor **outputs, char *why);
 /** By the device's kernel; outputs are contiguous and on the host. */
 harness_outcome harness_run_device(harness *h, const harness_node *node, sb_tensor **outputs, char *why);
+
+/* A node whose inputs have room for more rows than are used, twice: with inputs of the same extents and strides, and
+ * other contents. */
+typedef struct harness_capacity {
+    const harness_node *node;
+    sb_tensor *const *inputs[2];
+    int64_t used[2];                    /* how many rows */
+    uint32_t axes[SB_WALK_OPERANDS];    /* of each input: those that are used partly, a bit each */
+    uint32_t bounded[SB_WALK_OPERANDS]; /* of them: those whose used extent the kernel has to know of */
+    const sb_tensor *over;              /* output 0 lies over input 0, with these strides; NULL: by itself */
+} harness_capacity;
+
+/** By the device's kernel, which reads the used extents from memory of the device: first given to the device and
+ * recorded, then replayed with the second inputs and number. ABSENT where the kernel does not stop at a used extent. */
+harness_outcome harness_run_at_capacity(harness *h, const harness_capacity *capacity,
+                                        sb_tensor *outputs[2][HARNESS_OUTPUTS], char *why);
+/** Runs a node whose outputs are known at several capacities on the device, where the rules of its axes and its kernel
+ * allow that, with garbage behind the used rows, and compares the used rows of the outputs with the definition's. */
+void harness_check_capacity(harness *h, const harness_node *node);
+
 /** Closes the device, if one is open; over the fake driver nothing may live afterwards. */
 void harness_close_device(harness *h);
 /** Opens the device now, so that its first use is in no case's time. */

@@ -18,7 +18,8 @@ static const char help[] =
     "  --driver FILE    a CUDA driver's library (libcuda.so.1) in place of the fake one\n"
     "  --list           names the cases and runs none\n"
     "  --bench          times the cases: a line for each implementation\n"
-    "  --plant          spoils a bit of whatever was computed: all cases that give a number must fail\n";
+    "  --plant          spoils a bit of whatever was computed: all cases that give a number must fail\n"
+    "  --plant-used     lets kernels take the whole extent where only a part is used: bounded cases must fail\n";
 
 _Noreturn void harness_fail(const char *format, ...) {
     va_list arguments;
@@ -40,6 +41,8 @@ static bool parse(harness *h, int argc, char **argv) {
             h->bench = true;
         else if (strcmp(word, "--plant") == 0)
             h->plant = true;
+        else if (strcmp(word, "--plant-used") == 0)
+            h->plant_used = true;
         else if (value == NULL)
             return false;
         else if (strcmp(word, "--only") == 0)
@@ -80,7 +83,8 @@ int main(int argc, char **argv) {
     harness_close_device(h);
     if (h->list)
         return 0;
-    printf("%" PRId64 " cases, %" PRId64 " differences, %" PRId64 " without a kernel where none is needed\n", h->ran,
-           h->failed, h->absent);
+    printf("%" PRId64 " cases, %" PRId64 " differences, %" PRId64 " without a kernel where none is needed, %" PRId64
+           " runs at a capacity\n",
+           h->ran, h->failed, h->absent, h->at_capacity);
     return h->ran == 0 || h->failed != 0;
 }

@@ -25,6 +25,22 @@ echo "$again" | grep -q '^1 cases, ' || fail "more than one case: $again"
 other=$("$harness" --plant --side cuda --case "$first" --seed 43) && fail "the case passes with another seed"
 [ "$other" != "$again" ] || fail "another seed gives the same values"
 
+# A kernel that takes the whole extent where a part is used is found: in sums, rows and joins, also when it is replayed.
+for op in MatMul Gemm Softmax Concat; do
+    case $op in
+    Softmax) cases='rows.plain_rows.*' ;;
+    Concat) cases='moving.joins.*' ;;
+    *) cases='gemm.*' ;;
+    esac
+    if said=$("$harness" --plant-used --only "$cases" --side cuda); then
+        fail "kernels may ignore used extents"
+    fi
+    for what in 'of [0-9]*$' 'of [0-9]*, replayed'; do
+        echo "$said" | grep -q "^DIFFERS .* $op by .* rows used $what" || fail "$op may ignore used extents: $what"
+    done
+done
+echo "$said" | grep -q '^DIFFERS .* Concat by .* appended' || fail "an appending Concat may ignore used extents"
+
 # Names that there are none of are no success.
 "$harness" --only nothing.at.all >/dev/null && fail "no case is a success"
 "$harness" --list --only 'moving.joins.*' | grep -q '^moving.joins.0 Concat$' || fail "--list does not name a case"

@@ -65,7 +65,10 @@ static sb_status resize(const sb_axis_question *question, sb_axis_rule *answer) 
     int entry = request_of(question, params);
     if (entry < 0)
         return sb_axis_independent(question, answer, question->axis);
-    if (params->rule.transform == SB_RESIZE_TF_CROP_AND_RESIZE || !scale_is_one(question, params, entry))
+    /* With tf_half_pixel_for_nn a scale of 1 takes the row behind, up to the last one. */
+    bool stays = params->rule.transform != SB_RESIZE_TF_CROP_AND_RESIZE &&
+                 params->rule.transform != SB_RESIZE_TF_HALF_PIXEL_FOR_NN;
+    if (!stays || !scale_is_one(question, params, entry))
         return sb_axis_exact(answer, SCALED);
     return sb_axis_independent(question, answer, question->axis);
 }
