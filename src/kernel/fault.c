@@ -6,6 +6,8 @@ const char *sb_fault_text(unsigned fault) {
         return "integer division by zero";
     case SB_FAULT_INDEX:
         return "an index lies outside its dimension";
+    case SB_FAULT_CHOICE:
+        return "more elements are to be chosen than there are";
     default:
         return "the kernel reports a fault that has no name";
     }

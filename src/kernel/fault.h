@@ -8,7 +8,8 @@
 enum {
     SB_FAULT_NONE,
     SB_FAULT_DIVISION, /* an integer divided by zero */
-    SB_FAULT_INDEX     /* an index outside its dimension */
+    SB_FAULT_INDEX,    /* an index outside its dimension */
+    SB_FAULT_CHOICE    /* more elements are to be chosen than there are */
 };
 
 /** What a fault means, for users. Never NULL; static storage. */

@@ -115,11 +115,18 @@ static uint64_t garbage_of(sb_dtype dtype, garbage kind) {
         [SB_S8] = 0x80,    [SB_S16] = 0x8000,  [SB_S32] = 0x80000000, [SB_S64] = UINT64_C(0x8000000000000000),
         [SB_F16] = 0x7e00, [SB_BF16] = 0x7fc0, [SB_F32] = 0x7fc00000, [SB_F64] = UINT64_C(0x7ff8000000000000),
         [SB_BOOL] = 1};
-    static const uint64_t most[SB_DTYPE_COUNT] = {
-        [SB_S8] = 0x7f,      [SB_S16] = 0x7fff,    [SB_S32] = 0x7fffffff,
-        [SB_U8] = 0xff,      [SB_U16] = 0xffff,    [SB_U32] = 0xffffffff,
-        [SB_U64] = ~0ull,    [SB_F16] = 0x7c00,    [SB_BF16] = 0x7f80,
-        [SB_F32] = 0x7f800000, [SB_F64] = UINT64_C(0x7ff0000000000000), [SB_S64] = UINT64_C(0x7fffffffffffffff)};
+    static const uint64_t most[SB_DTYPE_COUNT] = {[SB_S8] = 0x7f,
+                                                  [SB_S16] = 0x7fff,
+                                                  [SB_S32] = 0x7fffffff,
+                                                  [SB_U8] = 0xff,
+                                                  [SB_U16] = 0xffff,
+                                                  [SB_U32] = 0xffffffff,
+                                                  [SB_U64] = ~0ull,
+                                                  [SB_F16] = 0x7c00,
+                                                  [SB_BF16] = 0x7f80,
+                                                  [SB_F32] = 0x7f800000,
+                                                  [SB_F64] = UINT64_C(0x7ff0000000000000),
+                                                  [SB_S64] = UINT64_C(0x7fffffffffffffff)};
     return kind == GARBAGE_GREATEST ? most[dtype] : kind == GARBAGE_LEAST ? least[dtype] : 0;
 }
 
@@ -257,7 +264,8 @@ static void run_pair(harness *h, const harness_node *node, const answers *answer
             at.over = over[turn] = lay_in_output(node, set->output_axes[0], kind, room[turn]);
         harness_node exact = *node;
         exact.inputs = used[turn];
-        runs = fits_with_room(node, set, used[turn], numbers[turn], capacity) && harness_define(&exact, expected[turn], why) == HARNESS_RAN;
+        runs = fits_with_room(node, set, used[turn], numbers[turn], capacity) &&
+               harness_define(&exact, expected[turn], why) == HARNESS_RAN;
     }
     harness_outcome outcome = runs ? harness_run_at_capacity(h, &at, found, why) : HARNESS_ABSENT;
     for (int turn = 0; turn < 2 && outcome != HARNESS_ABSENT; turn++) {
@@ -288,7 +296,8 @@ static void run_set(harness *h, const harness_node *node, const answers *answers
                     bool append) {
     const int64_t extent = set->extent, one = extent > 0 ? 1 : 0, less = extent - one;
     const int64_t capacities[] = {extent + 1, extent + 7, 2 * extent + 3};
-    const int64_t numbers[][2] = {{extent, one}, {0, extent}, {extent, 0}, {one, extent}, {extent, less}, {less, extent}};
+    const int64_t numbers[][2] = {{extent, one}, {0, extent},    {extent, 0},
+                                  {one, extent}, {extent, less}, {less, extent}};
     run_pair(h, node, answers, set, numbers[turn % 6], capacities[turn % 3], append);
 }
 

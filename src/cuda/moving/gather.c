@@ -88,6 +88,27 @@ static int64_t widen(sb_cuda_gather_elements *p, int64_t size) {
     return word;
 }
 
+/* Lets the kernel end at the used extents of the data's axis and of the indices. */
+static void bound(const sb_call *call, int axis, sb_cuda_work *work, sb_cuda_gather_elements *parameters) {
+    const sb_tensor *picks = sb_call_input(call, 1);
+    sb_cuda_used_axes *axes = &parameters->used;
+    parameters->used_extent = sb_cuda_work_used(work, call, 0, axis);
+    for (int d = 0; d < picks->rank; d++) {
+        const int64_t *used = sb_cuda_work_used(work, call, 1, d);
+        if (used == NULL || sb_tensor_elements(picks) == 0)
+            continue;
+        axes->used[axes->count] = used;
+        axes->extents[axes->count] = picks->dims[d];
+        axes->inner[axes->count++] = sb_move_product(picks->dims, d + 1, picks->rank);
+    }
+}
+
+/* The data's axis that is indexed, where it has others that are bounded those are read as far as the indices go; and
+ * indices, which are checked. */
+static bool bounded_gather(const sb_kernel_query *query, int input, int axis) {
+    return true;
+}
+
 /* Data are read where they lie: packing them first would move everything, of which a few rows may be wanted. */
 static sb_status launch_gather(sb_call *call) {
     picking picking;
@@ -114,6 +135,7 @@ static sb_status launch_gather(sb_call *call) {
     int64_t word = widen(&parameters, size);
     work.parameters = &parameters;
     work.parameter_bytes = sizeof parameters;
+    bound(call, axis, &work, &parameters);
     name_ranges(&work, &picking);
     sb_status status =
         sb_cuda_launch_each(call, &work, "gather", "sb_cuda_gather", word_suffix(word), parameters.elements);
@@ -151,6 +173,7 @@ static sb_status launch_gather_elements(sb_call *call) {
     }
     work.parameters = &parameters;
     work.parameter_bytes = sizeof parameters;
+    bound(call, axis, &work, &parameters);
     name_ranges(&work, &picking);
     if (status == SB_OK)
         status = sb_cuda_launch_each(call, &work, "gather", "sb_cuda_gather_elements", sb_cuda_size_suffix(data->dtype),
@@ -364,19 +387,19 @@ static sb_status launch_scatter_nd(sb_call *call) {
     return launch_scatter(call, true);
 }
 
-#define INDEXED(op_name, kernel_name, host, launch_function)                                                           \
+#define INDEXED(op_name, kernel_name, host, bounds, launch_function)                                                   \
     {                                                                                                                  \
-        .op = op_name, .name = kernel_name, .supports = sb_cuda_supports_all, .host_inputs = host,                     \
+        .op = op_name, .name = kernel_name, .supports = sb_cuda_supports_all, .host_inputs = host, .bounded = bounds,  \
         .launch = launch_function                                                                                      \
     }
 
 const sb_kernel sb_cuda_kernels_gather[] = {
-    INDEXED("Gather", "gather", 0, launch_gather),
-    INDEXED("GatherElements", "gather", 0, launch_gather_elements),
-    INDEXED("GatherND", "gather", 0, launch_gather_nd),
-    INDEXED("OneHot", "one_hot", 2, launch_one_hot),
-    INDEXED("Scatter", "scatter", 0, launch_scatter_elements),
-    INDEXED("ScatterElements", "scatter", 0, launch_scatter_elements),
-    INDEXED("ScatterND", "scatter", 0, launch_scatter_nd),
+    INDEXED("Gather", "gather", 0, bounded_gather, launch_gather),
+    INDEXED("GatherElements", "gather", 0, bounded_gather, launch_gather_elements),
+    INDEXED("GatherND", "gather", 0, NULL, launch_gather_nd),
+    INDEXED("OneHot", "one_hot", 2, NULL, launch_one_hot),
+    INDEXED("Scatter", "scatter", 0, NULL, launch_scatter_elements),
+    INDEXED("ScatterElements", "scatter", 0, NULL, launch_scatter_elements),
+    INDEXED("ScatterND", "scatter", 0, NULL, launch_scatter_nd),
     {0},
 };

@@ -4,18 +4,32 @@
 #include "cuda/moving/gather_parameters.h"
 #include "ops/number.h"
 
+/* Whether element `index` of a packed tensor is within the used extents. */
+SB_CUDA_FUNCTION int is_used(const sb_cuda_used_axes *axes, int64_t index) {
+    int used = 1;
+    SB_CUDA_KEEP_LOOP
+    for (int i = 0; i < axes->count; i++) {
+        int64_t rest = index / axes->inner[i];
+        used &= sb_cuda_take(&rest, axes->extents[i]) < *axes->used[i];
+    }
+    return used;
+}
+
 #define WORDS(X) SB_CUDA_SIZES(X) X(128, sb_cuda_16_bytes)
 
 /* Data of any strides: `axis` counts the picks. */
 #define GATHER(size, type)                                                                                             \
     SB_CUDA_KERNEL(sb_cuda_gather_##size, sb_cuda_gather_elements, p) {                                                \
+        const int64_t extent = sb_cuda_used(p->used_extent, p->extent);                                                \
         SB_CUDA_EACH(index, p->elements) {                                                                             \
             int64_t rest = index, offset = 0, place = 0;                                                               \
             SB_CUDA_KEEP_LOOP                                                                                          \
             for (int d = p->rank - 1; d >= 0; d--) {                                                                   \
                 int64_t at = d > 0 ? sb_cuda_take(&rest, p->dims[d]) : rest;                                           \
                 if (d == p->axis)                                                                                      \
-                    at = place = sb_cuda_check_index(sb_cuda_index(p->indices, p->wide, at), p->extent, p->fault);     \
+                    at = place = is_used(&p->used, at)                                                                 \
+                                     ? sb_cuda_check_index(sb_cuda_index(p->indices, p->wide, at), extent, p->fault)   \
+                                     : -1;                                                                             \
                 offset += at * p->steps[d];                                                                            \
             }                                                                                                          \
             if (place >= 0)                                                                                            \
@@ -26,9 +40,12 @@ WORDS(GATHER)
 
 #define GATHER_ELEMENTS(size, type)                                                                                    \
     SB_CUDA_KERNEL(sb_cuda_gather_elements_##size, sb_cuda_gather_elements, p) {                                       \
+        const int64_t extent = sb_cuda_used(p->used_extent, p->extent);                                                \
         SB_CUDA_EACH(index, p->elements) {                                                                             \
             int64_t rest = index, offset = 0;                                                                          \
-            int64_t place = sb_cuda_check_index(sb_cuda_index(p->indices, p->wide, index), p->extent, p->fault);       \
+            if (!is_used(&p->used, index))                                                                             \
+                continue;                                                                                              \
+            int64_t place = sb_cuda_check_index(sb_cuda_index(p->indices, p->wide, index), extent, p->fault);          \
             SB_CUDA_KEEP_LOOP                                                                                          \
             for (int d = p->rank - 1; d >= 0; d--) {                                                                   \
                 int64_t at = d > 0 ? sb_cuda_take(&rest, p->dims[d]) : rest;                                           \

@@ -6,14 +6,23 @@
 #include "cuda/common/parameters.h"
 #include "ops/scatter_values.h"
 
+/* Axes of a packed tensor that are used partly. */
+typedef struct sb_cuda_used_axes {
+    int32_t count, unused;
+    const int64_t *used[SB_CUDA_RANK];
+    int64_t extents[SB_CUDA_RANK], inner[SB_CUDA_RANK]; /* inner: elements of a row */
+} sb_cuda_used_axes;
+
 /* Element i of the output, of the shape of the indices, is that of the data at the same place, but
  * for the index along `axis`. Steps are those of the data, in bytes. For Gather dims[axis] is the
  * number of indices, and elements may be words of several. */
 typedef struct sb_cuda_gather_elements {
     int64_t elements, extent;
+    const int64_t *used_extent; /* how much of it is used; NULL: all */
     int32_t rank, axis, wide;
     int64_t dims[SB_CUDA_RANK], steps[SB_CUDA_RANK];
     const void *indices;
+    sb_cuda_used_axes used; /* of the indices: others are not looked at */
     uint32_t *fault;
     const char *in;
     char *out;

@@ -14,8 +14,9 @@ typedef struct operands {
     const sb_tensor *means, *inverses;
 } operands;
 
+/* With `bounded` the dimensions are those of input 0, and rows end at its used extents. */
 static sb_status launch_rows(sb_call *call, sb_cuda_normalization *parameters, int rank, const int64_t *dims,
-                             uint32_t inner, const operands *given) {
+                             uint32_t inner, const operands *given, bool bounded) {
     const sb_tensor *in = given->tensors[SB_CUDA_ROW_IN];
     const sb_tensor *scale = given->tensors[SB_CUDA_ROW_SCALE];
     const sb_tensor *bias = given->tensors[SB_CUDA_ROW_BIAS];
@@ -39,6 +40,8 @@ static sb_status launch_rows(sb_call *call, sb_cuda_normalization *parameters, i
         sb_cuda_rows_grid_short(call, rows, &work);
     else
         sb_cuda_rows_grid_long(call, rows, rows->count, &work);
+    if (bounded)
+        sb_cuda_rows_bound(rows, &work, call, 0, inner);
     sb_cuda_work_reads(&work, in);
     sb_cuda_work_reads(&work, scale);
     sb_cuda_work_reads(&work, bias);
@@ -83,7 +86,7 @@ static sb_status launch_layer(sb_call *call) {
     sb_cuda_normalization parameters = {.kind = rms ? SB_CUDA_NORM_RMS : SB_CUDA_NORM_MOMENTS,
                                         .epsilon = params->epsilon};
     uint32_t inner = ((UINT32_C(1) << input->rank) - 1) & ~((UINT32_C(1) << axis) - 1);
-    return launch_rows(call, &parameters, input->rank, input->dims, inner, &given);
+    return launch_rows(call, &parameters, input->rank, input->dims, inner, &given, true);
 }
 
 /* ---- InstanceNormalization and GroupNormalization ---- */
@@ -135,7 +138,7 @@ static sb_status launch_groups(sb_call *call) {
     }
     sb_cuda_normalization parameters = {.kind = SB_CUDA_NORM_MOMENTS, .epsilon = params->epsilon};
     uint32_t inner = ((UINT32_C(1) << split[1].rank) - 1) & ~UINT32_C(3);
-    return launch_rows(call, &parameters, split[1].rank, split[1].dims, inner, &given);
+    return launch_rows(call, &parameters, split[1].rank, split[1].dims, inner, &given, false);
 }
 
 /* ---- MeanVarianceNormalization and LpNormalization ---- */
@@ -150,7 +153,7 @@ static sb_status launch_plain(sb_call *call, sb_cuda_norm kind, uint32_t inner) 
     SB_TRY(sb_call_output(call, 0, &output));
     operands given = {.tensors = {output, input}};
     sb_cuda_normalization parameters = {.kind = (int32_t)kind};
-    return launch_rows(call, &parameters, input->rank, input->dims, inner, &given);
+    return launch_rows(call, &parameters, input->rank, input->dims, inner, &given, true);
 }
 
 static sb_status launch_mean_variance(sb_call *call) {
@@ -190,16 +193,16 @@ static sb_status launch_lrn(sb_call *call) {
     return sb_cuda_call_launch(call, &work);
 }
 
-#define NORMALIZE(op_name, kernel_name, condition, function)                                                           \
-    { .op = op_name, .name = kernel_name, .supports = condition, .launch = function }
+#define NORMALIZE(op_name, kernel_name, condition, bounds, function)                                                   \
+    { .op = op_name, .name = kernel_name, .supports = condition, .bounded = bounds, .launch = function }
 
 const sb_kernel sb_cuda_kernels_normalize[] = {
-    NORMALIZE("LayerNormalization", "layer-norm", supports_layer, launch_layer),
-    NORMALIZE("RMSNormalization", "rms-norm", supports_layer, launch_layer),
-    NORMALIZE("InstanceNormalization", "instance-norm", supports_float, launch_groups),
-    NORMALIZE("GroupNormalization", "group-norm", supports_float, launch_groups),
-    NORMALIZE("MeanVarianceNormalization", "mean-variance", supports_float, launch_mean_variance),
-    NORMALIZE("LpNormalization", "lp-norm", supports_float, launch_lp),
-    NORMALIZE("LRN", "lrn", supports_float, launch_lrn),
+    NORMALIZE("LayerNormalization", "layer-norm", supports_layer, sb_cuda_rows_bounded, launch_layer),
+    NORMALIZE("RMSNormalization", "rms-norm", supports_layer, sb_cuda_rows_bounded, launch_layer),
+    NORMALIZE("InstanceNormalization", "instance-norm", supports_float, NULL, launch_groups),
+    NORMALIZE("GroupNormalization", "group-norm", supports_float, NULL, launch_groups),
+    NORMALIZE("MeanVarianceNormalization", "mean-variance", supports_float, sb_cuda_rows_bounded, launch_mean_variance),
+    NORMALIZE("LpNormalization", "lp-norm", supports_float, sb_cuda_rows_bounded, launch_lp),
+    NORMALIZE("LRN", "lrn", supports_float, NULL, launch_lrn),
     {0},
 };

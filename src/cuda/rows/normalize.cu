@@ -24,9 +24,9 @@
         case SB_CUDA_NORM_L2:                                                                                          \
             return sb_sqrt_##suffix(total);                                                                            \
         case SB_CUDA_NORM_DEVIATION:                                                                                   \
-            return sb_sqrt_##suffix(sb_div_##suffix(total, (real)p->rows.length)) + (real)1e-9;                        \
+            return sb_sqrt_##suffix(sb_div_##suffix(total, (real)SB_CUDA_ROWS_LENGTH(&p->rows))) + (real)1e-9;         \
         default:                                                                                                       \
-            return sb_rsqrt_##suffix(sb_div_##suffix(total, (real)p->rows.length) + (real)p->epsilon);                 \
+            return sb_rsqrt_##suffix(sb_div_##suffix(total, (real)SB_CUDA_ROWS_LENGTH(&p->rows)) + (real)p->epsilon);  \
         }                                                                                                              \
     }                                                                                                                  \
     SB_CUDA_FUNCTION real normalised_##suffix(const sb_cuda_normalization *p, real value, real norm) {                 \
@@ -87,13 +87,13 @@ DEFINE_NORM(double, f64)
             }                                                                                                          \
             if (p->kind == SB_CUDA_NORM_MOMENTS) {                                                                     \
                 SB_CUDA_TEAM_REDUCE(mean, SUM, SUM, real, real_suffix, values[i]);                                     \
-                mean = sb_div_##real_suffix(mean, (real)rows->length);                                                 \
+                mean = sb_div_##real_suffix(mean, (real)used_length);                                                  \
                 SB_CUDA_TEAM_EACH(i, at) {                                                                             \
                     values[i] = values[i] - mean;                                                                      \
                 }                                                                                                      \
             }                                                                                                          \
             SB_CUDA_TEAM_REDUCE(total, SQUARES, SUM, real, real_suffix, values[i]);                                    \
-            real inverse = sb_rsqrt_##real_suffix(sb_div_##real_suffix(total, (real)rows->length) + (real)p->epsilon); \
+            real inverse = sb_rsqrt_##real_suffix(sb_div_##real_suffix(total, (real)used_length) + (real)p->epsilon);  \
             if (t == 0 && length != 0)                                                                                 \
                 note_##real_suffix(p, row, mean, inverse);                                                             \
             if (out != NULL) {                                                                                         \
@@ -113,8 +113,8 @@ DEFINE_NORM(double, f64)
         SB_CUDA_SHARED real lanes[SB_CUDA_WAVES * SB_CUDA_WAVE];                                                       \
         SB_CUDA_SHARED real parts[SB_CUDA_WAVES];                                                                      \
         const sb_cuda_rows *rows = &p->rows;                                                                           \
-        int64_t length = rows->length, begin = 0;                                                                      \
-        for (int64_t row = blockIdx.x; row < rows->count; row += gridDim.x) {                                          \
+        int64_t length = SB_CUDA_ROWS_LENGTH(rows), count = SB_CUDA_ROWS_COUNT(rows), begin = 0;                       \
+        for (int64_t row = blockIdx.x; row < count; row += gridDim.x) {                                                \
             ROW_POINTERS;                                                                                              \
             real mean = 0, total;                                                                                      \
             if (HAS_MEAN(p)) {                                                                                         \

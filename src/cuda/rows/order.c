@@ -11,7 +11,8 @@
 
 /* ---- the best element ---- */
 
-static sb_status launch_best(sb_call *call, sb_cuda_arg *parameters, const sb_tensor *in, const sb_tensor *out) {
+static sb_status launch_best(sb_call *call, sb_cuda_arg *parameters, const sb_tensor *in, const sb_tensor *out,
+                             uint32_t inner) {
     sb_cuda_work work = {.module = "order",
                          .kernel = "sb_cuda_arg_best",
                          .parameters = parameters,
@@ -22,6 +23,9 @@ static sb_status launch_best(sb_call *call, sb_cuda_arg *parameters, const sb_te
     work.threads = threads;
     work.blocks = sb_cuda_call_blocks(call, parameters->rows.count);
     parameters->dtype = (int32_t)in->dtype;
+    sb_cuda_rows_bound(&parameters->rows, &work, call, 0, inner);
+    if (parameters->rows.used_length != NULL && !parameters->one_hot)
+        parameters->fault = sb_cuda_work_fault(&work, call);
     sb_cuda_work_reads(&work, in);
     sb_cuda_work_writes(&work, out);
     return sb_cuda_call_launch(call, &work);
@@ -41,7 +45,7 @@ static sb_status launch_arg(sb_call *call) {
                             (long long)params->axis);
     SB_TRY(sb_call_output(call, 0, &output));
     parameters.best = (int64_t *)(void *)output->data;
-    return launch_best(call, &parameters, input, output);
+    return launch_best(call, &parameters, input, output, UINT32_C(1) << axis);
 }
 
 static sb_status launch_hardmax(sb_call *call) {
@@ -51,9 +55,10 @@ static sb_status launch_hardmax(sb_call *call) {
     if (sb_tensor_elements(output) == 0)
         return SB_OK;
     sb_cuda_arg parameters = {.one_hot = 1};
-    sb_cuda_rows_fill(&parameters.rows, input->rank, input->dims, sb_softmax_axes(call->node->params, input->rank),
+    uint32_t inner = sb_softmax_axes(call->node->params, input->rank);
+    sb_cuda_rows_fill(&parameters.rows, input->rank, input->dims, inner,
                       (const sb_tensor *[]){output, input, NULL, NULL});
-    return launch_best(call, &parameters, input, output);
+    return launch_best(call, &parameters, input, output, inner);
 }
 
 /* ---- running sums and products ---- */
@@ -73,6 +78,7 @@ static sb_status launch_cumulative(sb_call *call) {
     if (parameters.rows.length == 0)
         return SB_OK;
     sb_cuda_work work = {.parameters = &parameters, .parameter_bytes = sizeof parameters};
+    sb_cuda_rows_bound(&parameters.rows, &work, call, 0, inner);
     sb_cuda_work_reads(&work, input);
     sb_cuda_work_writes(&work, output);
     const char *suffix =
@@ -113,15 +119,18 @@ static sb_status launch_topk(sb_call *call) {
     return sb_cuda_call_launch(call, &work);
 }
 
-#define ORDER(op_name, kernel_name, host, function)                                                                    \
-    { .op = op_name, .name = kernel_name, .supports = sb_cuda_supports_all, .host_inputs = host, .launch = function }
+#define ORDER(op_name, kernel_name, host, bounds, function)                                                            \
+    {                                                                                                                  \
+        .op = op_name, .name = kernel_name, .supports = sb_cuda_supports_all, .host_inputs = host, .bounded = bounds,  \
+        .launch = function                                                                                             \
+    }
 
 const sb_kernel sb_cuda_kernels_order[] = {
-    ORDER("ArgMax", "arg-max", 0, launch_arg),
-    ORDER("ArgMin", "arg-min", 0, launch_arg),
-    ORDER("Hardmax", "hardmax", 0, launch_hardmax),
-    ORDER("CumSum", "cumulative-sum", 2, launch_cumulative),
-    ORDER("CumProd", "cumulative-product", 2, launch_cumulative),
-    ORDER("TopK", "top-k", 2, launch_topk),
+    ORDER("ArgMax", "arg-max", 0, sb_cuda_rows_bounded, launch_arg),
+    ORDER("ArgMin", "arg-min", 0, sb_cuda_rows_bounded, launch_arg),
+    ORDER("Hardmax", "hardmax", 0, sb_cuda_rows_bounded, launch_hardmax),
+    ORDER("CumSum", "cumulative-sum", 2, sb_cuda_rows_bounded, launch_cumulative),
+    ORDER("CumProd", "cumulative-product", 2, sb_cuda_rows_bounded, launch_cumulative),
+    ORDER("TopK", "top-k", 2, NULL, launch_topk),
     {0},
 };

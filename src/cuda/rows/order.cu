@@ -64,10 +64,13 @@ SB_CUDA_FUNCTION int beats(int64_t key, int64_t index, int64_t best, int64_t at,
 SB_CUDA_BLOCK_KERNEL(sb_cuda_arg_best, sb_cuda_arg, p) {
     SB_CUDA_SHARED int64_t keys[32], places[32];
     const sb_cuda_rows *rows = &p->rows;
-    for (int64_t row = blockIdx.x; row < rows->count; row += gridDim.x) {
+    const int64_t length = SB_CUDA_ROWS_LENGTH(rows), count = SB_CUDA_ROWS_COUNT(rows);
+    if (length == 0 && count != 0 && p->fault != NULL)
+        *p->fault = SB_FAULT_CHOICE;
+    for (int64_t row = blockIdx.x; row < count; row += gridDim.x) {
         const char *in = SB_CUDA_ROW_FIRST(rows, SB_CUDA_ROW_IN, row);
         int64_t best = 0, at = -1;
-        for (int64_t i = threadIdx.x; i < rows->length; i += blockDim.x) {
+        for (int64_t i = threadIdx.x; i < length; i += blockDim.x) {
             int64_t key = key_of(p->dtype, in + SB_CUDA_ROW_OFFSET(rows, SB_CUDA_ROW_IN, i), p->least);
             if (beats(key, i, best, at, p->last)) {
                 best = key;
@@ -100,7 +103,7 @@ SB_CUDA_BLOCK_KERNEL(sb_cuda_arg_best, sb_cuda_arg, p) {
             p->best[row] = at;
         if (p->one_hot) {
             char *out = SB_CUDA_ROW_FIRST(rows, SB_CUDA_ROW_OUT, row);
-            for (int64_t i = threadIdx.x; i < rows->length; i += blockDim.x)
+            for (int64_t i = threadIdx.x; i < length; i += blockDim.x)
                 sb_number_store((sb_dtype)p->dtype, out + SB_CUDA_ROW_OFFSET(rows, SB_CUDA_ROW_OUT, i), 0, i == at);
         }
     }
@@ -113,12 +116,13 @@ SB_CUDA_BLOCK_KERNEL(sb_cuda_arg_best, sb_cuda_arg, p) {
         const sb_cuda_rows *rows = &p->rows;                                                                           \
         int64_t in_step = rows->inner_steps[SB_CUDA_ROW_IN][0];                                                        \
         int64_t out_step = rows->inner_steps[SB_CUDA_ROW_OUT][0];                                                      \
-        SB_CUDA_EACH(row, rows->count) {                                                                               \
+        const int64_t length = SB_CUDA_ROWS_LENGTH(rows), count = SB_CUDA_ROWS_COUNT(rows);                            \
+        SB_CUDA_EACH(row, count) {                                                                                     \
             const char *in = SB_CUDA_ROW_FIRST(rows, SB_CUDA_ROW_IN, row);                                             \
             char *out = SB_CUDA_ROW_FIRST(rows, SB_CUDA_ROW_OUT, row);                                                 \
             type running = (type)(p->product != 0);                                                                    \
-            for (int64_t i = 0; i < rows->length; i++) {                                                               \
-                int64_t at = p->reverse ? rows->length - 1 - i : i;                                                    \
+            for (int64_t i = 0; i < length; i++) {                                                                     \
+                int64_t at = p->reverse ? length - 1 - i : i;                                                          \
                 type value = LOAD(in + at * in_step);                                                                  \
                 type joined = i == 0 ? value : p->product ? (type)(running * value) : (type)(running + value);         \
                 STORE(out + at * out_step, p->exclusive ? running : joined);                                           \

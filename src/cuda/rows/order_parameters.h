@@ -11,6 +11,7 @@ typedef struct sb_cuda_arg {
     int32_t dtype;     /* sb_dtype */
     int32_t least, last;
     int32_t one_hot; /* Hardmax */
+    uint32_t *fault; /* set where no elements are used; NULL where all are */
 } sb_cuda_arg;
 
 /* CumSum and CumProd: a thread for each row. */

@@ -37,13 +37,16 @@ static int trait_of(const sb_node *node) {
     return found;
 }
 
-static sb_status launch_stage(sb_call *call, sb_cuda_row_reduction *parameters, const char *stage, const char *module,
-                              const char *kernel, const char *suffix, const sb_tensor *out, const sb_tensor *in,
+static sb_status launch_stage(sb_call *call, sb_cuda_row_reduction *parameters, const char *stage,
+                              const sb_cuda_reduce *how, const sb_tensor *out, const sb_tensor *in, uint32_t axes,
                               size_t total_bytes) {
     char name[64];
-    snprintf(name, sizeof name, "sb_cuda_reduce_%s_%s_%s", stage, kernel, suffix);
+    const char *suffix = sb_dtype_is_float(in->dtype) ? sb_dtype_name(in->dtype) : how->wide ? "number" : "integer";
+    snprintf(name, sizeof name, "sb_cuda_reduce_%s_%s_%s", stage, how->kernel, suffix);
     sb_cuda_work work = {
-        .module = module, .kernel = name, .parameters = parameters, .parameter_bytes = sizeof *parameters};
+        .module = how->module, .kernel = name, .parameters = parameters, .parameter_bytes = sizeof *parameters};
+    if (how->bounded)
+        sb_cuda_rows_bound(&parameters->rows, &work, call, 0, axes);
     if (strcmp(stage, "team") == 0) {
         sb_cuda_rows_grid_short(call, &parameters->rows, &work);
     } else if (strcmp(stage, "block") == 0) {
@@ -73,15 +76,13 @@ sb_status sb_cuda_reduce_rows(sb_call *call, const sb_cuda_reduce *how, const sb
                                         .finish = (int32_t)how->finish,
                                         .kind = (int32_t)how->integer,
                                         .dtype = (int32_t)in->dtype};
-    bool real = sb_dtype_is_float(in->dtype);
-    const char *suffix = real ? sb_dtype_name(in->dtype) : how->wide ? "number" : "integer";
     sb_cuda_rows_reduced(out, in->rank, in->dims, axes, &view);
     sb_cuda_rows_fill(&parameters.rows, in->rank, in->dims, axes, (const sb_tensor *[]){&view, in, NULL, NULL});
     sb_cuda_rows *rows = &parameters.rows;
     if (rows->count == 0)
         return SB_OK;
     if (sb_cuda_rows_are_short(rows) && rows->inner_rank == 1 && !how->long_only)
-        return launch_stage(call, &parameters, "team", how->module, how->kernel, suffix, out, in, 0);
+        return launch_stage(call, &parameters, "team", how, out, in, axes, 0);
     int64_t multiprocessors = sb_cuda_call_device(call)->multiprocessors;
     size_t bytes = 0;
     if (rows->length > CUT_LENGTH && rows->count < 2 * multiprocessors) {
@@ -92,10 +93,10 @@ sb_status sb_cuda_reduce_rows(sb_call *call, const sb_cuda_reduce *how, const sb
         parameters.totals = totals;
         parameters.parts = parts;
     }
-    SB_TRY(launch_stage(call, &parameters, "block", how->module, how->kernel, suffix, out, in, bytes));
+    SB_TRY(launch_stage(call, &parameters, "block", how, out, in, axes, bytes));
     if (parameters.parts == 1)
         return SB_OK;
-    return launch_stage(call, &parameters, "parts", how->module, how->kernel, suffix, out, in, bytes);
+    return launch_stage(call, &parameters, "parts", how, out, in, axes, bytes);
 }
 
 /* Each row's largest element, in workspace, for LogSumExp. */
@@ -111,7 +112,8 @@ static sb_status find_highest(sb_call *call, const sb_tensor *out, const sb_tens
     *highest = memory;
     sb_cuda_reduce how = {.module = real ? "reduce_float" : "reduce_integer",
                           .kernel = real ? "max" : "exact",
-                          .integer = SB_CUDA_INTEGER_MAX};
+                          .integer = SB_CUDA_INTEGER_MAX,
+                          .bounded = true};
     return sb_cuda_reduce_rows(call, &how, &view, in, axes);
 }
 
@@ -137,7 +139,8 @@ static sb_status launch_reduce(sb_call *call) {
                           .kernel = real || wide ? traits[trait].kernel : "exact",
                           .finish = traits[trait].finish,
                           .integer = traits[trait].integer,
-                          .wide = wide};
+                          .wide = wide,
+                          .bounded = true};
     if (how.finish == SB_CUDA_FINISH_LOG_SHIFTED && sb_tensor_elements(output) != 0)
         SB_TRY(find_highest(call, output, input, axes, &how.highest));
     return sb_cuda_reduce_rows(call, &how, output, input, axes);
@@ -147,8 +150,17 @@ static bool supports_reduce(const sb_kernel_query *query, char *why) {
     return sb_cuda_takes(query, query->inputs[0], SB_SET_PLAIN, why);
 }
 
+/* The mean of no integers is an error, which only the plan's extents can show. */
+static bool bounded_reduce(const sb_kernel_query *query, int input, int axis) {
+    bool mean = traits[trait_of(query->node)].finish == SB_CUDA_FINISH_MEAN;
+    return (!mean || sb_dtype_is_float(query->inputs[0]->dtype)) && sb_cuda_rows_bounded(query, input, axis);
+}
+
 #define REDUCE(op_name)                                                                                                \
-    { .op = op_name, .name = "reduce", .supports = supports_reduce, .host_inputs = 2, .launch = launch_reduce }
+    {                                                                                                                  \
+        .op = op_name, .name = "reduce", .supports = supports_reduce, .host_inputs = 2, .bounded = bounded_reduce,     \
+        .launch = launch_reduce                                                                                        \
+    }
 
 const sb_kernel sb_cuda_kernels_reduce[] = {
     REDUCE("ReduceSum"),

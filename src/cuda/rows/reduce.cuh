@@ -13,7 +13,7 @@
     SB_CUDA_FUNCTION type sb_cuda_finish_##suffix(const sb_cuda_row_reduction *p, type total, type highest) {          \
         switch (p->finish) {                                                                                           \
         case SB_CUDA_FINISH_MEAN:                                                                                      \
-            return sb_div_##suffix(total, (type)p->rows.length);                                                       \
+            return sb_div_##suffix(total, (type)SB_CUDA_ROWS_LENGTH(&p->rows));                                        \
         case SB_CUDA_FINISH_ROOT:                                                                                      \
             return sb_sqrt_##suffix(total);                                                                            \
         case SB_CUDA_FINISH_LOG:                                                                                       \
@@ -30,7 +30,7 @@ SB_CUDA_DEFINE_FINISH(double, f64)
 /* What is subtracted before exp: the row's largest element, +0 where that is infinite or there is none. */
 #define SB_CUDA_SHIFT_NONE(p, row, suffix, LOAD) 0
 #define SB_CUDA_SHIFT_HIGHEST(p, row, suffix, LOAD)                                                                    \
-    ((p)->rows.length == 0 || sb_abs_##suffix(LOAD((p), (p)->highest, (row))) == sb_infinity_##suffix()                \
+    (SB_CUDA_ROWS_LENGTH(&(p)->rows) == 0 || sb_abs_##suffix(LOAD((p), (p)->highest, (row))) == sb_infinity_##suffix() \
          ? 0                                                                                                           \
          : LOAD((p), (p)->highest, (row)))
 
@@ -62,19 +62,19 @@ SB_CUDA_DEFINE_FINISH(double, f64)
             total = sb_cuda_fold_team_##join##_##real_suffix(lanes, t, team,                                           \
                                                              length < SB_REDUCE_LANES ? length : SB_REDUCE_LANES);     \
             total = length == 0 ? (type)(identity) : total;                                                            \
-            if (t == 0 && base + threadIdx.x / (unsigned)team < p->rows.count)                                         \
+            if (t == 0 && base + threadIdx.x / (unsigned)team < used_rows)                                             \
                 STORE(p, SB_CUDA_ROW_FIRST(&p->rows, SB_CUDA_ROW_OUT, row),                                            \
                       sb_cuda_finish_##real_suffix(p, total, shift));                                                  \
         }                                                                                                              \
     }                                                                                                                  \
-    SB_CUDA_REDUCTION_OF_LONG_ROWS(name, kind, join, suffix, type, real_suffix, LOAD, STORE, MAP, SHIFT)
+    SB_CUDA_REDUCTION_OF_LONG_ROWS(name, kind, join, identity, suffix, type, real_suffix, LOAD, STORE, MAP, SHIFT)
 
-#define SB_CUDA_REDUCTION_OF_LONG_ROWS(name, kind, join, suffix, type, real_suffix, LOAD, STORE, MAP, SHIFT)           \
+#define SB_CUDA_REDUCTION_OF_LONG_ROWS(name, kind, join, identity, suffix, type, real_suffix, LOAD, STORE, MAP, SHIFT) \
     SB_CUDA_BLOCK_KERNEL_BOUNDED(sb_cuda_reduce_block_##name##_##suffix, sb_cuda_row_reduction, p, 1024, 1) {          \
         SB_CUDA_SHARED type lanes[SB_CUDA_WAVES * SB_CUDA_WAVE];                                                       \
         SB_CUDA_SHARED type parts[SB_CUDA_WAVES];                                                                      \
-        int64_t length = p->rows.length;                                                                               \
-        for (int64_t item = blockIdx.x; item < p->rows.count * p->parts; item += gridDim.x) {                          \
+        int64_t length = SB_CUDA_ROWS_LENGTH(&p->rows), count = SB_CUDA_ROWS_COUNT(&p->rows);                          \
+        for (int64_t item = blockIdx.x; item < count * p->parts; item += gridDim.x) {                                  \
             int64_t row = p->parts == 1 ? item : item / p->parts;                                                      \
             int64_t begin = (item - row * p->parts) * SB_REDUCE_BLOCK;                                                 \
             int64_t end = p->parts == 1 || length - begin < SB_REDUCE_BLOCK ? length : begin + SB_REDUCE_BLOCK;        \
@@ -82,6 +82,7 @@ SB_CUDA_DEFINE_FINISH(double, f64)
             type shift = SHIFT(p, row, real_suffix, LOAD), total;                                                      \
             SB_CUDA_BLOCK_REDUCE(total, kind, join, type, real_suffix, begin, end,                                     \
                                  MAP(LOAD(p, first + SB_CUDA_ROW_OFFSET(&p->rows, SB_CUDA_ROW_IN, at), 0), shift, p)); \
+            total = length == 0 ? (type)(identity) : total;                                                            \
             if (threadIdx.x == 0 && p->parts > 1)                                                                      \
                 ((type *)(void *)p->totals)[item] = total;                                                             \
             else if (threadIdx.x == 0)                                                                                 \
@@ -90,10 +91,10 @@ SB_CUDA_DEFINE_FINISH(double, f64)
         }                                                                                                              \
     }                                                                                                                  \
     SB_CUDA_KERNEL(sb_cuda_reduce_parts_##name##_##suffix, sb_cuda_row_reduction, p) {                                 \
-        SB_CUDA_EACH(row, p->rows.count) {                                                                             \
+        SB_CUDA_EACH(row, SB_CUDA_ROWS_COUNT(&p->rows)) {                                                              \
             const type *totals = (const type *)(const void *)p->totals + row * p->parts;                               \
             type total = totals[0];                                                                                    \
-            for (int64_t part = 1; part < p->parts; part++)                                                            \
+            for (int64_t part = 1; part * SB_REDUCE_BLOCK < SB_CUDA_ROWS_LENGTH(&p->rows); part++)                     \
                 total = SB_CUDA_JOIN_##join##_##real_suffix(total, totals[part]);                                      \
             STORE(p, SB_CUDA_ROW_FIRST(&p->rows, SB_CUDA_ROW_OUT, row),                                                \
                   sb_cuda_finish_##real_suffix(p, total, SHIFT(p, row, real_suffix, LOAD)));                           \

@@ -10,6 +10,7 @@ typedef struct sb_cuda_reduce {
     sb_cuda_integer_reduction integer;
     bool wide;           /* integers are computed in f64 */
     bool long_only;      /* there is no kernel for teams */
+    bool bounded;        /* `in` has the dimensions of the call's input 0, and rows end at its used extents */
     float exponent;      /* of powers */
     const char *highest; /* of exponentials: each row's largest element */
 } sb_cuda_reduce;

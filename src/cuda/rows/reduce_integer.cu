@@ -111,7 +111,7 @@ SB_CUDA_FUNCTION uint64_t load_mapped(const sb_cuda_row_reduction *p, const char
 
 SB_CUDA_FUNCTION void store_total(const sb_cuda_row_reduction *p, int64_t row, uint64_t total) {
     if (p->kind == SB_CUDA_INTEGER_MEAN) {
-        uint64_t length = (uint64_t)p->rows.length;
+        uint64_t length = (uint64_t)SB_CUDA_ROWS_LENGTH(&p->rows);
         total = is_signed(p->dtype) && (int64_t)total < 0 ? 0 - (0 - total) / length : total / length;
     }
     store_bits(p->dtype, SB_CUDA_ROW_FIRST(&p->rows, SB_CUDA_ROW_OUT, row), total);
@@ -132,17 +132,17 @@ SB_CUDA_BLOCK_KERNEL(sb_cuda_reduce_team_exact_integer, sb_cuda_row_reduction, p
         for (int at = t; at < length; at += team)
             total = join(p, total, load_mapped(p, first, at));
         total = join_threads(p, total, team);
-        if (t == 0 && base + threadIdx.x / (unsigned)team < p->rows.count)
+        if (t == 0 && base + threadIdx.x / (unsigned)team < used_rows)
             store_total(p, row, total);
     }
 }
 
 SB_CUDA_BLOCK_KERNEL_BOUNDED(sb_cuda_reduce_block_exact_integer, sb_cuda_row_reduction, p, 1024, 1) {
     SB_CUDA_SHARED uint64_t warps[32];
-    for (int64_t item = blockIdx.x; item < p->rows.count * p->parts; item += gridDim.x) {
+    int64_t length = SB_CUDA_ROWS_LENGTH(&p->rows), count = SB_CUDA_ROWS_COUNT(&p->rows);
+    for (int64_t item = blockIdx.x; item < count * p->parts; item += gridDim.x) {
         int64_t row = item / p->parts, begin = (item - row * p->parts) * SB_REDUCE_BLOCK;
-        int64_t end =
-            p->parts == 1 || p->rows.length - begin < SB_REDUCE_BLOCK ? p->rows.length : begin + SB_REDUCE_BLOCK;
+        int64_t end = p->parts == 1 || length - begin < SB_REDUCE_BLOCK ? length : begin + SB_REDUCE_BLOCK;
         const char *first = SB_CUDA_ROW_FIRST(&p->rows, SB_CUDA_ROW_IN, row);
         uint64_t total = neutral(p);
         for (int64_t at = begin + threadIdx.x; at < end; at += blockDim.x)
@@ -163,7 +163,7 @@ SB_CUDA_BLOCK_KERNEL_BOUNDED(sb_cuda_reduce_block_exact_integer, sb_cuda_row_red
 }
 
 SB_CUDA_KERNEL(sb_cuda_reduce_parts_exact_integer, sb_cuda_row_reduction, p) {
-    SB_CUDA_EACH(row, p->rows.count) {
+    SB_CUDA_EACH(row, SB_CUDA_ROWS_COUNT(&p->rows)) {
         const uint64_t *totals = (const uint64_t *)(const void *)p->totals + row * p->parts;
         uint64_t total = totals[0];
         for (int64_t part = 1; part < p->parts; part++)

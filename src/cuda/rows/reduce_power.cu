@@ -18,6 +18,6 @@
 #define STORE_f64(p, data, value) (*(double *)(void *)(data) = ROOT_f64(p, value))
 
 #define KERNELS(dtype, suffix, type, real, real_suffix, load, store, unused)                                           \
-    SB_CUDA_REDUCTION_OF_LONG_ROWS(powers, SUM, SUM, suffix, real, real_suffix, LOAD_##suffix, STORE_##suffix,         \
+    SB_CUDA_REDUCTION_OF_LONG_ROWS(powers, SUM, SUM, 0, suffix, real, real_suffix, LOAD_##suffix, STORE_##suffix,      \
                                    MAP_##real_suffix, SB_CUDA_SHIFT_NONE)
 SB_FLOAT_TYPES(KERNELS, )

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "rules/axes.h"
+
 /* Adds a dimension to a list. One of extent 1 adds nothing, and one that continues the dimension
  * before it in every operand is one with it. A list of none is one dimension of extent 1. */
 static void add_dimension(int32_t *rank, int64_t *dims, int64_t (*steps)[SB_CUDA_RANK], int64_t dim,
@@ -67,12 +69,21 @@ void sb_cuda_rows_bound(sb_cuda_rows *rows, sb_cuda_work *work, const sb_call *c
     }
 }
 
-bool sb_cuda_rows_can_end(const sb_fact *fact, uint32_t inner, int axis) {
-    int64_t extent;
-    bool first = (inner >> axis & 1) != 0;
-    for (int d = 0; d < axis && first; d++)
-        first = (inner >> d & 1) == 0 || (sb_dim_is_constant(fact->dims[d], &extent) && extent == 1);
-    return first;
+bool sb_cuda_rows_bounded(const sb_kernel_query *query, int input, int axis) {
+    const sb_fact *fact = query->inputs[0];
+    int aligned = fact->rank - query->inputs[input]->rank + axis;
+    for (int d = 0; d < aligned; d++) {
+        int64_t extent;
+        sb_axis_rule rule = {0};
+        sb_error error;
+        sb_status status = sb_axes_of(query->node, query->inputs, query->outputs, 0, d, &rule, &error);
+        if (status == SB_ERROR_OUT_OF_MEMORY && query->exhausted != NULL)
+            *query->exhausted = true;
+        bool one = sb_dim_is_constant(fact->dims[d], &extent) && extent == 1;
+        if (status != SB_OK || (rule.kind != SB_AXIS_INDEPENDENT && !one))
+            return false;
+    }
+    return true;
 }
 
 void sb_cuda_rows_reduced(const sb_tensor *packed, int rank, const int64_t *dims, uint32_t gone, sb_tensor *view) {

@@ -14,9 +14,9 @@ void sb_cuda_rows_fill(sb_cuda_rows *rows, int rank, const int64_t *dims, uint32
 /** Lets the rows, which are those of the call's input `input` with the dimensions `inner`, end at its used extents, and
  * notes these as read. Where an outer dimension that is not the first is used partly, all rows are taken. */
 void sb_cuda_rows_bound(sb_cuda_rows *rows, sb_cuda_work *work, const sb_call *call, int input, uint32_t inner);
-/** Whether sb_cuda_rows_bound ends rows at the used extent of dimension `axis`: the row's first elements are then the
- * used ones. */
-bool sb_cuda_rows_can_end(const sb_fact *fact, uint32_t inner, int axis);
+/** `bounded` of kernels that call sb_cuda_rows_bound, whose rows are the axes of input 0 that their rule bounds: whether
+ * a row's used elements are its first ones. Other inputs broadcast to input 0. */
+bool sb_cuda_rows_bounded(const sb_kernel_query *query, int input, int axis);
 
 /** A borrowed view of a packed tensor with `rank` dimensions, the extents of `dims` but for those in the bit set
  * `gone`, which have stride 0: what a reduction writes, with or without its dimensions. */

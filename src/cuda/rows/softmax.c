@@ -41,21 +41,16 @@ static sb_status launch_softmax(sb_call *call) {
                                 strcmp(call->node->op->name, "LogSoftmax") == 0, 0);
 }
 
-static bool bounded_softmax(const sb_kernel_query *query, int input, int axis) {
-    const sb_fact *fact = query->inputs[0];
-    return sb_cuda_rows_can_end(fact, sb_softmax_axes(query->node->params, fact->rank), axis);
-}
-
 const sb_kernel sb_cuda_kernels_softmax[] = {
     {.op = "Softmax",
      .name = "softmax",
      .supports = supports_softmax,
-     .bounded = bounded_softmax,
+     .bounded = sb_cuda_rows_bounded,
      .launch = launch_softmax},
     {.op = "LogSoftmax",
      .name = "log-softmax",
      .supports = supports_softmax,
-     .bounded = bounded_softmax,
+     .bounded = sb_cuda_rows_bounded,
      .launch = launch_softmax},
     {0},
 };
