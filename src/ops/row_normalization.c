@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/allocation.h"
+#include "numerics/scalar.h"
 #include "ops/convert_loops.h"
 #include "ops/element_type.h"
 #include "ops/list.h"
@@ -34,6 +35,12 @@ typedef struct norm_context {
 static void note(sb_tensor *tensor, int64_t row, sb_dtype dtype, const void *value) {
     if (tensor != NULL)
         sb_convert_row(tensor->dtype, tensor->data + row * (int64_t)sb_dtype_size(tensor->dtype), dtype, value, 0, 1);
+}
+
+void sb_norm_note_nothing(sb_tensor *tensor) {
+    const double nothing = sb_nan_f64();
+    for (int64_t row = 0; tensor != NULL && row < sb_tensor_elements(tensor); row++)
+        note(tensor, row, SB_F64, &nothing);
 }
 
 #define NORMALIZE(type, suffix, dtype)                                                                                 \
@@ -191,6 +198,10 @@ static sb_status eval_layer(sb_call *call) {
     }
     context.mean = outputs[1];
     context.inverse = outputs[2];
+    if (length == 0) {
+        sb_norm_note_nothing(outputs[1]);
+        sb_norm_note_nothing(outputs[2]);
+    }
     /* Somebody may want the moments alone. */
     sb_tensor *spare = NULL;
     if (outputs[0] == NULL) {

@@ -11,4 +11,8 @@ typedef struct sb_norm_params {
     sb_dtype stash; /* of LayerNormalization's mean and inverse deviation */
 } sb_norm_params;
 
+/** Rows without elements have moments of 0 / 0: fills outputs 1 and 2 of LayerNormalization, which lie on the host, with
+ * NaN. NULL is allowed. */
+void sb_norm_note_nothing(sb_tensor *tensor);
+
 #endif

@@ -26,9 +26,12 @@ other=$("$harness" --plant --side cuda --case "$first" --seed 43) && fail "the c
 [ "$other" != "$again" ] || fail "another seed gives the same values"
 
 # A kernel that takes the whole extent where a part is used is found: in sums, rows and joins, also when it is replayed.
-for op in MatMul Gemm Softmax Concat; do
+for op in MatMul Gemm Softmax ReduceMean LayerNormalization Gather Concat; do
     case $op in
     Softmax) cases='rows.plain_rows.*' ;;
+    ReduceMean) cases='rows.reductions.*' ;;
+    LayerNormalization) cases='rows.layers.*' ;;
+    Gather) cases='moving.gathers.*' ;;
     Concat) cases='moving.joins.*' ;;
     *) cases='gemm.*' ;;
     esac

@@ -4,6 +4,7 @@
 
 #include "cpu/list.h"
 #include "cpu/rows/normalize.h"
+#include "ops/row_normalization.h"
 
 /* Elements of all rows together below which one thread is enough. */
 #define GRAIN_ELEMENTS 8192
@@ -164,6 +165,8 @@ static sb_status launch_layer_norm(sb_call *call) {
         int64_t elements = sb_tensor_elements(inputs[0]);
         if (elements != 0)
             sb_workers_run(call->workers, elements / task.length, row_grain(task.length), layer_norm_rows, &task);
+        for (int o = 1; o < 3 && task.length == 0; o++)
+            sb_norm_note_nothing(sb_call_wants(call, o) ? call->outputs[o].tensor : NULL);
     }
     for (int i = 0; i < 3; i++)
         sb_tensor_release(inputs[i]);

@@ -2,9 +2,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cuda/common/elements.h"
 #include "cuda/list.h"
 #include "cuda/rows/rows.h"
+#include "ops/moving.h"
 #include "ops/normalization.h"
+#include "ops/number.h"
 #include "ops/row_normalization.h"
 
 /* The tensors of a normalisation, as views with the dimensions of the input (or of its channels
@@ -63,6 +66,18 @@ static bool supports_layer(const sb_kernel_query *query, char *why) {
     return false;
 }
 
+/* The moments of rows without elements. */
+static sb_status note_nothing(sb_call *call, sb_tensor *const *outputs) {
+    for (int o = 1; o < 3; o++) {
+        uint64_t bits = 0;
+        if (outputs[o] == NULL)
+            continue;
+        sb_number_store(outputs[o]->dtype, &bits, 0, sb_nan_f64());
+        SB_TRY(sb_cuda_call_fill(call, outputs[o], bits));
+    }
+    return SB_OK;
+}
+
 static sb_status launch_layer(sb_call *call) {
     const sb_norm_params *params = call->node->params;
     const sb_tensor *input = sb_call_input(call, 0);
@@ -86,6 +101,8 @@ static sb_status launch_layer(sb_call *call) {
     sb_cuda_normalization parameters = {.kind = rms ? SB_CUDA_NORM_RMS : SB_CUDA_NORM_MOMENTS,
                                         .epsilon = params->epsilon};
     uint32_t inner = ((UINT32_C(1) << input->rank) - 1) & ~((UINT32_C(1) << axis) - 1);
+    if (sb_move_product(input->dims, axis, input->rank) == 0)
+        return note_nothing(call, outputs);
     return launch_rows(call, &parameters, input->rank, input->dims, inner, &given, true);
 }
 

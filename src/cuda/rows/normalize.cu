@@ -94,7 +94,7 @@ DEFINE_NORM(double, f64)
             }                                                                                                          \
             SB_CUDA_TEAM_REDUCE(total, SQUARES, SUM, real, real_suffix, values[i]);                                    \
             real inverse = sb_rsqrt_##real_suffix(sb_div_##real_suffix(total, (real)used_length) + (real)p->epsilon);  \
-            if (t == 0 && length != 0)                                                                                 \
+            if (t == 0 && base + threadIdx.x / (unsigned)team < used_rows)                                             \
                 note_##real_suffix(p, row, mean, inverse);                                                             \
             if (out != NULL) {                                                                                         \
                 SB_CUDA_TEAM_EACH(i, at) {                                                                             \
