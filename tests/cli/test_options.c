@@ -93,6 +93,7 @@ static const struct {
     {NULL, "seconds", "0"},
     {NULL, "warmup", "1"},
     {NULL, "queue", "3"},
+    {NULL, "capacity", "batch=2..64"},
     {NULL, "trace", "options_trace.json"},
     {NULL, "only", "test_abs"},
     {NULL, "manifest", "options_allowed.txt"},

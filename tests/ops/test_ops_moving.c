@@ -107,6 +107,29 @@ static void uneven_split(void **unused) {
 
 /* ---- joins ---- */
 
+/* An output whose place is given, with gaps between its rows, and of which the first input is the first part. */
+static void joined_rows_lie_where_they_shall(void **unused) {
+    sb_tensor *room = TENSOR(SB_F32, (4, 4), (float, 1, 2, 3, -1, 4, 5, 6, -1, 0, 0, 0, -1, 0, 0, 0, -1));
+    sb_tensor *place, *first;
+    sb_value outputs[NODE_OUTPUTS] = {{0}};
+    assert_int_equal(sb_tensor_slice(room, 1, 0, 3, 1, &place, NULL), SB_OK);
+    assert_int_equal(sb_tensor_slice(place, 0, 0, 2, 1, &first, NULL), SB_OK);
+    node_runner runner = with_int(make_node("Concat", 13, first, grid(), NULL), "axis", 0);
+    outputs[0] = sb_value_of_tensor(sb_tensor_retain(place));
+    node_must_run(&runner, SB_ISA_BEST, 1, outputs);
+    assert_ptr_equal(outputs[0].tensor, place);
+    assert_memory_equal(room->data, ((float[]){1, 2, 3, -1, 4, 5, 6, -1, 1, 2, 3, -1, 4, 5, 6, -1}),
+                        16 * sizeof(float));
+    release_outputs(outputs);
+    sb_error error;
+    outputs[0] = sb_value_of_tensor(sb_tensor_retain(room));
+    assert_int_equal(node_run(&runner, SB_ISA_BEST, 1, outputs, &error), SB_ERROR_INTERNAL);
+    assert_non_null(strstr(error.message, "output 0 was placed as f32[4,4] but is f32[4,3]"));
+    node_clear(&runner);
+    sb_tensor_release(place);
+    sb_tensor_release(room);
+}
+
 static void pads_of_every_mode(void **unused) {
     static const struct {
         const char *mode;
@@ -368,6 +391,7 @@ int main(void) {
         cmocka_unit_test_teardown(views_share_memory, leaves_nothing),
         cmocka_unit_test_teardown(reshape_moves_only_where_it_must, leaves_nothing),
         cmocka_unit_test_teardown(uneven_split, leaves_nothing),
+        cmocka_unit_test_teardown(joined_rows_lie_where_they_shall, leaves_nothing),
         cmocka_unit_test_teardown(pads_of_every_mode, leaves_nothing),
         cmocka_unit_test_teardown(text_moves_with_its_storage, leaves_nothing),
         cmocka_unit_test_teardown(indices_outside_are_named, leaves_nothing),
