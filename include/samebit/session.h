@@ -166,8 +166,12 @@ SB_API SB_MUST_CHECK sb_status sb_session_run(sb_session *session, const sb_valu
  *
  * A run whose steps the host takes part in cannot be left to the device: it is complete when this returns, and what
  * it reports is reported here. Those are runs with a node on the CPU or of a shape that follows from data, with an
- * observer or a task observer, with more than 64 MiB of outputs for the host, with a state, and without a device;
- * sb_session_last_run says which it was.
+ * observer or a task observer, with more than 64 MiB of outputs for the host, with a state whose home is the host, and
+ * without a device; sb_session_last_run says which it was.
+ *
+ * Runs with a state on the session's device are queued like others, and each reads what the one before it leaves. When
+ * another session's runs with that state are queued, this waits for them first. See <samebit/state.h> for what becomes
+ * of runs behind one that fails.
  *
  * Errors: those of sb_session_run, after which the run is not queued and runs before it are as they were;
  * INVALID_ARGUMENT when queue_depth runs have not been waited for, with the number of the oldest. An interrupt ends
@@ -182,7 +186,8 @@ SB_API SB_MUST_CHECK sb_status sb_session_poll(sb_session *session, uint64_t run
 /** Waits for a run, and for those before it, but for none behind it. `outputs` as in sb_session_run.
  *
  * Runs may be waited for in any order, each once: it is over then, also when this fails. Faults are a run's own: a
- * division by zero in one leaves those around it as they are, and its error names run and node. Errors:
+ * division by zero in one leaves those around it as they are, and its error names run and node; only where it tears a
+ * state, the runs behind it fail too. Errors:
  * INVALID_ARGUMENT for a run that is not queued; whatever the run reports. */
 SB_API SB_MUST_CHECK sb_status sb_session_wait(sb_session *session, uint64_t run, sb_value *outputs, sb_error *error);
 

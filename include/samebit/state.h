@@ -4,14 +4,18 @@
  * file, pairs of an input and an output of which the output is what the input is in the next run. Sessions bind a
  * state (sb_session_options.state): a run reads version i of its variables and leaves version i + 1 in the same
  * bytes. Several sessions, of one entry graph or several, may bind one state; their runs, and the functions below,
- * come one after the other.
+ * come one after the other. A session on the state's device queues its runs (sb_session_enqueue), one behind the other;
+ * runs of other sessions, and the functions, wait until the device has done those.
  *
  * All functions may be called from any thread. While a run or another function works on the state, they wait, except in
  * the thread that does so itself (in an observer, say), where they fail with INVALID_ARGUMENT.
  *
  * A run that fails before it has changed a variable leaves the state as it was. One that fails later leaves it *torn*:
  * runs and functions then fail with the status and the reason of that run, until sb_state_reset, sb_state_restore or
- * sb_state_copy gives all variables contents again. */
+ * sb_state_copy gives all variables contents again. On a device, updates are in its queue before it is known whether it
+ * finds the run's data wrong: such a fault tears the state if the run updates any of it (one that only appends: if others
+ * are queued behind it). Runs that were queued behind the one that tore the state fail with its number and reason when
+ * they are waited for, even if the state has been made whole by then. */
 #ifndef SAMEBIT_STATE_H
 #define SAMEBIT_STATE_H
 
@@ -73,7 +77,8 @@ typedef struct sb_state_variable {
     int slot_axis;       /**< -1: none */
     int64_t slots;       /**< the extent of that axis; 0: none */
     bool on_device;      /**< where its home is */
-    /** How often it has been changed since it was created or reset; restoring and copying bring theirs. */
+    /** How often it has been changed since it was created or reset; restoring and copying bring theirs. A run that is
+     * queued counts from when somebody has waited for it, or for the state. */
     int64_t version;
 } sb_state_variable;
 
@@ -99,7 +104,7 @@ SB_API SB_MUST_CHECK sb_status sb_state_copy(sb_state *target, sb_state *source,
 
 /* ---- extents with a capacity ---- */
 
-/** What an extent is now. INVALID_ARGUMENT when the state has no capacity for that symbol. */
+/** What an extent is now, or will be behind the runs that are queued; waits for nobody. INVALID_ARGUMENT when the state has no capacity for that symbol. */
 SB_API SB_MUST_CHECK sb_status sb_state_extent(sb_state *state, const char *symbol, int64_t *extent, sb_error *error);
 /** Makes an extent smaller: of each variable along it, the rows behind are forgotten; the others stay as they are, which
  * takes no copy. INVALID_ARGUMENT when there is no such symbol, or `extent` is negative or more than it is now. */
@@ -140,6 +145,8 @@ typedef struct sb_state_counters {
     int64_t derived_bytes; /**< what all of these take now, where the variables live */
 } sb_state_counters;
 
+/** Counts, with the runs that are queued: waits for them, except in the thread that a run of the state is calling (in an
+ * observer, say). */
 SB_API void sb_state_count(sb_state *state, sb_state_counters *counters);
 
 #ifdef __cplusplus

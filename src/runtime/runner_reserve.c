@@ -29,27 +29,6 @@ static sb_status reserve(sb_runner *runner, sb_side side, sb_value_id value, siz
                              : sb_storage_create(bytes, reserved, error);
 }
 
-/* Whether the value, on the device, may have gaps between its elements, so that it is packed there on its way to the
- * host. */
-static bool may_have_gaps(const sb_runner *runner, sb_value_id value) {
-    int64_t producer = runner->program->graph->values[value].producer;
-    return producer < 0 ||
-           ((runner->program->steps[producer].node->op->flags & SB_OP_VIEW) != 0 && !runner->plan->copied[value]);
-}
-
-/* What takes the value to the host. `keeps`: it gets memory of its own there. */
-static sb_status reserve_download(sb_runner *runner, sb_value_id value, bool keeps, sb_error *error) {
-    int64_t dims[SB_MAX_RANK], elements;
-    const sb_fact *fact = &runner->plan->facts[value];
-    if (runner->plan->sides[value] == SB_HOST || fact->constant != NULL || !sb_fact_is_concrete(fact, dims))
-        return SB_OK;
-    SB_TRY(sb_count_elements(fact->dtype, fact->rank, dims, &elements, error));
-    size_t bytes = (size_t)elements * sb_dtype_size(fact->dtype);
-    if (may_have_gaps(runner, value))
-        SB_TRY(reserve(runner, SB_DEVICE, value, bytes, error));
-    return keeps ? reserve(runner, SB_HOST, value, bytes, error) : SB_OK;
-}
-
 /* A device's blocks go back at once, to wait for the steps: recorded ones want those that they know. */
 static void let_wait(sb_runner *runner) {
     size_t values = runner->program->graph->value_count;
@@ -63,26 +42,19 @@ static void let_wait(sb_runner *runner) {
 static sb_status reserve_outputs(sb_runner *runner, sb_outbox *outbox, sb_error *error) {
     const sb_program *program = runner->program;
     for (size_t i = 0; i < program->leave_count; i++) {
-        if (sb_is_wanted_on_host(runner->plan, i))
-            SB_TRY(reserve_download(runner, program->leave[i], true, error));
+        sb_value_id value = program->leave[i];
+        int64_t dims[SB_MAX_RANK], elements;
+        const sb_fact *fact = &runner->plan->facts[value];
+        if (!sb_is_wanted_on_host(runner->plan, i) || runner->plan->sides[value] == SB_HOST ||
+            !sb_fact_is_concrete(fact, dims))
+            continue;
+        SB_TRY(sb_count_elements(fact->dtype, fact->rank, dims, &elements, error));
+        SB_TRY(reserve(runner, SB_HOST, value, (size_t)elements * sb_dtype_size(fact->dtype), error));
     }
     size_t bytes = outbox != NULL ? sb_runner_planned_outbox(runner) : 0;
     return bytes != 0 && bytes <= SB_OUTBOX_BYTES
                ? sb_outbox_open(outbox, runner->settings->placement.queue, bytes, program->leave_count, error)
                : SB_OK;
-}
-
-/* What step `s` takes. */
-static sb_status reserve_step(sb_runner *runner, size_t s, sb_error *error) {
-    const sb_planned_step *planned = &runner->plan->steps[s];
-    const sb_node *node = runner->program->steps[s].node;
-    for (int i = 0; i < node->output_count; i++)
-        SB_TRY(reserve(runner, planned->side, node->outputs[i], own_bytes(runner, s, node->outputs[i]), error));
-    for (int i = 0; i < node->input_count && planned->mode != SB_STEP_SKIP; i++) {
-        if (node->inputs[i] != SB_NO_VALUE && sb_input_side(planned->kernel, planned->side, i) == SB_HOST)
-            SB_TRY(reserve_download(runner, node->inputs[i], false, error));
-    }
-    return SB_OK;
 }
 
 /* The first step that is given to the device together with the first that updates a variable. */
@@ -93,11 +65,14 @@ static size_t first_together(const sb_plan *plan) {
 
 sb_status sb_runner_reserve(sb_runner *runner, sb_outbox *outbox, sb_error *error) {
     const sb_program *program = runner->program;
-    size_t tensors = 3 * program->leave_count;
+    size_t tensors = 5 * program->leave_count;
     sb_status status = SB_OK;
     for (size_t s = first_together(runner->plan); s < program->step_count && status == SB_OK; s++) {
-        tensors += 2 * ((size_t)program->steps[s].node->output_count + (size_t)program->steps[s].node->input_count);
-        status = reserve_step(runner, s, error);
+        const sb_node *node = program->steps[s].node;
+        tensors += 2 * (size_t)node->output_count + 3 * (size_t)node->input_count;
+        for (int i = 0; i < node->output_count && status == SB_OK; i++)
+            status = reserve(runner, runner->plan->steps[s].side, node->outputs[i],
+                             own_bytes(runner, s, node->outputs[i]), error);
     }
     if (status == SB_OK)
         status = reserve_outputs(runner, outbox, error);

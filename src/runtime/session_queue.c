@@ -19,6 +19,10 @@ static sb_status fill_place(sb_session *session, sb_queued_run *place, sb_error 
     place->outputs = sb_allocate_array(outputs, sizeof *place->outputs);
     if (place->inputs == NULL || place->outputs == NULL)
         return sb_fail_memory(error, (inputs + outputs) * sizeof *place->outputs);
+    size_t extents = session->binding != NULL ? session->binding->state->extent_count : 0;
+    place->with_state.extents = extents != 0 ? sb_allocate_array(extents, sizeof(int64_t)) : NULL;
+    if (extents != 0 && place->with_state.extents == NULL)
+        return sb_fail_memory(error, extents * sizeof(int64_t));
     return session->queue != NULL ? sb_mark_create(session->queue, &place->mark, error) : SB_OK;
 }
 
@@ -67,6 +71,7 @@ void sb_session_destroy_ring(sb_session *session) {
         sb_outbox_destroy(&place->outbox, session->queue);
         if (place->mark != NULL)
             sb_mark_destroy(session->queue, place->mark);
+        sb_free(place->with_state.extents);
         sb_free(place->inputs);
         sb_free(place->outputs);
     }

@@ -46,7 +46,9 @@ typedef struct sb_state_run {
     sb_status (*await)(struct sb_state_run *run, sb_error *error);
     const int64_t *update; /* the variables that it updates, and some that are -1 */
     size_t update_count;
-    bool began; /* whether it has begun to change variables */
+    bool began;       /* whether it has begun to change variables */
+    bool resizes;     /* whether it has changed an extent with a capacity … */
+    int64_t *extents; /* … of those that were before: room for all of the state's, where the run is left to a device */
     sb_state_counters counters;
     bool is_queued;   /* in the list … */
     bool is_awaited;  /* … and a thread is at it; both under the state's lock */
@@ -105,6 +107,8 @@ void sb_state_set_torn(sb_state *state, const sb_error *error);
 int sb_state_extent_index(const sb_state *state, const char *symbol);
 /** Sets an extent, at most its capacity, for all variables along it. (Entered.) */
 void sb_state_set_extent(sb_state *state, size_t extent, int64_t used);
+/** The same under the state's lock. */
+void sb_state_put_extent(sb_state *state, size_t extent, int64_t used);
 /** The variable's tensor as it would be with other extents: `extents` has one for each of the state's. */
 sb_status sb_state_view(const sb_held_variable *variable, const int64_t *extents, sb_tensor **view, sb_error *error);
 

@@ -146,20 +146,23 @@ sb_status sb_binding_enter(sb_state_binding *binding, const void *session, sb_er
     return SB_OK;
 }
 
-/* Returns whether one has changed. */
-static bool set_extents(const sb_state_binding *binding) {
+/* The extents that the run makes; *before, where it is not NULL, becomes those that were. Whether one has changed. */
+static bool set_extents(const sb_state_binding *binding, int64_t *before) {
     bool changed = false;
     for (size_t e = 0; e < binding->state->extent_count; e++) {
-        changed = changed || binding->extents[e] != binding->state->extents[e].used;
+        int64_t used = binding->state->extents[e].used;
+        if (before != NULL)
+            before[e] = used;
+        changed = changed || binding->extents[e] != used;
         sb_state_set_extent(binding->state, e, binding->extents[e]);
     }
     return changed;
 }
 
 sb_status sb_binding_leave(sb_state_binding *binding, sb_status status, sb_error *error) {
-    if (status == SB_OK)
-        (void)set_extents(binding);
     status = sb_state_end_run(binding->state, &binding->run, status, error);
+    if (status == SB_OK)
+        (void)set_extents(binding, NULL);
     sb_state_leave(binding->state);
     return status;
 }
@@ -167,9 +170,9 @@ sb_status sb_binding_leave(sb_state_binding *binding, sb_status status, sb_error
 void sb_binding_leave_queued(sb_state_binding *binding, sb_state_run *run) {
     run->update = binding->run.update;
     run->update_count = binding->run.update_count;
-    /* Runs behind it reckon with its extents, so that it cannot be taken back. */
-    run->began = set_extents(binding) || binding->run.began;
+    run->began = binding->run.began;
     run->counters = binding->run.counters;
+    run->resizes = set_extents(binding, run->extents);
     sb_state_queue_run(binding->state, run);
     sb_state_leave(binding->state);
 }

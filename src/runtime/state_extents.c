@@ -11,8 +11,7 @@ int sb_state_extent_index(const sb_state *state, const char *symbol) {
     return -1;
 }
 
-void sb_state_set_extent(sb_state *state, size_t extent, int64_t used) {
-    pthread_mutex_lock(&state->lock);
+void sb_state_put_extent(sb_state *state, size_t extent, int64_t used) {
     state->extents[extent].used = used;
     for (size_t v = 0; v < state->count; v++) {
         sb_held_variable *held = &state->variables[v];
@@ -21,6 +20,11 @@ void sb_state_set_extent(sb_state *state, size_t extent, int64_t used) {
                 held->tensor->dims[d] = used;
         }
     }
+}
+
+void sb_state_set_extent(sb_state *state, size_t extent, int64_t used) {
+    pthread_mutex_lock(&state->lock);
+    sb_state_put_extent(state, extent, used);
     pthread_mutex_unlock(&state->lock);
 }
 

@@ -52,15 +52,24 @@ static void count(sb_state *state, const sb_state_run *run) {
     total->bytes_copied += run->counters.bytes_copied;
 }
 
+/* A run that has only appended to variables has changed nothing that was there. */
+static void take_back(sb_state *state, const sb_state_run *run) {
+    for (size_t e = 0; e < state->extent_count && run->resizes; e++)
+        sb_state_put_extent(state, e, run->extents[e]);
+}
+
 /* Under the lock, when all runs before have been judged: what the run's end means for it and for the state. A run on a
- * state that one before it has torn has computed with anything. */
+ * state that one before it has torn has computed with anything, as have those that were queued behind one that was to
+ * make an extent larger and failed. */
 static sb_status judge(sb_state *state, const sb_state_run *run, sb_status status, sb_error *error) {
     if (state->torn)
         return fail_torn(state, error);
     if (status == SB_OK)
         count(state, run);
-    else if (run->began)
+    else if (run->began || (run->resizes && run->next != NULL))
         tear(state, run->number, error);
+    else
+        take_back(state, run);
     return status;
 }
 

@@ -155,8 +155,9 @@ static void test_round_trips(void **unused) {
 }
 
 /* Copies in the order of the queue, more than blocks may be on their way with, of many sizes: the bytes are those of
- * the moment, though the device copies as late as it may, and the host waits only once the blocks have run out. */
-static void test_uploads_later(void **unused) {
+ * the moment, though the device copies as late as it may, and the host waits only once the blocks have run out, or where
+ * there is no memory for another. */
+static void check_uploads_later(bool out_of_memory) {
     const fake_cuda_control *fake = fresh_fake();
     setting setting = {0};
     enum { BYTES = 3 * SB_CUDA_MOST_STAGING_BLOCKS * PIECE };
@@ -167,6 +168,8 @@ static void test_uploads_later(void **unused) {
         sent[i] = (unsigned char)(5 * i + i / 61);
     int blocks = fake->live().host_memory;
     size_t offset = 0;
+    if (out_of_memory)
+        fake->plan_failure("cuMemHostAlloc", 0, CUDA_ERROR_OUT_OF_MEMORY);
     for (size_t bytes = 1; offset < BYTES; bytes = bytes % 97 * 3 % 200 + 1) {
         sb_error error = {SB_OK, ""};
         bytes = bytes < BYTES - offset ? bytes : BYTES - offset;
@@ -176,15 +179,22 @@ static void test_uploads_later(void **unused) {
             fail_msg("%s", error.message);
         memset(part, 0xee, bytes);
         offset += bytes;
-        if (offset < (SB_CUDA_MOST_STAGING_BLOCKS / 2) * PIECE / 4)
+        if (offset < (SB_CUDA_MOST_STAGING_BLOCKS / 2) * PIECE / 4 && !out_of_memory)
             assert_int_equal(fake->calls("cuEventSynchronize") + fake->calls("cuStreamSynchronize"), 0);
     }
     assert_true(fake->calls("cuEventSynchronize") > 0);
-    assert_int_equal(fake->live().host_memory, blocks + SB_CUDA_MOST_STAGING_BLOCKS - 2);
+    assert_int_equal(fake->failure_happened(), out_of_memory);
+    fake->plan_failure(NULL, -1, 0);
+    assert_true(out_of_memory || fake->live().host_memory == blocks + SB_CUDA_MOST_STAGING_BLOCKS - 2);
     assert_int_equal(sb_cuda_download(setting.staging, &queue, received, setting.memory->address, BYTES, NULL), SB_OK);
     assert_memory_equal(sent, received, BYTES);
     tear_down(&setting);
     check_nothing_lives(fake);
+}
+
+static void test_uploads_later(void **unused) {
+    check_uploads_later(false);
+    check_uploads_later(true);
 }
 
 /* A kernel that fails while the copies wait for it: the copy reports it. */

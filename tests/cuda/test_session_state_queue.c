@@ -735,7 +735,8 @@ static void test_synchronous(void **unused) {
     assert_true(seen > 0);
 }
 
-int main(void) {
+/* The name of a test, to run that alone. */
+int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bits),
         cmocka_unit_test(test_state_functions),
@@ -748,5 +749,7 @@ int main(void) {
         cmocka_unit_test(test_failing_enqueue),
         cmocka_unit_test(test_synchronous),
     };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -21,7 +21,7 @@ void sb_cuda_staging_destroy(sb_cuda_staging *staging);
 
 /** Copies `bytes` bytes of host memory to the device in the order of the queue: they have been read when it returns,
  * and the device may not have come to the copy yet. Waits for the device only where more than
- * SB_CUDA_MOST_STAGING_BLOCKS blocks would be on their way. */
+ * SB_CUDA_MOST_STAGING_BLOCKS blocks would be on their way, or there is no pinned memory for another. */
 sb_status sb_cuda_upload_later(sb_cuda_staging *staging, const sb_cuda_queue *queue, CUdeviceptr to, const void *from,
                                size_t bytes, sb_error *error);
 /** The same, and waits until the copy is done, everything given to the queue before included. */
