@@ -28,8 +28,7 @@ static bool input_fits(const sb_fact *fact, sb_value value) {
     return true;
 }
 
-/* Whether plans of the program have open extents: nested graphs' have none. */
-static bool wants_open(const sb_program *program, const sb_placement *placement) {
+bool sb_plans_are_open(const sb_program *program, const sb_placement *placement) {
     const sb_capacities *capacities = placement->capacities;
     return capacities != NULL && capacities->program == program && capacities->refused == NULL;
 }
@@ -41,7 +40,7 @@ static bool same_buckets(const sb_open_extents *open) {
 
 bool sb_plan_fits(const sb_plan *plan, const sb_program *program, const sb_placement *placement, bool host_outputs,
                   const sb_value *inputs) {
-    if (plan->host_outputs != host_outputs || (plan->open != NULL) != wants_open(program, placement) ||
+    if (plan->host_outputs != host_outputs || (plan->open != NULL) != sb_plans_are_open(program, placement) ||
         (plan->open != NULL && !same_buckets(plan->open)))
         return false;
     for (size_t i = 0; i < program->enter_count; i++) {
@@ -247,7 +246,7 @@ static sb_status keep_views_on_host(sb_plan *plan, sb_program *program, const sb
 
 static sb_status infer_facts(sb_plan *plan, sb_program *program, const sb_placement *placement, const sb_value *inputs,
                              sb_error *error) {
-    if (wants_open(program, placement)) {
+    if (sb_plans_are_open(program, placement)) {
         SB_TRY(sb_open_extents_create(plan, program, placement, inputs, error));
         if (plan->open != NULL)
             return SB_OK;

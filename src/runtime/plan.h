@@ -65,6 +65,8 @@ void sb_plan_destroy(sb_plan *plan, const sb_program *program);
 /** Whether the plan was made for inputs like these, and for the capacities that the run in progress needs. */
 bool sb_plan_fits(const sb_plan *plan, const sb_program *program, const sb_placement *placement, bool host_outputs,
                   const sb_value *inputs);
+/** Whether plans of the program have open extents: nested graphs' have none. */
+bool sb_plans_are_open(const sb_program *program, const sb_placement *placement);
 /** Chooses the kernel of a step on the host for the extents that the run in progress has. */
 sb_status sb_plan_choose_again(sb_plan *plan, sb_program *program, size_t step, sb_error *error);
 

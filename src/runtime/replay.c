@@ -91,6 +91,10 @@ static sb_status fill_segment(const sb_plan *plan, const sb_program *program, sb
         if (plan->steps[s].mode != SB_STEP_SKIP)
             note_step(plan, program, segment, s, &marks);
     }
+    segment->dies = sb_allocate_array(segment->input_count, sizeof *segment->dies);
+    complete = complete && segment->dies != NULL;
+    for (size_t i = 0; i < segment->input_count && complete; i++)
+        segment->dies[i] = !is_read_after(program, segment->inputs[i], segment->end);
     sb_free(marks.made);
     sb_free(marks.listed);
     return complete ? SB_OK : sb_fail_memory(error, 2 * values);
@@ -200,6 +204,7 @@ void sb_segments_destroy(sb_plan *plan) {
     for (size_t i = 0; i < plan->segment_count; i++) {
         sb_free(plan->segments[i].inputs);
         sb_free(plan->segments[i].outputs);
+        sb_free(plan->segments[i].dies);
         sb_free(plan->segments[i].reason);
     }
     sb_free(plan->segments);
@@ -498,7 +503,7 @@ static sb_status publish(sb_runner *runner, const sb_segment *segment, const sb_
             SB_TRY(sb_tensor_over(storage, (char *)storage->data + output->offset, output->tensor->dtype,
                                   output->tensor->rank, output->tensor->dims, output->tensor->strides, &tensor, error));
         }
-        runner->values[sb_copy_index(runner->program, SB_DEVICE, segment->outputs[i])] = sb_value_of_tensor(tensor);
+        sb_runner_hold(runner, SB_DEVICE, segment->outputs[i], sb_value_of_tensor(tensor));
     }
     return SB_OK;
 }
@@ -547,7 +552,12 @@ sb_status sb_segment_run(sb_runner *runner, sb_segment *segment, sb_error *error
     else if (!done)
         SB_TRY(run_steps_from(runner, segment, &next, error));
     segment->warm = true;
-    for (size_t s = segment->first; s < segment->end; s++) {
+    /* What a recording makes inside of it nobody holds. */
+    for (size_t i = 0; i < segment->input_count && done; i++) {
+        if (segment->dies[i])
+            sb_runner_release(runner, segment->inputs[i]);
+    }
+    for (size_t s = segment->first; s < segment->end && !done; s++) {
         for (size_t r = 0; r < runner->program->steps[s].release_count; r++)
             sb_runner_release(runner, runner->program->steps[s].releases[r]);
     }

@@ -24,6 +24,7 @@ typedef struct sb_segment {
     bool failed;       /* runs eagerly from now on … */
     char *reason;      /* … for this reason; NULL if there was no memory for it */
     size_t input_count, output_count;
+    bool *dies;           /* by input: nobody needs it behind the segment */
     sb_value_id *inputs;  /* values from outside that its steps read on the device; constants left out */
     sb_value_id *outputs; /* values that its steps make and somebody reads afterwards */
     sb_replay *replays;   /* most recently used first */

@@ -93,7 +93,8 @@ static sb_status show_elements(sb_run_table *table, const sb_open_extents *open,
 
 static sb_status fill_table(sb_run_table *table, const sb_open_extents *open, const sb_program *program,
                             const sb_plan *plan, sb_queue *queue, size_t *offsets, sb_error *error) {
-    size_t values = program->graph->value_count, bytes = open->scalar_count * sizeof(int64_t);
+    size_t values = program->graph->value_count, faults = align(open->scalar_count * sizeof(int64_t));
+    size_t bytes = faults + program->step_count * sizeof(uint32_t);
     table->known = sb_allocate_array(values, sizeof *table->known);
     table->shown = sb_allocate_array(values, sizeof *table->shown);
     table->there_shown = sb_allocate_array(values, sizeof *table->there_shown);
@@ -106,6 +107,9 @@ static sb_status fill_table(sb_run_table *table, const sb_open_extents *open, co
     table->scalars = (int64_t *)(void *)table->here->data;
     if (queue != NULL)
         SB_TRY(sb_queue_to_device(queue, table->here, &table->there, error));
+    if (queue != NULL)
+        SB_TRY(sb_tensor_over(table->there->storage, table->there->data + faults, SB_U32, 1,
+                              (int64_t[]){(int64_t)program->step_count}, NULL, &table->faults, error));
     for (size_t i = 0; i < table->sent_count; i++)
         SB_TRY(show_input(table, &table->sent[i], plan, offsets[i], error));
     return show_elements(table, open, values, error);
@@ -128,6 +132,7 @@ void sb_run_table_clear(sb_run_table *table) {
         sb_tensor_release(table->sent[i].rows);
         sb_tensor_release(table->sent[i].there);
     }
+    sb_tensor_release(table->faults);
     sb_tensor_release(table->here);
     sb_tensor_release(table->there);
     sb_free(table->known);

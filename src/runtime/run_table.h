@@ -23,6 +23,7 @@ typedef struct sb_run_table {
     sb_tensor *here;         /* u8[bytes], on the host */
     sb_tensor *there;        /* the same on the device; NULL on the host */
     int64_t *scalars;        /* in `here`, and first there: a number for each of the open extents' */
+    sb_tensor *faults;       /* in `there`: a word for each step, which comes there as 0 with every run */
     sb_tensor **known;       /* by value: elements that follow from open extents, over `here`; NULL for none */
     size_t shown_count;      /* values with such elements … */
     sb_value_id *shown;      /* … these, */

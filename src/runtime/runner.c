@@ -27,10 +27,12 @@ static sb_status fill_runner(sb_runner *runner, sb_error *error) {
         outputs = larger_of(outputs, (size_t)node->output_count);
     }
     runner->values = sb_allocate_array(values, SB_SIDES * sizeof *runner->values);
+    runner->held = sb_allocate_array(values, 2 * SB_SIDES * sizeof *runner->held);
     runner->inputs = sb_allocate_array(runner->program->enter_count, sizeof *runner->inputs);
     runner->step_values = sb_allocate_array(operands, sizeof *runner->step_values);
     runner->step_facts = sb_allocate_array(outputs, sizeof *runner->step_facts);
-    if (runner->values == NULL || runner->inputs == NULL || runner->step_values == NULL || runner->step_facts == NULL)
+    if (runner->values == NULL || runner->held == NULL || runner->inputs == NULL || runner->step_values == NULL ||
+        runner->step_facts == NULL)
         return sb_fail_memory(error, values * sizeof *runner->values);
     const sb_state_binding *binding = runner->settings->placement.binding;
     if (binding != NULL && binding->program == runner->program) {
@@ -80,6 +82,7 @@ void sb_runner_destroy(sb_runner *runner) {
         sb_storage_release(runner->arenas[side]);
     sb_runner_destroy_faults(runner);
     sb_free(runner->values);
+    sb_free(runner->held);
     sb_free(runner->reserved);
     sb_free(runner->inputs);
     sb_free(runner->step_values);
@@ -287,7 +290,7 @@ sb_status sb_runner_bring(sb_runner *runner, sb_value_id value, sb_side side, bo
         return sb_fail_within(error, status,
                               "value %s on its way to the %s: ", runner->program->graph->values[value].name,
                               side == SB_DEVICE ? "device" : "host");
-    runner->values[sb_copy_index(runner->program, side, value)] = sb_value_of_tensor(tensor);
+    sb_runner_hold(runner, side, value, sb_value_of_tensor(tensor));
     if (runner->plan->binding != NULL)
         sb_binding_note_transfer(runner->plan->binding, value, tensor);
     SB_TRY(sb_runner_note_tasks(runner, runner->program->graph->values[value].name, SB_TRANSFER, error));
@@ -340,7 +343,7 @@ static void aim(sb_runner *runner, size_t index, sb_call *call) {
     runner->target = (sb_call_target){
         .queue = queue->target,
         .step = (int)index,
-        .fault = (uint32_t *)(void *)runner->faults->data + index,
+        .fault = (uint32_t *)(void *)sb_runner_faults(runner)->data + index,
         .may_fault = &runner->may_fault,
     };
     call->target = &runner->target;
@@ -530,7 +533,7 @@ static void keep_outputs(sb_runner *runner, sb_call *call, sb_status status) {
             sb_value_release(&call->outputs[i]);
             continue;
         }
-        runner->values[sb_copy_index(runner->program, sb_value_side(call->outputs[i]), value)] = call->outputs[i];
+        sb_runner_hold(runner, sb_value_side(call->outputs[i]), value, call->outputs[i]);
     }
 }
 
@@ -571,6 +574,13 @@ static sb_status observe_constants(sb_runner *runner, size_t index, sb_error *er
     keep_outputs(runner, &call, status);
     sb_free(outputs);
     return status;
+}
+
+/* A step that runs again, since recording it failed, makes its values once more: the list is long enough for twice. */
+void sb_runner_hold(sb_runner *runner, sb_side side, sb_value_id value, sb_value held) {
+    size_t copy = sb_copy_index(runner->program, side, value);
+    runner->values[copy] = held;
+    runner->held[runner->held_count++] = copy;
 }
 
 /* Most have nothing to let go of: a run asks this of every value of the graph. */
@@ -691,7 +701,7 @@ static sb_status fetch(sb_runner *runner, sb_outbox *outbox, sb_value_id value, 
         return sb_fail_within(error, status,
                               "value %s on its way to the host: ", runner->program->graph->values[value].name);
     }
-    runner->values[sb_copy_index(runner->program, SB_HOST, value)] = sb_value_of_tensor(tensor);
+    sb_runner_hold(runner, SB_HOST, value, sb_value_of_tensor(tensor));
     return SB_OK;
 }
 
@@ -743,8 +753,9 @@ sb_status sb_runner_start(sb_runner *runner, bool host_outputs, sb_outbox *outbo
         status = hand_over_all(runner, host_outputs, outbox, outputs, error);
     for (size_t i = 0; i < program->leave_count && status != SB_OK; i++)
         sb_value_release(&outputs[i]);
-    for (size_t v = 0; v < program->graph->value_count; v++)
-        sb_runner_release(runner, (sb_value_id)v);
+    for (size_t i = 0; i < runner->held_count; i++)
+        sb_value_release(&runner->values[runner->held[i]]);
+    runner->held_count = 0;
     if (in_place)
         sb_runner_release_reserved(runner);
     if (runner->plan->binding != NULL && status == SB_OK && !runner->plan->warm)

@@ -1,6 +1,6 @@
 /* What kernels on a device find wrong with their data. Recorded tasks know the address of their word, so there is one
  * set of words, which every run uses: the device copies it to a run's own place behind the run's work, and clears it
- * before the next. Runners of whose steps none has ever asked for its word, as those of networks without indices and
+ * before the next; words of a plan with open extents come with the table of each run, as zeros. Runners of whose steps none has ever asked for its word, as those of networks without indices and
  * integer divisions, need neither. */
 #include <string.h>
 
@@ -33,12 +33,18 @@ void sb_runner_destroy_faults(sb_runner *runner) {
     sb_tensor_release(runner->faults);
 }
 
+sb_tensor *sb_runner_faults(const sb_runner *runner) {
+    const sb_open_extents *open = runner->plan != NULL ? runner->plan->open : NULL;
+    return open != NULL && open->table.faults != NULL ? open->table.faults : runner->faults;
+}
+
 static uint32_t *words_of(const sb_runner *runner, int slot) {
     return (uint32_t *)runner->fault_copies->data + (size_t)slot * runner->program->step_count;
 }
 
 sb_status sb_runner_clear_faults(sb_runner *runner, sb_error *error) {
-    if (runner->faults != NULL && runner->may_fault)
+    bool sent = sb_plans_are_open(runner->program, &runner->settings->placement);
+    if (runner->faults != NULL && runner->may_fault && !sent)
         SB_TRY(sb_queue_clear(runner->settings->placement.queue, runner->faults, error));
     for (size_t i = 0; i < runner->nested_count; i++)
         SB_TRY(sb_runner_clear_faults(runner->nested[i], error));
@@ -48,7 +54,7 @@ sb_status sb_runner_clear_faults(sb_runner *runner, sb_error *error) {
 sb_status sb_runner_collect_faults(sb_runner *runner, int slot, sb_error *error) {
     sb_queue *queue = runner->settings->placement.queue;
     if (runner->faults != NULL && runner->may_fault)
-        SB_TRY(sb_queue_fetch(queue, words_of(runner, slot), runner->faults, error));
+        SB_TRY(sb_queue_fetch(queue, words_of(runner, slot), sb_runner_faults(runner), error));
     for (size_t i = 0; i < runner->nested_count; i++)
         SB_TRY(sb_runner_collect_faults(runner->nested[i], slot, error));
     return SB_OK;

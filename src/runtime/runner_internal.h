@@ -28,7 +28,9 @@ struct sb_runner {
     sb_runner **nested; /* one per graph of a node that has run */
     /* The run in progress. */
     sb_plan *plan;
-    sb_value *values; /* by copy: sb_copy_index */
+    sb_value *values; /* by copy: sb_copy_index; set by sb_runner_hold … */
+    size_t held_count;
+    size_t *held; /* … which lists them here, for the end of the run */
     /* By copy: memory of the host for what is made behind the first update; NULL without a state. */
     sb_storage **reserved;
     sb_value *inputs; /* of the graph that this runner is nested for, while its node gives them */
@@ -45,6 +47,8 @@ extern const sb_frame sb_runner_frame;
 /** Makes room for faults, where there is a device, and gives it back. */
 sb_status sb_runner_create_faults(sb_runner *runner, sb_error *error);
 void sb_runner_destroy_faults(sb_runner *runner);
+/** The words on the device in which steps of the run in progress leave faults. */
+sb_tensor *sb_runner_faults(const sb_runner *runner);
 
 /** Memory on a side for a value (or SB_NO_VALUE): in the arena at `offset`, or of its own where that is -1. */
 sb_status sb_runner_allocate(sb_runner *runner, sb_side side, sb_value_id value, int64_t offset, size_t bytes,
@@ -80,6 +84,8 @@ sb_status sb_runner_leave(const sb_runner *runner, sb_value_id value, sb_value f
 
 /** Runs one step. */
 sb_status sb_runner_step(sb_runner *runner, size_t index, sb_error *error);
+/** Keeps a value, which the runner takes over, on a side until it is released; there is none yet. */
+void sb_runner_hold(sb_runner *runner, sb_side side, sb_value_id value, sb_value held);
 /** Lets go of a value on both sides. */
 void sb_runner_release(sb_runner *runner, sb_value_id value);
 /** The value as it lies on `side`, borrowed; nothing if it does not. */

@@ -107,16 +107,15 @@ static sb_status enter(sb_runner *runner, sb_value_id value, sb_value input, sb_
 
 /* What follows from the extents, and, on a device, the inputs that the table has taken there. */
 static void enter_from_table(sb_runner *runner, const sb_run_table *table) {
-    const sb_program *program = runner->program;
     sb_side side = table->there != NULL ? SB_DEVICE : SB_HOST;
     for (size_t i = 0; i < table->shown_count; i++) {
         sb_value_id value = table->shown[i];
         sb_tensor *known = side == SB_DEVICE ? table->there_shown[i] : table->known[value];
-        runner->values[sb_copy_index(program, side, value)] = sb_value_of_tensor(sb_tensor_retain(known));
+        sb_runner_hold(runner, side, value, sb_value_of_tensor(sb_tensor_retain(known)));
     }
     for (size_t i = 0; i < table->sent_count; i++)
-        runner->values[sb_copy_index(program, SB_DEVICE, table->sent[i].value)] =
-            sb_value_of_tensor(sb_tensor_retain(table->sent[i].there));
+        sb_runner_hold(runner, SB_DEVICE, table->sent[i].value,
+                       sb_value_of_tensor(sb_tensor_retain(table->sent[i].there)));
 }
 
 sb_status sb_runner_enter(sb_runner *runner, const sb_value *inputs, sb_error *error) {
@@ -124,8 +123,9 @@ sb_status sb_runner_enter(sb_runner *runner, const sb_value *inputs, sb_error *e
     const sb_open_extents *open = runner->plan->open;
     for (size_t i = 0; i < program->enter_count; i++) {
         sb_value_id value = program->enter[i];
-        SB_TRY(enter(runner, value, inputs[i], &runner->values[sb_copy_index(program, sb_value_side(inputs[i]), value)],
-                     error));
+        sb_value entering;
+        SB_TRY(enter(runner, value, inputs[i], &entering, error));
+        sb_runner_hold(runner, sb_value_side(inputs[i]), value, entering);
     }
     if (open != NULL)
         enter_from_table(runner, &open->table);
