@@ -32,6 +32,8 @@ typedef struct sb_open_extents {
     int *extents;  /* by value and axis (SB_MAX_RANK of them): the scalar, or -1 */
     int *elements; /* by value: the first of the scalars that its elements are, or -1 */
     sb_run_table table;
+    /* By sb_program::enter: a variable on the device with its planned extents, made when it first enters; else NULL. */
+    sb_tensor **entered;
     const sb_fact **inputs; /* room for those of one node */
     sb_fact *outputs;
 } sb_open_extents;

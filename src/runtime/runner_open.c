@@ -70,16 +70,23 @@ sb_status sb_runner_make_room(sb_runner *runner, sb_value_id value, sb_tensor *s
 
 /* ---- what enters ---- */
 
-/* A variable has the room that the plan reckons with; anybody else's memory may end behind the last row. */
-static sb_status enter_on_device(sb_runner *runner, sb_value_id value, sb_tensor *tensor, sb_tensor **entering,
+/* A variable has the room that the plan reckons with, and never moves; anybody else's memory may end behind the last
+ * row. */
+static sb_status enter_on_device(sb_runner *runner, size_t index, sb_tensor *tensor, sb_tensor **entering,
                                  sb_error *error) {
     const sb_state_binding *binding = runner->plan->binding;
+    sb_value_id value = runner->program->enter[index];
+    sb_tensor **entered = &runner->plan->open->entered[index];
     int64_t dims[SB_MAX_RANK];
     if (binding == NULL || !sb_state_holds(binding->state, tensor))
         return sb_runner_make_room(runner, value, tensor, false, entering, error);
-    SB_TRY(planned_dims(runner, value, dims, error));
-    return sb_tensor_over(tensor->storage, tensor->data, tensor->dtype, tensor->rank, dims, tensor->strides, entering,
-                          error);
+    if (*entered == NULL) {
+        SB_TRY(planned_dims(runner, value, dims, error));
+        SB_TRY(sb_tensor_over(tensor->storage, tensor->data, tensor->dtype, tensor->rank, dims, tensor->strides,
+                              entered, error));
+    }
+    *entering = sb_tensor_retain(*entered);
+    return SB_OK;
 }
 
 /* With a device, and updates where the variables lie, inputs on the host become dense now, as they are on their way to the
@@ -90,13 +97,14 @@ static bool wants_dense(const sb_runner *runner) {
            plan->first_update < runner->program->step_count;
 }
 
-static sb_status enter(sb_runner *runner, sb_value_id value, sb_value input, sb_value *entering, sb_error *error) {
+static sb_status enter(sb_runner *runner, size_t index, sb_value input, sb_value *entering, sb_error *error) {
+    sb_value_id value = runner->program->enter[index];
     bool on_host = sb_value_side(input) == SB_HOST;
     sb_tensor *tensor;
     if (input.kind == SB_KIND_TENSOR && on_host && wants_dense(runner))
         SB_TRY(sb_tensor_contiguous(input.tensor, &tensor, error));
     else if (!on_host && is_open(runner, value))
-        SB_TRY(enter_on_device(runner, value, input.tensor, &tensor, error));
+        SB_TRY(enter_on_device(runner, index, input.tensor, &tensor, error));
     else {
         *entering = sb_value_retain(input);
         return SB_OK;
@@ -124,7 +132,7 @@ sb_status sb_runner_enter(sb_runner *runner, const sb_value *inputs, sb_error *e
     for (size_t i = 0; i < program->enter_count; i++) {
         sb_value_id value = program->enter[i];
         sb_value entering;
-        SB_TRY(enter(runner, value, inputs[i], &entering, error));
+        SB_TRY(enter(runner, i, inputs[i], &entering, error));
         sb_runner_hold(runner, sb_value_side(inputs[i]), value, entering);
     }
     if (open != NULL)
