@@ -1,0 +1,32 @@
+/* Sessions on a device of the driver that a test chose: the fake one, or the one that its argument names, for which the
+ * library needs kernels of its own (tools/gpu-run). Include after cmocka.h. */
+#ifndef SESSION_DRIVER_H
+#define SESSION_DRIVER_H
+
+#include "driver_choice.h"
+#include "session_support.h"
+
+#define QUEUED 4 /* the most runs in flight */
+
+static inline setting start_on_driver(void) {
+    sb_device_options options = SB_DEVICE_OPTIONS_DEFAULT;
+    setting s = {.fake = is_fake() ? fake_with_kernels() : NULL};
+    s.blocks = sb_allocation_count().live_blocks;
+    options.cuda_driver = library;
+    MUST(sb_device_open(&options, 0, &s.device, error));
+    return s;
+}
+
+/* A session that binds a state (NULL: none), for one run after the other or several in its queue. */
+static inline sb_session *session_on(sb_device *device, sb_model *model, sb_state *state, const char *entry,
+                                     sb_graph_mode mode, const char *force_cpu) {
+    sb_session_options options = options_on(device);
+    options.state = state;
+    options.entry = entry;
+    options.graphs = mode;
+    options.force_cpu = force_cpu;
+    options.queue_depth = QUEUED;
+    return session_with(model, &options);
+}
+
+#endif
