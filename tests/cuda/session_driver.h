@@ -8,12 +8,29 @@
 
 #define QUEUED 4 /* the most runs in flight */
 
-static inline setting start_on_driver(void) {
+static inline sb_device *open_on_driver(void) {
     sb_device_options options = SB_DEVICE_OPTIONS_DEFAULT;
+    sb_device *device;
+    options.cuda_driver = library;
+    MUST(sb_device_open(&options, 0, &device, error));
+    return device;
+}
+
+/* Around a group's tests: a real driver takes its time to start a device that nobody uses. */
+static inline int keep_device(void **kept) {
+    *kept = is_fake() ? NULL : open_on_driver();
+    return 0;
+}
+
+static inline int let_go_of_device(void **kept) {
+    sb_device_release(*kept);
+    return 0;
+}
+
+static inline setting start_on_driver(void) {
     setting s = {.fake = is_fake() ? fake_with_kernels() : NULL};
     s.blocks = sb_allocation_count().live_blocks;
-    options.cuda_driver = library;
-    MUST(sb_device_open(&options, 0, &s.device, error));
+    s.device = open_on_driver();
     return s;
 }
 

@@ -382,6 +382,14 @@ static void test_steps(void **unused) {
     finish(&s);
 }
 
+static int start_group(void **kept) {
+    return folder_open(kept) + keep_device(kept);
+}
+
+static int end_group(void **kept) {
+    return let_go_of_device(kept) + folder_close(kept);
+}
+
 int main(int argc, char **argv) {
     if (argc == LEG_ARGUMENTS)
         return go_elsewhere(argv);
@@ -392,5 +400,5 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_walk),
         cmocka_unit_test(test_steps),
     };
-    return cmocka_run_group_tests(tests, folder_open, folder_close);
+    return cmocka_run_group_tests(tests, start_group, end_group);
 }

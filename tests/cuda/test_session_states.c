@@ -450,5 +450,5 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_two_entries), cmocka_unit_test(test_sides),  cmocka_unit_test(test_shared_by_sides),
         cmocka_unit_test(test_inside),      cmocka_unit_test(test_faults),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, keep_device, let_go_of_device);
 }
