@@ -278,6 +278,12 @@ static sb_state *plain_state(sb_model *model, sb_device *home) {
     return state;
 }
 
+/* Nodes of the graphs inside, which advance the variables. */
+static void count_body(void *context, const sb_placed_node *node) {
+    if (node->depth > 0 && strcmp(node->op, "If") != 0)
+        count_place(context, node);
+}
+
 static void run_inside(inside which, bool home_on_device, sb_graph_mode mode) {
     enum { RUNS = 16 };
     static const int outputs[] = {0, 2, 2};
@@ -306,6 +312,9 @@ static void run_inside(inside which, bool home_on_device, sb_graph_mode mode) {
         check_same_contents(state, expected);
         sb_tensor_release(x);
     }
+    places bodies = {0};
+    sb_session_visit_placement(session, count_body, &bodies);
+    assert_true(bodies.there > 0 && bodies.here == 0);
     assert_true(counted(state).updates >= RUNS);
     sb_session_destroy(session);
     sb_state_release(state);
