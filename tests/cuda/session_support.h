@@ -198,9 +198,9 @@ static inline sb_graph_report report_of(sb_session *session) {
 
 /* ---- what most tests start from ---- */
 
-/* A device over the fake, and what has been allocated before. */
+/* A device, and what has been allocated before. */
 typedef struct setting {
-    const fake_cuda_control *fake;
+    const fake_cuda_control *fake; /* NULL: the driver is a real one */
     int64_t blocks;
     sb_device *device;
     sb_model *model; /* NULL where the test has none or several … */
@@ -225,7 +225,8 @@ static inline void finish(setting *s) {
     sb_session_destroy(s->cpu);
     sb_model_release(s->model);
     sb_device_release(s->device);
-    check_nothing_lives(s->fake);
+    if (s->fake != NULL)
+        check_nothing_lives(s->fake);
     assert_int_equal(sb_allocation_count().live_blocks, s->blocks);
 }
 

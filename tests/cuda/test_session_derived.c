@@ -8,8 +8,7 @@
 
 #include <cmocka.h>
 
-#include "driver_choice.h"
-#include "session_support.h"
+#include "session_driver.h"
 #include "state/training.h"
 
 #define ILLEGAL_ADDRESS 700 /* sticky */
@@ -17,24 +16,6 @@
 #define STEPS 1000
 #define EAGER_STEPS 100
 #define FORMS 1 /* the filter's: matrix products read their weights as they lie */
-
-static setting begin(void) {
-    sb_device_options options = SB_DEVICE_OPTIONS_DEFAULT;
-    setting s = {.blocks = sb_allocation_count().live_blocks};
-    if (is_fake())
-        s.fake = fake_with_kernels();
-    options.cuda_driver = library;
-    MUST(sb_device_open(&options, 0, &s.device, error));
-    return s;
-}
-
-static void end(setting *s) {
-    sb_model_release(s->model);
-    sb_device_release(s->device);
-    if (s->fake != NULL)
-        check_nothing_lives(s->fake);
-    assert_int_equal(sb_allocation_count().live_blocks, s->blocks);
-}
 
 static sb_status try_state(sb_model *model, sb_device *home, sb_state **state, sb_error *error) {
     sb_state_options options = SB_STATE_OPTIONS_DEFAULT;
@@ -67,7 +48,7 @@ static sb_session *session_of(const setting *s, sb_state *state, const char *ent
 
 /* A step on the device, and the weights' packed form with each. */
 static void train(sb_graph_mode mode, bool at_home, int steps) {
-    setting s = begin();
+    setting s = start_on_driver();
     s.model = learning_model(SB_F32, false);
     sb_state *state = state_of(s.model, at_home ? s.device : NULL);
     sb_session *session = session_of(&s, state, "train", mode);
@@ -84,7 +65,7 @@ static void train(sb_graph_mode mode, bool at_home, int steps) {
     end_teacher(&t);
     sb_session_destroy(session);
     sb_state_release(state);
-    end(&s);
+    finish(&s);
 }
 
 static void test_training(void **unused) {
@@ -104,7 +85,7 @@ static void test_home_on_host(void **unused) {
 static void test_two_sessions(void **unused) {
     for (sb_graph_mode mode = SB_GRAPHS_OFF; mode <= SB_GRAPHS_BUILD; mode++) {
         random_source source = {17};
-        setting s = begin();
+        setting s = start_on_driver();
         s.model = learning_model(SB_F32, false);
         sb_state *state = state_of(s.model, s.device);
         sb_session *step = session_of(&s, state, "train", mode), *rollout = session_of(&s, state, "rollout", mode);
@@ -129,7 +110,7 @@ static void test_two_sessions(void **unused) {
         sb_session_destroy(step);
         sb_session_destroy(rollout);
         sb_state_release(state);
-        end(&s);
+        finish(&s);
     }
 }
 
@@ -138,7 +119,7 @@ static void test_two_sessions(void **unused) {
 /* Steps that are given to the device before the ones ahead have been waited for, in which the version counts. */
 static void test_queued(void **unused) {
     for (sb_graph_mode mode = SB_GRAPHS_OFF; mode <= SB_GRAPHS_BUILD; mode++) {
-        setting s = begin();
+        setting s = start_on_driver();
         s.model = learning_model(SB_F32, false);
         sb_state *state = state_of(s.model, s.device);
         sb_session_options options = options_on(s.device);
@@ -179,15 +160,15 @@ static void test_queued(void **unused) {
         end_teacher(&t);
         sb_session_destroy(session);
         sb_state_release(state);
-        end(&s);
+        finish(&s);
     }
 }
 
 static void test_stale(void **unused) {
     for (sb_graph_mode mode = SB_GRAPHS_OFF; mode <= SB_GRAPHS_BUILD; mode++) {
-        setting s = begin();
+        setting s = start_on_driver();
         check_stale_shows(SB_F32, s.device, mode);
-        end(&s);
+        finish(&s);
     }
 }
 
@@ -232,7 +213,7 @@ static int64_t kernels_of_run(const setting *s, sb_session *session, sb_tensor *
 
 /* Weights that are constants are packed once for all runs and sessions; others in each run. */
 static void test_constants(void **unused) {
-    setting s = begin();
+    setting s = start_on_driver();
     sb_model *fed = layers(false);
     s.model = layers(true);
     sb_session_options options = options_on(s.device);
@@ -256,7 +237,7 @@ static void test_constants(void **unused) {
     sb_session_destroy(given);
     sb_session_destroy(cpu);
     sb_model_release(fed);
-    end(&s);
+    finish(&s);
 }
 
 /* ---- failures ---- */

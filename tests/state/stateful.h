@@ -100,17 +100,17 @@ static inline sb_status make_slots_model(sb_model **model, sb_error *error) {
     return build_and_destroy(b, add_slots_model(b, error), model, error);
 }
 
-/* An LSTM of one direction, 4 inputs and 3 hidden units, in a graph without variables: x [1, batch, 4], h and c
- * [1, batch, 3] make y [1, 1, batch, 3], hN and cN. */
+/* An LSTM of one direction over x [1, batch, inputs], with inputs h and c [1, batch, units] of the graph: makes y
+ * [1, 1, batch, units], hN and cN. */
 #define LSTM_INPUTS 3
 #define LSTM_OUTPUTS 3
-static inline sb_status add_lstm(sb_builder *b, sb_error *error) {
-    static const int64_t wide[] = {1, -1, 4}, narrow[] = {1, -1, 3}, weights[] = {1, 12, 4}, recurrent[] = {1, 12, 3};
+static inline sb_status add_lstm_node(sb_builder *b, sb_builder_value x, int64_t inputs, int64_t units,
+                                      sb_builder_value *outputs, sb_error *error) {
     static const char *const names[] = {"y", "hN", "cN"};
-    sb_builder_value x, h, c, w, r, outputs[3];
-    SB_TRY(add_input(b, "x", 3, wide, &x, error));
-    SB_TRY(add_input(b, "h", 3, narrow, &h, error));
-    SB_TRY(add_input(b, "c", 3, narrow, &c, error));
+    const int64_t dims[] = {1, -1, units}, weights[] = {1, 4 * units, inputs}, recurrent[] = {1, 4 * units, units};
+    sb_builder_value h, c, w, r;
+    SB_TRY(add_input(b, "h", 3, dims, &h, error));
+    SB_TRY(add_input(b, "c", 3, dims, &c, error));
     sb_tensor *left = numbers(3, weights, 1), *right = numbers(3, recurrent, 2);
     sb_status status = sb_builder_constant(b, "w", left, &w, error);
     if (status == SB_OK)
@@ -118,7 +118,7 @@ static inline sb_status add_lstm(sb_builder *b, sb_error *error) {
     sb_tensor_release(left);
     sb_tensor_release(right);
     SB_TRY(status);
-    sb_builder_attribute size = sb_attribute_int("hidden_size", 3);
+    sb_builder_attribute size = sb_attribute_int("hidden_size", units);
     sb_builder_node node = SB_BUILDER_NODE_DEFAULT;
     node.op = "LSTM";
     node.input_count = 7;
@@ -127,8 +127,16 @@ static inline sb_status add_lstm(sb_builder *b, sb_error *error) {
     node.attributes = &size;
     node.output_count = 3;
     node.output_names = names;
-    SB_TRY(sb_builder_add_node(b, &node, outputs, error));
-    for (int i = 0; i < 3; i++)
+    return sb_builder_add_node(b, &node, outputs, error);
+}
+
+/* That node alone, of 4 inputs and 3 hidden units, in a graph without variables. */
+static inline sb_status add_lstm(sb_builder *b, sb_error *error) {
+    static const int64_t dims[] = {1, -1, 4};
+    sb_builder_value x, outputs[LSTM_OUTPUTS];
+    SB_TRY(add_input(b, "x", 3, dims, &x, error));
+    SB_TRY(add_lstm_node(b, x, 4, 3, outputs, error));
+    for (int i = 0; i < LSTM_OUTPUTS; i++)
         SB_TRY(sb_builder_output(b, outputs[i], error));
     return SB_OK;
 }
