@@ -52,14 +52,13 @@ sb_status sb_runner_make_room(sb_runner *runner, sb_value_id value, sb_tensor *s
     char *data;
     SB_TRY(sb_runner_allocate(runner, SB_DEVICE, value, offset, (size_t)elements * sb_dtype_size(source->dtype),
                               &storage, &data, error));
-    sb_tensor *room, *rows = NULL;
+    sb_tensor *room = NULL, *rows = NULL;
     sb_status status = sb_tensor_over(storage, data, source->dtype, source->rank, dims, NULL, &room, error);
     if (status == SB_OK)
         status = sb_tensor_over(storage, data, source->dtype, source->rank, source->dims, room->strides, &rows, error);
     sb_storage_release(storage);
-    if (rows == NULL)
-        return status;
-    status = copy_rows(runner->settings->placement.queue, rows, source, error);
+    if (status == SB_OK)
+        status = copy_rows(runner->settings->placement.queue, rows, source, error);
     sb_tensor_release(rows);
     if (status == SB_OK)
         *tensor = room;

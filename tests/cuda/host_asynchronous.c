@@ -50,7 +50,8 @@ void host_wait_copies(unsigned left) {
             memset(copy->to, 0, copy->bytes);
     }
     begun[thread].count -= done;
-    memmove(begun[thread].copies, begun[thread].copies + done, begun[thread].count * sizeof(copy));
+    if (begun[thread].count > 0 && done > 0)
+        memmove(begun[thread].copies, begun[thread].copies + done, begun[thread].count * sizeof(copy));
 }
 
 void host_asynchronous_end_thread(void) {

@@ -220,6 +220,7 @@ static void mix(slot_product *s, uint64_t turn, bool ends) {
     sb_tensor *x = numbers(2, slot_dims, turn), *v;
     next_ends = ends ? 2 : -1;
     sb_status status = sb_session_run_tensors(turn % 6 == 5 ? s->ended : s->mix, &x, NULL, NULL);
+    sb_tensor_release(x);
     assert_int_equal(status, ends ? SB_ERROR_LIMIT : SB_OK);
     if (sb_state_get(s->state, 0, &v, NULL) != SB_OK) {
         s->torn++;
