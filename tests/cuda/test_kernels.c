@@ -216,7 +216,7 @@ static bool gives_truth(const char *op) {
 /* ---- operators of one input ---- */
 
 #define NAME(op) #op,
-static const char *const unary_names[] = {SB_UNARY_PLAIN_OPS(NAME) SB_UNARY_OTHER_OPS(NAME) "GeluTanh"};
+static const char *const unary_names[] = {SB_UNARY_OPS(NAME) "GeluTanh"};
 
 static void check_unary(setting *setting, int row, sb_dtype dtype, const sb_cuda_operation *operation,
                         const shape *shape, const sb_unary_params *params) {
