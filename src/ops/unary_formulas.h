@@ -10,6 +10,7 @@
 #include "numerics/convert.h"
 #include "numerics/elementary.h"
 #include "numerics/minmax.h"
+#include "ops/unary_list.h"
 
 /* The sign bit cleared; the sign bit flipped. */
 #define SB_UNARY_Abs(T, S) sb_abs_##S(x)
@@ -82,10 +83,7 @@ static SB_HD_HOT double sb_clamp_unit_f64(double t) {
 /* X(op): all of the above. */
 /* clang-format off */
 #define SB_UNARY_FORMULAS(X) \
-    X(Abs) X(Neg) X(Sign) X(Ceil) X(Floor) X(Round) X(Sqrt) X(Reciprocal) X(Exp) X(Log) X(Sin) X(Cos) X(Tan) \
-    X(Asin) X(Acos) X(Atan) X(Sinh) X(Cosh) X(Asinh) X(Acosh) X(Atanh) X(Erf) X(Sigmoid) X(Tanh) X(Softplus) \
-    X(Softsign) X(Relu) X(LeakyRelu) X(ThresholdedRelu) X(Elu) X(Selu) X(Celu) X(HardSigmoid) X(HardSwish) \
-    X(Swish) X(Mish) X(Gelu) X(GeluTanh) X(Shrink)
+    SB_UNARY_FLOAT_OPS(X) X(Abs) X(Neg) X(Sign) X(Relu) X(Shrink) X(Gelu) X(GeluTanh)
 /* clang-format on */
 
 #define SB_DEFINE_UNARY(op)                                                                                            \

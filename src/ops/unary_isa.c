@@ -37,20 +37,13 @@ QUESTION_LOOPS(IsInf)
 
 UNARY_LOOP(Not_bool, uint8_t, uint8_t, sb_unary_value_Not_bool)
 
-#define PLAIN_LOOPS(op) [SB_UNARY_ROW_##op] = {SB_FLOAT_LOOPS(op)},
+#define ROWS_OF(op) [SB_UNARY_ROW_##op] = {SB_FLOAT_LOOPS(op)},
 
 sb_walk_row *const SB_ISA_NAME(sb_unary_loops)[SB_UNARY_ROWS][SB_DTYPE_COUNT] = {
-    SB_UNARY_PLAIN_OPS(PLAIN_LOOPS)[SB_UNARY_ROW_Abs] = {SB_FLOAT_LOOPS(Abs), SB_INTEGER_LOOPS(sb_unary_Abs)},
+    SB_UNARY_FLOAT_OPS(ROWS_OF)[SB_UNARY_ROW_Abs] = {SB_FLOAT_LOOPS(Abs), SB_INTEGER_LOOPS(sb_unary_Abs)},
     [SB_UNARY_ROW_Neg] = {SB_FLOAT_LOOPS(Neg), SB_SIGNED_LOOPS(sb_unary_Neg)},
     [SB_UNARY_ROW_Sign] = {SB_FLOAT_LOOPS(Sign), SB_INTEGER_LOOPS(sb_unary_Sign)},
     [SB_UNARY_ROW_Relu] = {SB_FLOAT_LOOPS(Relu), SB_INTEGER_LOOPS(sb_unary_Relu)},
-    [SB_UNARY_ROW_LeakyRelu] = {SB_FLOAT_LOOPS(LeakyRelu)},
-    [SB_UNARY_ROW_ThresholdedRelu] = {SB_FLOAT_LOOPS(ThresholdedRelu)},
-    [SB_UNARY_ROW_Elu] = {SB_FLOAT_LOOPS(Elu)},
-    [SB_UNARY_ROW_Selu] = {SB_FLOAT_LOOPS(Selu)},
-    [SB_UNARY_ROW_Celu] = {SB_FLOAT_LOOPS(Celu)},
-    [SB_UNARY_ROW_HardSigmoid] = {SB_FLOAT_LOOPS(HardSigmoid)},
-    [SB_UNARY_ROW_Swish] = {SB_FLOAT_LOOPS(Swish)},
     [SB_UNARY_ROW_Shrink] = {SB_FLOAT_LOOPS(Shrink), SB_INTEGER_LOOPS(sb_unary_Shrink)},
     [SB_UNARY_ROW_Gelu] = {SB_FLOAT_LOOPS(Gelu)},
     [SB_UNARY_ROW_IsNaN] = {SB_FLOAT_LOOPS(IsNaN)},

@@ -46,4 +46,29 @@ says err "short.state: at byte "
 runs 3 "$samebit" run sum.onnx --state h=hN --set batch=2 --load-state whole.state --steps all.npy
 says err "variable h has another dtype or other extents"
 runs 3 "$samebit" run sum.onnx --state h=hN --set batch=1 --steps all.npy --save-state no/such/folder/state
+
+# A decoder whose cache grows: with any capacity the steps give the same bits, and without one it is refused.
+decoder=$source/tests/state/models/decoder_torchscript.onnx
+pairs=
+for name in key_0 value_0 key_1 value_1; do pairs="$pairs --state past_$name=present_$name"; done
+{ # s64[6,1,1]: 3 1 4 1 5 9
+    printf '\223NUMPY\001\000\166\000%-117s\n' "{'descr': '<i8', 'fortran_order': False, 'shape': (6, 1, 1)}"
+    for token in 3 1 4 1 5 11; do printf "\\$token\\0\\0\\0\\0\\0\\0\\0"; done
+} >ids.npy
+for options in "past=64" "past=7" "past=2..16" "past=64 --reference-evaluation --no-passes" "past=64 --threads 1 --isa scalar"; do
+    # shellcheck disable=SC2086
+    runs 0 "$samebit" run "$decoder" $pairs --steps ids.npy --digest --capacity $options
+    says out "logits: f32[6,1,1,31]"
+    [ -f logits ] || cp out logits
+    cmp -s out logits || fail "other logits with --capacity $options"
+done
+# shellcheck disable=SC2086
+runs 3 "$samebit" run "$decoder" $pairs --steps ids.npy --capacity past=3
+says err "extent past is 3, and its capacity, 3, leaves this run no room"
+# shellcheck disable=SC2086
+runs 3 "$samebit" run "$decoder" $pairs --steps ids.npy --set past=0
+says err "extent 2 grows in every run. Give it a capacity"
+refused "--capacity takes SYMBOL=N or SYMBOL=M..N" "$samebit" run "$decoder" --capacity past=0..64
+runs 0 "$samebit" bench "$decoder" --capacity past=64 --set past=10 --set tokens=1 --runs 2
+says out "2 runs: "
 finish

@@ -216,7 +216,7 @@ static bool gives_truth(const char *op) {
 /* ---- operators of one input ---- */
 
 #define NAME(op) #op,
-static const char *const unary_names[] = {SB_UNARY_PLAIN_OPS(NAME) SB_UNARY_OTHER_OPS(NAME) "GeluTanh"};
+static const char *const unary_names[] = {SB_UNARY_OPS(NAME) "GeluTanh"};
 
 static void check_unary(setting *setting, int row, sb_dtype dtype, const sb_cuda_operation *operation,
                         const shape *shape, const sb_unary_params *params) {
@@ -237,8 +237,8 @@ static void check_unary(setting *setting, int row, sb_dtype dtype, const sb_cuda
 static void test_unary(void **unused) {
     static const sb_unary_params params[] = {{0.25f, 1.5f, false}, {0, 1, false}, {1.6732632f, 1.050701f, false}};
     setting setting = set_up(&host_images);
-    int found = 0;
     for (int row = 0; row < SB_UNARY_ROWS; row++) {
+        int found = 0;
         for (int dtype = 1; dtype < SB_DTYPE_COUNT; dtype++) {
             sb_cuda_operation operation = {NULL, 0};
             sb_error error;
@@ -255,8 +255,8 @@ static void test_unary(void **unused) {
             for (size_t s = 0; s < SHAPES; s++)
                 check_unary(&setting, row, (sb_dtype)dtype, &operation, &shapes[s], &params[s % 3]);
         }
+        assert_true(found > 0);
     }
-    assert_int_equal(found, 209);
     tear_down(&setting);
 }
 
@@ -321,8 +321,8 @@ static void check_binary(setting *setting, int row, sb_dtype dtype, const sb_cud
 static void test_binary(void **unused) {
     setting setting = set_up(&host_images);
     pair flag = make_pair(&setting, SB_U32, 0, NULL, NULL);
-    int found = 0;
     for (int row = 0; row < SB_BINARY_ROWS; row++) {
+        int found = 0;
         for (int dtype = 1; dtype < SB_DTYPE_COUNT; dtype++) {
             sb_cuda_operation operation = {NULL, 0};
             sb_error error;
@@ -338,8 +338,8 @@ static void test_binary(void **unused) {
             for (size_t s = 0; s < SHAPES; s++)
                 check_binary(&setting, row, (sb_dtype)dtype, &operation, &shapes[s], &flag);
         }
+        assert_true(found > 0);
     }
-    assert_int_equal(found, 208);
     release_pair(&flag);
     tear_down(&setting);
 }

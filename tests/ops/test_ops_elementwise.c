@@ -1,5 +1,6 @@
 /* Element-wise operators: values at the corners, and every row loop against the definition. */
 #include "ops/definition_cases.h"
+#include "ops/unary_list.h"
 
 static void corners_of_one_input(void **unused) {
     const float inf = INFINITY, nan = NAN;
@@ -126,46 +127,10 @@ static void choices(void **unused) {
 static int64_t extents[] = {3, 5, 37};
 
 static void unary_loops_equal_the_definition(void **unused) {
-    static const char *const names[] = {"Ceil",
-                                        "Floor",
-                                        "Round",
-                                        "Sqrt",
-                                        "Reciprocal",
-                                        "Exp",
-                                        "Log",
-                                        "Sin",
-                                        "Cos",
-                                        "Tan",
-                                        "Asin",
-                                        "Acos",
-                                        "Atan",
-                                        "Sinh",
-                                        "Cosh",
-                                        "Asinh",
-                                        "Acosh",
-                                        "Atanh",
-                                        "Erf",
-                                        "Sigmoid",
-                                        "Tanh",
-                                        "Softplus",
-                                        "Softsign",
-                                        "HardSwish",
-                                        "Mish",
-                                        "Abs",
-                                        "Neg",
-                                        "Sign",
-                                        "Relu",
-                                        "LeakyRelu",
-                                        "ThresholdedRelu",
-                                        "Elu",
-                                        "Selu",
-                                        "Celu",
-                                        "HardSigmoid",
-                                        "Swish",
-                                        "Shrink",
-                                        "Gelu",
-                                        "IsNaN",
-                                        "IsInf"};
+#define NAME(op) #op,
+    static const char *const names[] = {
+        SB_UNARY_FLOAT_OPS(NAME) "Abs", "Neg", "Sign", "Relu", "Shrink", "Gelu", "IsNaN", "IsInf"};
+#undef NAME
     random_source source = {11};
     for (size_t n = 0; n < sizeof names / sizeof names[0]; n++) {
         for (int round = 0; round < 10; round++) {

@@ -8,6 +8,8 @@
 
 #include <stdint.h>
 
+#include "ops/unary_list.h"
+
 #define SB_CUDA_EPILOGUE_STEPS 40
 #define SB_CUDA_EPILOGUE_INPUTS 15 /* with the output, what a walk takes */
 /* Named values beside that of the step before. */
@@ -16,20 +18,12 @@
 #define SB_CUDA_EPILOGUE_LIGHT_REGISTERS 2
 
 /* Operators of one input that take few instructions: unary_formulas.h. */
-/* clang-format off */
-#define SB_CUDA_EPILOGUE_LIGHT_UNARY(X) \
-    X(Abs) X(Neg) X(Sign) X(Ceil) X(Floor) X(Round) X(Sqrt) X(Reciprocal) X(Softsign) X(Relu) X(LeakyRelu) \
-    X(ThresholdedRelu) X(HardSigmoid) X(HardSwish) X(Shrink)
-/* clang-format on */
+#define SB_CUDA_EPILOGUE_LIGHT_UNARY(X) X(Abs) X(Neg) X(Sign) X(Relu) X(Shrink) SB_UNARY_LIGHT_OPS(X)
 /* Operators of two inputs likewise, binary_values.h: those that give a float, and those that give a truth value. */
 #define SB_CUDA_EPILOGUE_LIGHT_BINARY(X) X(Add) X(Sub) X(Mul) X(Div) X(PRelu) X(Max) X(Min)
 #define SB_CUDA_EPILOGUE_QUESTIONS(X) X(Equal) X(Greater) X(Less) X(GreaterOrEqual) X(LessOrEqual)
 /* Elementary functions, some hundred instructions each. */
-/* clang-format off */
-#define SB_CUDA_EPILOGUE_HEAVY_UNARY(X) \
-    X(Exp) X(Log) X(Sin) X(Cos) X(Tan) X(Asin) X(Acos) X(Atan) X(Sinh) X(Cosh) X(Asinh) X(Acosh) X(Atanh) X(Erf) \
-    X(Sigmoid) X(Tanh) X(Softplus) X(Elu) X(Selu) X(Celu) X(Swish) X(Mish) X(Gelu) X(GeluTanh)
-/* clang-format on */
+#define SB_CUDA_EPILOGUE_HEAVY_UNARY(X) SB_UNARY_HEAVY_OPS(X) X(Gelu) X(GeluTanh)
 #define SB_CUDA_EPILOGUE_HEAVY_BINARY(X) X(Mod) X(Fmod) X(Pow)
 
 /* Opcodes. Light ones come first: evaluators of light programs know those below

@@ -1,5 +1,6 @@
 /* Operators whose elements depend on one element of each input: all axes are independent,
  * those that are repeated excepted. */
+#include "ops/unary_list.h"
 #include "rules/axes/question.h"
 
 /* Inputs beyond the first are numbers (the bounds of Clip) or only lend their dtype (CastLike). */
@@ -39,6 +40,7 @@ static sb_status dynamic_quantize(const sb_axis_question *question, sb_axis_rule
 
 #define UNARY(op_name)                                                                                                 \
     { .op = {op_name}, .rule = first_input, .independent = "every axis" }
+#define LISTED_UNARY(op) UNARY(#op),
 #define BROADCAST(op_name)                                                                                             \
     {                                                                                                                  \
         .op = {op_name}, .rule = sb_axis_broadcast, .independent = "every axis",                                       \
@@ -57,49 +59,7 @@ static sb_status dynamic_quantize(const sb_axis_question *question, sb_axis_rule
     }
 
 const sb_axes_entry sb_axes_elementwise[] = {
-    UNARY("Ceil"),
-    UNARY("Floor"),
-    UNARY("Round"),
-    UNARY("Sqrt"),
-    UNARY("Reciprocal"),
-    UNARY("Exp"),
-    UNARY("Log"),
-    UNARY("Sin"),
-    UNARY("Cos"),
-    UNARY("Tan"),
-    UNARY("Asin"),
-    UNARY("Acos"),
-    UNARY("Atan"),
-    UNARY("Sinh"),
-    UNARY("Cosh"),
-    UNARY("Asinh"),
-    UNARY("Acosh"),
-    UNARY("Atanh"),
-    UNARY("Erf"),
-    UNARY("Sigmoid"),
-    UNARY("Tanh"),
-    UNARY("Softplus"),
-    UNARY("Softsign"),
-    UNARY("HardSwish"),
-    UNARY("Mish"),
-    UNARY("Abs"),
-    UNARY("Neg"),
-    UNARY("Sign"),
-    UNARY("Relu"),
-    UNARY("LeakyRelu"),
-    UNARY("ThresholdedRelu"),
-    UNARY("Elu"),
-    UNARY("Selu"),
-    UNARY("Celu"),
-    UNARY("HardSigmoid"),
-    UNARY("Swish"),
-    UNARY("Shrink"),
-    UNARY("Gelu"),
-    UNARY("IsNaN"),
-    UNARY("IsInf"),
-    UNARY("Not"),
-    UNARY("BitwiseNot"),
-    UNARY("Cast"),
+    SB_UNARY_OPS(LISTED_UNARY) UNARY("Cast"),
     BROADCAST("Add"),
     BROADCAST("Sub"),
     BROADCAST("Mul"),

@@ -1,4 +1,5 @@
 /* Element-wise operators: 1 operation per element of the output, and none for what only moves or converts elements. */
+#include "ops/unary_list.h"
 #include "rules/cost/counting.h"
 
 static sb_dim folded(const sb_cost_question *question, int64_t number) {
@@ -10,53 +11,12 @@ static const sb_flops_rule folded_flops = {folded, "1 per element of the output 
 
 #define EACH(op_name, operations)                                                                                      \
     { .op = {op_name}, .flops = &sb_flops_per_output, .number = operations, .bytes = &sb_bytes_whole }
+#define LISTED(op) EACH(#op, 1),
 #define FOLDED(op_name)                                                                                                \
     { .op = {op_name}, .flops = &folded_flops, .bytes = &sb_bytes_whole }
 
 const sb_cost_entry sb_cost_elementwise[] = {
-    EACH("Ceil", 1),
-    EACH("Floor", 1),
-    EACH("Round", 1),
-    EACH("Sqrt", 1),
-    EACH("Reciprocal", 1),
-    EACH("Exp", 1),
-    EACH("Log", 1),
-    EACH("Sin", 1),
-    EACH("Cos", 1),
-    EACH("Tan", 1),
-    EACH("Asin", 1),
-    EACH("Acos", 1),
-    EACH("Atan", 1),
-    EACH("Sinh", 1),
-    EACH("Cosh", 1),
-    EACH("Asinh", 1),
-    EACH("Acosh", 1),
-    EACH("Atanh", 1),
-    EACH("Erf", 1),
-    EACH("Sigmoid", 1),
-    EACH("Tanh", 1),
-    EACH("Softplus", 1),
-    EACH("Softsign", 1),
-    EACH("HardSwish", 1),
-    EACH("Mish", 1),
-    EACH("Abs", 1),
-    EACH("Neg", 1),
-    EACH("Sign", 1),
-    EACH("Relu", 1),
-    EACH("LeakyRelu", 1),
-    EACH("ThresholdedRelu", 1),
-    EACH("Elu", 1),
-    EACH("Selu", 1),
-    EACH("Celu", 1),
-    EACH("HardSigmoid", 1),
-    EACH("Swish", 1),
-    EACH("Shrink", 1),
-    EACH("Gelu", 1),
-    EACH("IsNaN", 1),
-    EACH("IsInf", 1),
-    EACH("Not", 1),
-    EACH("BitwiseNot", 1),
-    EACH("Add", 1),
+    SB_UNARY_OPS(LISTED) EACH("Add", 1),
     EACH("Sub", 1),
     EACH("Mul", 1),
     EACH("Div", 1),
