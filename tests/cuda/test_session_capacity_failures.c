@@ -196,7 +196,8 @@ static void check_allocations(const kind *kind, const cache_script *script) {
             sb_allocation_fail_after(successes, forever != 0);
             sb_status status = fly(&l, &error);
             assert_true(status == SB_OK || status == SB_ERROR_OUT_OF_MEMORY);
-            failed = status != SB_OK || report_of(l.session).failed > 0; /* recording failed, which is no run's failure */
+            failed =
+                status != SB_OK || report_of(l.session).failed > 0; /* recording failed, which is no run's failure */
             whole += failed;
             check_afterwards(&l, place_of(&l)); /* which is not torn */
             end(&l);
@@ -323,7 +324,8 @@ static sb_status make_change(change change, sb_state *state, sb_state *other, co
 
 /* A state of three runs becomes the other, of five, or what is left of it, or stays as it was, or is torn. With calls or
  * with allocations failing; whether one has. */
-static bool check_change(const setting *s, const cache_script *script, change change, const char *path, int skip, bool calls) {
+static bool check_change(const setting *s, const cache_script *script, change change, const char *path, int skip,
+                         bool calls) {
     static const int behind[] = {3, 5, 5, 2, 0};
     sb_error error = {SB_OK, ""}, reason;
     sb_state *other;
@@ -401,14 +403,14 @@ static int drop(void **context) {
 }
 
 int main(void) {
-    mallopt(M_TRIM_THRESHOLD, 1 << 28); /* each device takes the same megabytes: most of the time went into giving them back */
+    mallopt(M_TRIM_THRESHOLD,
+            1 << 28); /* each device takes the same megabytes: most of the time went into giving them back */
     mallopt(M_MMAP_THRESHOLD, 1 << 28);
     fresh_fake(); /* without guards, for thousands of devices: other tests see whether the host follows addresses there */
     open_fake(); /* which is kept from now on */
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_creating),      cmocka_unit_test(test_allocations),
-        cmocka_unit_test(test_driver_memory), cmocka_unit_test(test_calls),
-        cmocka_unit_test(test_changes),
+        cmocka_unit_test(test_creating), cmocka_unit_test(test_allocations), cmocka_unit_test(test_driver_memory),
+        cmocka_unit_test(test_calls),    cmocka_unit_test(test_changes),
     };
     return cmocka_run_group_tests(tests, fix, drop);
 }

@@ -75,7 +75,8 @@ static inline sb_model *cache_model(void) {
 
 static inline sb_status try_cache_state(sb_model *model, sb_device *device, int64_t capacity, int64_t least,
                                         sb_state **state, sb_error *error) {
-    sb_state_pair pairs[CACHE_PAIRS] = {{"past_key", "present_key", -1, NULL}, {"past_value", "present_value", -1, NULL}};
+    sb_state_pair pairs[CACHE_PAIRS] = {{"past_key", "present_key", -1, NULL},
+                                        {"past_value", "present_value", -1, NULL}};
     sb_state_options options = SB_STATE_OPTIONS_DEFAULT;
     sb_capacity past = {"past", capacity, least};
     options.device = device;
