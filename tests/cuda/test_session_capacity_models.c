@@ -179,7 +179,8 @@ static void test_a_state_at_exact_extents(void **context) {
 typedef struct along {
     const char *op;
     sb_dtype dtype;
-    const char *text[2]; /* what is said about it; NULL: it does allow one, with a kernel that stops at the rows in use */
+    const char
+        *text[2]; /* what is said about it; NULL: it does allow one, with a kernel that stops at the rows in use */
 } along;
 
 static void check_along(const along *given) {
@@ -223,10 +224,8 @@ static void test_nodes_along_an_open_axis(void **context) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_inputs_of_any_kind),
-        cmocka_unit_test(test_large_inputs),
-        cmocka_unit_test(test_a_node_on_the_cpu),
-        cmocka_unit_test(test_a_state_at_exact_extents),
+        cmocka_unit_test(test_inputs_of_any_kind),       cmocka_unit_test(test_large_inputs),
+        cmocka_unit_test(test_a_node_on_the_cpu),        cmocka_unit_test(test_a_state_at_exact_extents),
         cmocka_unit_test(test_nodes_along_an_open_axis),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
