@@ -69,7 +69,8 @@ struct sb_state {
     pthread_cond_t changed;
     bool busy;            /* somebody works on the contents … */
     pthread_t owner;      /* … this thread */
-    sb_state_run *oldest; /* of the runs that are left to a device, all of one session */
+    sb_state_run *oldest; /* of the runs that are left to a device, all of one session … */
+    bool is_followed;     /* … and a run that is complete has computed behind the last of them */
     bool torn;
     uint64_t torn_by; /* with `torn`: the number of the run that tore it, or 0 … */
     sb_error reason;  /* … and what became of that */

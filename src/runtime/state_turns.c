@@ -66,7 +66,7 @@ static sb_status judge(sb_state *state, const sb_state_run *run, sb_status statu
         return fail_torn(state, error);
     if (status == SB_OK)
         count(state, run);
-    else if (run->began || (run->resizes && run->next != NULL))
+    else if (run->began || (run->resizes && (run->next != NULL || state->is_followed)))
         tear(state, run->number, error);
     else
         take_back(state, run);
@@ -121,7 +121,9 @@ sb_status sb_state_wait_for_run(sb_state *state, sb_state_run *run, sb_error *er
 
 sb_status sb_state_end_run(sb_state *state, const sb_state_run *run, sb_status status, sb_error *error) {
     pthread_mutex_lock(&state->lock);
+    state->is_followed = status == SB_OK;
     judge_all(state);
+    state->is_followed = false;
     if (status != SB_ERROR_INTERRUPTED || !state->torn) /* else it is the interrupt's */
         status = judge(state, run, status, error);
     pthread_mutex_unlock(&state->lock);
