@@ -125,8 +125,8 @@ typedef struct sb_session_options {
     /** The entry graph to run; NULL: the model's first. */
     const char *entry;
     /** Symbols that are planned by their capacities, beside those of the state. Runs with other extents of them then
-     * share plans and, on a device, recordings. Where a node does not allow that, every plan is for exact extents, and
-     * sb_session_exact_plans says why. */
+     * share plans and, on a device, recordings. Where a node does not allow that, a run is planned for its exact extents,
+     * and sb_session_exact_plans says why. */
     int capacity_count;
     const sb_capacity *capacities;
 } sb_session_options;
@@ -203,9 +203,9 @@ typedef struct sb_run_report {
 
 SB_API void sb_session_last_run(const sb_session *session, sb_run_report *report);
 
-/** Why the session's plans are for exact extents although some symbols have capacities: the node, the axis and the rule
- * that does not hold for it; "" when they are not, or there are none. Known after the first run. Valid until the next
- * run. */
+/** Why the most recent run was planned for exact extents although some symbols have capacities: the node, the axis and
+ * the rule that does not hold for it; "" when it was not, or no symbol has one. Runs with other inputs may be planned by
+ * the capacities all the same. Valid until the next run. */
 SB_API const char *sb_session_exact_plans(const sb_session *session);
 
 /** Runs a model of tensors only: `inputs` and `outputs` as above, each a tensor. */

@@ -74,7 +74,6 @@ void sb_capacities_destroy(sb_capacities *capacities) {
     sb_free(capacities->items);
     sb_free(capacities->extents);
     sb_free(capacities->buckets);
-    sb_free(capacities->refused);
     sb_free(capacities);
 }
 

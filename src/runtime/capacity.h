@@ -11,11 +11,10 @@ typedef struct sb_capacities {
     int count;
     sb_capacity *items; /* symbols owned */
     /* Of the run in progress. */
-    int64_t *extents; /* by item: what the symbol is; -1 where no input says so */
-    int64_t *buckets; /* by item: the capacity of the plan that holds it */
-    sb_binding run;   /* all symbols of its inputs, borrowed */
-    /* Why the program is planned exactly nevertheless; NULL: it is not. */
-    char *refused;
+    int64_t *extents;    /* by item: what the symbol is; -1 where no input says so */
+    int64_t *buckets;    /* by item: the capacity of the plan that holds it */
+    sb_binding run;      /* all symbols of its inputs, borrowed */
+    const char *refused; /* why no plan of the session makes use of them; static; NULL: some may */
 } sb_capacities;
 
 /** INVALID_ARGUMENT for a capacity that is none. */

@@ -117,3 +117,8 @@ int sb_runner_visit_placement(const sb_runner *runner, void (*visit)(void *conte
         visit_runner(&visitor, runner);
     return visitor.on_host;
 }
+
+const char *sb_runner_exact_plan(const sb_runner *runner) {
+    const sb_plan *plan = runner->plan;
+    return plan != NULL && plan->exact != NULL ? plan->exact : "";
+}

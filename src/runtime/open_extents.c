@@ -7,10 +7,10 @@
 #include "runtime/plan.h"
 #include "runtime/state_binding.h"
 
-sb_status sb_open_extents_refuse(sb_capacities *capacities, const char *why, sb_error *error) {
-    if (capacities->refused == NULL)
-        capacities->refused = sb_duplicate_string(why);
-    return capacities->refused != NULL ? SB_OK : sb_fail_memory(error, strlen(why) + 1);
+sb_status sb_open_extents_refuse(sb_plan *plan, const char *why, sb_error *error) {
+    if (plan->exact == NULL)
+        plan->exact = sb_duplicate_string(why);
+    return plan->exact != NULL ? SB_OK : sb_fail_memory(error, strlen(why) + 1);
 }
 
 /* ---- formulas ---- */
@@ -165,12 +165,12 @@ static sb_status value_scalars(sb_open_extents *open, sb_scope *scope, size_t va
 }
 
 /* Scalars for all that is open; refused where something is not a formula of the symbols. */
-static sb_status find_scalars(sb_open_extents *open, const sb_program *program, sb_scope *scope,
+static sb_status find_scalars(sb_open_extents *open, sb_plan *plan, const sb_program *program,
                               const sb_binding *planned, bool *known, sb_error *error) {
     const sb_graph *graph = program->graph;
     *known = true;
     for (size_t v = 0; v < graph->value_count && *known; v++) {
-        SB_TRY(value_scalars(open, scope, v, planned, known, error));
+        SB_TRY(value_scalars(open, plan->scope, v, planned, known, error));
         if (*known)
             continue;
         char why[SB_WHY_BYTES], text[SB_FACT_TEXT_BYTES];
@@ -179,7 +179,7 @@ static sb_status find_scalars(sb_open_extents *open, const sb_program *program, 
         snprintf(why, sizeof why, "%.60s (%.30s): %.40s is %.60s, which no formula of the symbols tells",
                  node != NULL ? node->name : "the graph", node != NULL ? node->op->name : "input", info->name,
                  sb_fact_text(&open->formulas[v], text, sizeof text));
-        SB_TRY(sb_open_extents_refuse(open->capacities, why, error));
+        SB_TRY(sb_open_extents_refuse(plan, why, error));
     }
     return SB_OK;
 }
@@ -265,7 +265,7 @@ static sb_status fill(sb_open_extents *open, sb_plan *plan, const sb_program *pr
     SB_TRY(infer_formulas(open, program, plan->scope, inputs, error));
     find_planned(open, program, plan->binding, names);
     sb_binding planned = planned_binding(open, names);
-    SB_TRY(find_scalars(open, program, plan->scope, &planned, known, error));
+    SB_TRY(find_scalars(open, plan, program, &planned, known, error));
     if (!*known)
         return SB_OK;
     find_touched(open, program);

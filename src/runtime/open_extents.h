@@ -39,7 +39,7 @@ typedef struct sb_open_extents {
 } sb_open_extents;
 
 /** Sets plan->open and the plan's facts for runs whose symbols are like those of the run in progress. Leaves it NULL,
- * with the reason in capacities->refused, where extents of the graph do not follow from its symbols alone. (On a device,
+ * with the reason in plan->exact, where extents of the graph do not follow from its symbols alone. (On a device,
  * entered.) */
 sb_status sb_open_extents_create(struct sb_plan *plan, const sb_program *program, const sb_placement *placement,
                                  const sb_value *inputs, sb_error *error);
@@ -67,7 +67,7 @@ void sb_open_extents_used(const sb_open_extents *open, sb_value_id value, const 
 sb_status sb_open_extents_allow(const struct sb_plan *plan, const sb_program *program, size_t step, sb_queue *queue,
                                 bool *allowed, char *why, sb_error *error);
 
-/** Notes why the program is planned exactly. */
-sb_status sb_open_extents_refuse(sb_capacities *capacities, const char *why, sb_error *error);
+/** Notes why the plan has to be for exact extents, if that is not known yet. */
+sb_status sb_open_extents_refuse(struct sb_plan *plan, const char *why, sb_error *error);
 
 #endif

@@ -40,8 +40,7 @@ static bool same_buckets(const sb_open_extents *open) {
 
 bool sb_plan_fits(const sb_plan *plan, const sb_program *program, const sb_placement *placement, bool host_outputs,
                   const sb_value *inputs) {
-    if (plan->host_outputs != host_outputs || (plan->open != NULL) != sb_plans_are_open(program, placement) ||
-        (plan->open != NULL && !same_buckets(plan->open)))
+    if (plan->host_outputs != host_outputs || (plan->open != NULL && !same_buckets(plan->open)))
         return false;
     for (size_t i = 0; i < program->enter_count; i++) {
         sb_value_id input = program->enter[i];
@@ -246,7 +245,7 @@ static sb_status keep_views_on_host(sb_plan *plan, sb_program *program, const sb
 
 static sb_status infer_facts(sb_plan *plan, sb_program *program, const sb_placement *placement, const sb_value *inputs,
                              sb_error *error) {
-    if (sb_plans_are_open(program, placement)) {
+    if (plan->exact == NULL && sb_plans_are_open(program, placement)) {
         SB_TRY(sb_open_extents_create(plan, program, placement, inputs, error));
         if (plan->open != NULL)
             return SB_OK;
@@ -256,20 +255,14 @@ static sb_status infer_facts(sb_plan *plan, sb_program *program, const sb_placem
     return sb_graph_infer(program->graph, plan->scope, plan->facts, error);
 }
 
-/* Whether the plan has open extents for a program that has turned out to need exact ones. */
-static bool is_refused(const sb_plan *plan) {
-    return plan->open != NULL && plan->open->capacities->refused != NULL;
-}
-
 /* On a device, every step that open extents touch has to give used rows the bits that they have alone. */
-static sb_status check_open(const sb_plan *plan, const sb_program *program, const sb_placement *placement,
-                            sb_error *error) {
+static sb_status check_open(sb_plan *plan, const sb_program *program, const sb_placement *placement, sb_error *error) {
     char why[SB_WHY_BYTES];
     bool allowed = true;
     for (size_t s = 0; s < program->step_count && plan->open != NULL && allowed; s++) {
         SB_TRY(sb_open_extents_allow(plan, program, s, placement->queue, &allowed, why, error));
         if (!allowed)
-            SB_TRY(sb_open_extents_refuse(plan->open->capacities, why, error));
+            SB_TRY(sb_open_extents_refuse(plan, why, error));
     }
     return SB_OK;
 }
@@ -303,27 +296,44 @@ static sb_status fill_plan(sb_plan *plan, sb_program *program, const sb_placemen
     if (placement->queue != NULL) {
         SB_TRY(keep_views_on_host(plan, program, placement, error));
         SB_TRY(check_open(plan, program, placement, error));
-        if (is_refused(plan))
+        if (plan->open != NULL && plan->exact != NULL)
             return SB_OK;
         SB_TRY(sb_segments_find(plan, program, error));
     }
     return sb_memory_plan(plan, program, error);
 }
 
-sb_status sb_plan_create(sb_program *program, const sb_placement *placement, bool host_outputs, const sb_value *inputs,
-                         sb_plan **plan, sb_error *error) {
+/* Takes over the reason why the plan is to be for exact extents; NULL: it may have open ones. */
+static sb_status create_plan(sb_program *program, const sb_placement *placement, bool host_outputs,
+                             const sb_value *inputs, char *exact, sb_plan **plan, sb_error *error) {
     sb_plan *fresh = sb_allocate_array(1, sizeof *fresh);
-    if (fresh == NULL)
+    if (fresh == NULL) {
+        sb_free(exact);
         return sb_fail_memory(error, sizeof *fresh);
+    }
     fresh->host_outputs = host_outputs;
+    fresh->exact = exact;
     sb_status status = fill_plan(fresh, program, placement, inputs, error);
-    bool again = status == SB_OK && is_refused(fresh);
-    if (status != SB_OK || again) {
+    if (status != SB_OK) {
         sb_plan_destroy(fresh, program);
-        return again ? sb_plan_create(program, placement, host_outputs, inputs, plan, error) : status;
+        return status;
     }
     *plan = fresh;
     return SB_OK;
+}
+
+sb_status sb_plan_create(sb_program *program, const sb_placement *placement, bool host_outputs, const sb_value *inputs,
+                         sb_plan **plan, sb_error *error) {
+    sb_plan *fresh;
+    SB_TRY(create_plan(program, placement, host_outputs, inputs, NULL, &fresh, error));
+    if (fresh->open == NULL || fresh->exact == NULL) {
+        *plan = fresh;
+        return SB_OK;
+    }
+    char *exact = fresh->exact;
+    fresh->exact = NULL;
+    sb_plan_destroy(fresh, program);
+    return create_plan(program, placement, host_outputs, inputs, exact, plan, error);
 }
 
 void sb_plan_destroy(sb_plan *plan, const sb_program *program) {
@@ -338,6 +348,7 @@ void sb_plan_destroy(sb_plan *plan, const sb_program *program) {
     sb_segments_destroy(plan);
     sb_open_extents_destroy(plan->open, program);
     sb_free(plan->appends);
+    sb_free(plan->exact);
     sb_free(plan->constants);
     sb_free(plan->facts);
     sb_free(plan->sides);

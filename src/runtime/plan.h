@@ -30,15 +30,16 @@ typedef struct sb_planned_step {
  * entry for each value and side: see sb_copy_index. */
 typedef struct sb_plan {
     struct sb_state_binding *binding; /* of the program; NULL: none */
-    sb_open_extents *open;            /* extents that differ between runs; NULL: none do */
-    sb_scope *scope;                  /* of the facts */
-    sb_fact *facts;                   /* one per value */
-    sb_side *sides;                   /* one per value: where it is made; a guess for what dynamic steps make */
-    int64_t *offsets;                 /* by copy: bytes into the side's arena, or -1 */
-    sb_planned_step *steps;           /* one per step of the program */
-    bool *copied;      /* one per value: a view by its operator, but in some run a copy, which has its own place */
-    bool outdated;     /* `copied` has changed since the memory was planned */
-    bool host_outputs; /* whether the graph's outputs are wanted on the host, or wherever they are made */
+    sb_open_extents *open;            /* extents that differ between runs; NULL: none do … */
+    char *exact;            /* … for this reason, although some symbols have capacities; NULL: they have none */
+    sb_scope *scope;        /* of the facts */
+    sb_fact *facts;         /* one per value */
+    sb_side *sides;         /* one per value: where it is made; a guess for what dynamic steps make */
+    int64_t *offsets;       /* by copy: bytes into the side's arena, or -1 */
+    sb_planned_step *steps; /* one per step of the program */
+    bool *copied;           /* one per value: a view by its operator, but in some run a copy, which has its own place */
+    bool outdated;          /* `copied` has changed since the memory was planned */
+    bool host_outputs;      /* whether the graph's outputs are wanted on the host, or wherever they are made */
     /* One per value: constants on the device, NULL until they are needed there; NULL without a device. */
     sb_tensor **constants;
     size_t arena_bytes[SB_SIDES];
@@ -65,7 +66,7 @@ void sb_plan_destroy(sb_plan *plan, const sb_program *program);
 /** Whether the plan was made for inputs like these, and for the capacities that the run in progress needs. */
 bool sb_plan_fits(const sb_plan *plan, const sb_program *program, const sb_placement *placement, bool host_outputs,
                   const sb_value *inputs);
-/** Whether plans of the program have open extents: nested graphs' have none. */
+/** Whether plans of the program may have open extents: nested graphs' have none. */
 bool sb_plans_are_open(const sb_program *program, const sb_placement *placement);
 /** Chooses the kernel of a step on the host for the extents that the run in progress has. */
 sb_status sb_plan_choose_again(sb_plan *plan, sb_program *program, size_t step, sb_error *error);

@@ -65,6 +65,9 @@ void sb_runner_note_cause(const sb_runner *runner, const sb_step *step, const ch
 int sb_runner_visit_placement(const sb_runner *runner, void (*visit)(void *context, const sb_placed_node *node),
                               void *context);
 
+/** Why the plan of the latest run is for exact extents, as sb_session_exact_plans. */
+const char *sb_runner_exact_plan(const sb_runner *runner);
+
 /** As sb_session_graphs. */
 void sb_runner_report_graphs(const sb_runner *runner, sb_graph_report *report);
 

@@ -57,7 +57,7 @@ static sb_status create_capacities(sb_session *session, const sb_session_options
     sb_status status = sb_capacities_create(session->entry->program, (int)count, items, &placement->capacities, error);
     sb_free(items);
     if (status == SB_OK && session->queue != NULL && session->settings.observer != NULL)
-        status = sb_open_extents_refuse(placement->capacities, "an observer is shown every node as it is", error);
+        placement->capacities->refused = "an observer is shown every node as it is";
     return status;
 }
 
@@ -233,5 +233,7 @@ void sb_session_graphs(const sb_session *session, sb_graph_report *report) {
 
 const char *sb_session_exact_plans(const sb_session *session) {
     const sb_capacities *capacities = session->settings.placement.capacities;
-    return capacities != NULL && capacities->refused != NULL ? capacities->refused : "";
+    if (capacities != NULL && capacities->refused != NULL)
+        return capacities->refused;
+    return sb_runner_exact_plan(session->runner);
 }
