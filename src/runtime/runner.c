@@ -743,7 +743,6 @@ sb_status sb_runner_start(sb_runner *runner, bool host_outputs, sb_outbox *outbo
     for (size_t i = 0; i < program->leave_count; i++)
         outputs[i] = (sb_value){0};
     SB_TRY(find_open_plan(runner, host_outputs, inputs, error));
-    runner->used_faults = runner->used_faults || runner->plan->open == NULL;
     bool in_place = runner->plan->binding != NULL && runner->plan->first_update < program->step_count;
     sb_status status = in_place ? sb_runner_reserve(runner, outbox, error) : SB_OK;
     if (status == SB_OK && runner->plan->binding != NULL)

@@ -43,9 +43,10 @@ static uint32_t *words_of(const sb_runner *runner, int slot) {
 }
 
 sb_status sb_runner_clear_faults(sb_runner *runner, sb_error *error) {
-    if (runner->faults != NULL && runner->may_fault && runner->used_faults)
+    /* The run before left none of them here if it had its words elsewhere, and found these as they are. */
+    bool elsewhere = runner->plan != NULL && sb_runner_faults(runner) != runner->faults;
+    if (runner->faults != NULL && runner->may_fault && !elsewhere)
         SB_TRY(sb_queue_clear(runner->settings->placement.queue, runner->faults, error));
-    runner->used_faults = false;
     for (size_t i = 0; i < runner->nested_count; i++)
         SB_TRY(sb_runner_clear_faults(runner->nested[i], error));
     return SB_OK;

@@ -24,7 +24,6 @@ struct sb_runner {
     sb_tensor *faults;           /* there, a word for each step */
     sb_host_block *fault_copies; /* as many words for each slot */
     bool may_fault;              /* a step has asked for its word, in any run */
-    bool used_faults;            /* the run before had its words there, and not in the table of a run */
     size_t nested_count, nested_capacity;
     sb_runner **nested; /* one per graph of a node that has run */
     /* The run in progress. */
