@@ -65,8 +65,11 @@ static together tie(const harness_node *node, const answers *answers, int input,
     return set;
 }
 
-/* Values that are known beforehand have no room for more. */
+/* Values that are known beforehand have no room for more. In a fused node, numbers do not tell an extent of 1 that is tied to
+ * another from one that is repeated, as a plan's formulas do: with more rows it would be a node that no pass makes. */
 static bool may_grow(const harness_node *node, const together *set) {
+    if ((node->node->op->flags & SB_OP_FUSED) != 0 && set->extent == 1)
+        return false;
     for (int i = 0; i < node->node->input_count; i++) {
         if (set->axes[i] != 0 && (node->constants >> i & 1) != 0)
             return false;
