@@ -91,6 +91,7 @@ sb_status sb_derived_plan(sb_plan *plan, sb_program *program, sb_queue *queue, s
     if (planned->derived == NULL)
         SB_TRY(add(plan->binding->state, variable, planned->kernel, &form, queue, &planned->derived, error));
     planned->prepared.derived = planned->derived->storage->data;
+    plan->derives = true;
     return SB_OK;
 }
 
@@ -117,7 +118,7 @@ static sb_status make(sb_runner *runner, size_t step, sb_derived_value *value, s
 }
 
 sb_status sb_derived_refresh(sb_runner *runner, sb_error *error) {
-    for (size_t s = 0; s < runner->program->step_count; s++) {
+    for (size_t s = 0; s < runner->program->step_count && runner->plan->derives; s++) {
         sb_derived_value *value = runner->plan->steps[s].derived;
         if (value != NULL && value->contents != value->variable->contents)
             SB_TRY(make(runner, s, value, error));

@@ -248,11 +248,12 @@ static bool allocate(sb_open_extents *open, const sb_program *program) {
     open->extents = sb_allocate_array(values, SB_MAX_RANK * sizeof *open->extents);
     open->elements = sb_allocate_array(values, sizeof *open->elements);
     open->entered = sb_allocate_array(program->enter_count, sizeof *open->entered);
+    open->left = sb_allocate_array(program->leave_count, sizeof *open->left);
     open->inputs = sb_allocate_array(inputs, sizeof *open->inputs);
     open->outputs = sb_allocate_array(outputs, sizeof *open->outputs);
     return open->buckets != NULL && open->planned != NULL && open->formulas != NULL && open->touched != NULL &&
-           open->extents != NULL && open->elements != NULL && open->entered != NULL && open->inputs != NULL &&
-           open->outputs != NULL;
+           open->extents != NULL && open->elements != NULL && open->entered != NULL && open->left != NULL &&
+           open->inputs != NULL && open->outputs != NULL;
 }
 
 static sb_status fill(sb_open_extents *open, sb_plan *plan, const sb_program *program, const sb_placement *placement,
@@ -300,8 +301,11 @@ void sb_open_extents_destroy(sb_open_extents *open, const sb_program *program) {
     }
     for (size_t i = 0; open->entered != NULL && i < program->enter_count; i++)
         sb_tensor_release(open->entered[i]);
+    for (size_t i = 0; open->left != NULL && i < program->leave_count; i++)
+        sb_tensor_release(open->left[i]);
     sb_run_table_clear(&open->table);
     sb_free(open->entered);
+    sb_free(open->left);
     sb_free(open->buckets);
     sb_free(open->planned);
     sb_free(open->formulas);

@@ -49,6 +49,7 @@ typedef struct sb_plan {
     bool *appends; /* one per step: a Concat whose place is a variable, behind the rows that are there. As places */
     size_t first_update;  /* the first step that does; as many as there are steps: none */
     bool warm;            /* has run to its end: scratch memory has its size */
+    bool derives;         /* a step takes a form of a variable: runtime/derived.h */
     size_t segment_count; /* of steps that a device is given at once: runtime/replay.h */
     struct sb_segment *segments;
     struct sb_segment **segment_of; /* one per step; NULL where it belongs to none. NULL without a device */

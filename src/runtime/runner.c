@@ -716,7 +716,7 @@ static sb_status hand_over(sb_runner *runner, size_t index, sb_outbox *outbox, s
     sb_value found = on_host ? (sb_value){0} : sb_runner_value(runner, SB_DEVICE, value);
     if (found.kind == SB_KIND_NONE)
         found = sb_runner_value(runner, SB_HOST, value);
-    return sb_runner_leave(runner, value, found, output, error);
+    return sb_runner_leave(runner, index, found, output, error);
 }
 
 static sb_status hand_over_all(sb_runner *runner, bool host_outputs, sb_outbox *outbox, sb_value *outputs,

@@ -78,9 +78,8 @@ sb_status sb_runner_used(const sb_runner *runner, sb_value_id value, sb_tensor *
                          sb_error *error);
 /** Whether the value follows from the extents of the run, and never needs to be brought anywhere. */
 bool sb_runner_knows(const sb_runner *runner, sb_value_id value);
-/** What the caller of the run gets for a value that has been found as `found`. */
-sb_status sb_runner_leave(const sb_runner *runner, sb_value_id value, sb_value found, sb_value *leaving,
-                          sb_error *error);
+/** What the caller of the run gets for the value of sb_program::leave[index], which has been found as `found`. */
+sb_status sb_runner_leave(const sb_runner *runner, size_t index, sb_value found, sb_value *leaving, sb_error *error);
 
 /** Runs one step. */
 sb_status sb_runner_step(sb_runner *runner, size_t index, sb_error *error);

@@ -77,7 +77,7 @@ static sb_status enter_on_device(sb_runner *runner, size_t index, sb_tensor *ten
     sb_value_id value = runner->program->enter[index];
     sb_tensor **entered = &runner->plan->open->entered[index];
     int64_t dims[SB_MAX_RANK];
-    if (binding == NULL || !sb_state_holds(binding->state, tensor))
+    if (binding == NULL || binding->read[index] < 0)
         return sb_runner_make_room(runner, value, tensor, false, entering, error);
     if (*entered == NULL) {
         SB_TRY(planned_dims(runner, value, dims, error));
@@ -152,9 +152,32 @@ bool sb_runner_knows(const sb_runner *runner, sb_value_id value) {
     return runner->plan->open != NULL && runner->plan->open->table.known[value] != NULL;
 }
 
-sb_status sb_runner_leave(const sb_runner *runner, sb_value_id value, sb_value found, sb_value *leaving,
-                          sb_error *error) {
+/* Whether the value stays in a variable on the device, where its step has made it. */
+static bool stays(const sb_runner *runner, size_t index, const sb_tensor *tensor) {
+    const sb_plan *plan = runner->plan;
+    sb_value_id value = runner->program->leave[index];
+    return plan->binding != NULL && plan->binding->update[index] >= 0 && plan->places[value] != NULL &&
+           sb_tensor_on_device(tensor) && is_open(runner, value);
+}
+
+/* Nobody looks at it once the run is given to the device: one tensor shows it in every run. */
+static sb_status show_staying(const sb_runner *runner, size_t index, sb_tensor *found, sb_tensor **tensor,
+                              sb_error *error) {
+    sb_tensor **shown = &runner->plan->open->left[index];
+    if (*shown != NULL && (*shown)->storage == found->storage && (*shown)->data == found->data) {
+        sb_open_extents_used(runner->plan->open, runner->program->leave[index], found, (*shown)->dims);
+    } else {
+        sb_tensor_release(*shown);
+        *shown = NULL;
+        SB_TRY(sb_runner_used(runner, runner->program->leave[index], found, shown, error));
+    }
+    *tensor = sb_tensor_retain(*shown);
+    return SB_OK;
+}
+
+sb_status sb_runner_leave(const sb_runner *runner, size_t index, sb_value found, sb_value *leaving, sb_error *error) {
     const sb_open_extents *open = runner->plan->open;
+    sb_value_id value = runner->program->leave[index];
     sb_tensor *tensor;
     if (open == NULL || found.kind != SB_KIND_TENSOR) {
         *leaving = sb_value_retain(found);
@@ -164,6 +187,8 @@ sb_status sb_runner_leave(const sb_runner *runner, sb_value_id value, sb_value f
         SB_TRY(copy_shown(open->table.known[value], &tensor, error));
     else if (found.tensor->storage == open->table.here->storage)
         SB_TRY(copy_shown(found.tensor, &tensor, error));
+    else if (stays(runner, index, found.tensor))
+        SB_TRY(show_staying(runner, index, found.tensor, &tensor, error));
     else
         SB_TRY(sb_runner_used(runner, value, found.tensor, &tensor, error));
     *leaving = sb_value_of_tensor(tensor);

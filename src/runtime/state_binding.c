@@ -48,6 +48,60 @@ static void bind_pairs(sb_state_binding *binding, const sb_model_entry *entry) {
     }
 }
 
+/* Whether axis `axis` of a variable is what it is called at another's: their symbol is one, and so is what decides it. */
+static bool is_said_before(const sb_state_binding *binding, size_t index, int axis) {
+    const sb_program *program = binding->program;
+    const sb_held_variable *variables = binding->state->variables, *held = &variables[binding->read[index]];
+    const char *symbol = sb_dim_symbol_name(program->graph->values[program->enter[index]].fact.dims[axis]);
+    for (size_t i = 0; i < index && symbol != NULL; i++) {
+        const sb_fact *fact = &program->graph->values[program->enter[i]].fact;
+        const sb_held_variable *other = binding->read[i] >= 0 ? &variables[binding->read[i]] : NULL;
+        for (int d = 0; other != NULL && d < fact->rank && d < other->tensor->rank; d++) {
+            const char *name = sb_dim_symbol_name(fact->dims[d]);
+            if (name != NULL && strcmp(name, symbol) == 0 && other->extents[d] == held->extents[axis] &&
+                (held->extents[axis] >= 0 || other->tensor->dims[d] == held->tensor->dims[axis]))
+                return true;
+        }
+    }
+    return false;
+}
+
+/* Dtype and rank of a variable stay, and so do extents without a capacity: what the model calls a symbol has to agree
+ * with other inputs in each run, but once is enough. */
+static bool follows_others(const sb_state_binding *binding, size_t index) {
+    const sb_fact *fact = &binding->program->graph->values[binding->program->enter[index]].fact;
+    const sb_held_variable *held = binding->read[index] >= 0 ? &binding->state->variables[binding->read[index]] : NULL;
+    int64_t extent;
+    if (held == NULL || held->tensor->dtype != fact->dtype || held->tensor->rank != fact->rank)
+        return false;
+    for (int d = 0; d < fact->rank; d++) {
+        bool constant = sb_dim_is_constant(fact->dims[d], &extent);
+        bool fixed = constant && held->extents[d] < 0 && extent == held->tensor->dims[d];
+        if (!fixed && !is_said_before(binding, index, d))
+            return false;
+    }
+    return true;
+}
+
+static bool is_updated(const sb_state_binding *binding, size_t variable) {
+    for (size_t i = 0; i < binding->program->leave_count; i++) {
+        if (binding->update[i] == (int64_t)variable)
+            return true;
+    }
+    return false;
+}
+
+static int64_t find_left_behind(const sb_state_binding *binding, size_t extent) {
+    const sb_state *state = binding->state;
+    for (size_t v = 0; v < state->count; v++) {
+        for (int d = 0; d < state->variables[v].tensor->rank; d++) {
+            if (state->variables[v].extents[d] == (int)extent && !is_updated(binding, v))
+                return (int64_t)v;
+        }
+    }
+    return -1;
+}
+
 static bool uses_any(const sb_state_binding *binding) {
     for (size_t i = 0; i < binding->program->enter_count; i++) {
         if (binding->read[i] >= 0)
@@ -76,8 +130,11 @@ static sb_status fill_binding(sb_state_binding *binding, const sb_model_entry *e
     binding->leaving = sb_allocate_array(program->leave_count, sizeof *binding->leaving);
     binding->extents = sb_allocate_array(state->extent_count, sizeof *binding->extents);
     binding->targets = sb_allocate_array(program->leave_count, sizeof *binding->targets);
+    binding->follows = sb_allocate_array(program->enter_count, sizeof *binding->follows);
+    binding->left_behind = sb_allocate_array(state->extent_count, sizeof *binding->left_behind);
     if (binding->targets == NULL || binding->extents == NULL || binding->read == NULL || binding->update == NULL ||
-        binding->entering == NULL || binding->leaving == NULL)
+        binding->entering == NULL || binding->leaving == NULL || binding->follows == NULL ||
+        binding->left_behind == NULL)
         return sb_fail_memory(error, (program->enter_count + program->leave_count) * sizeof *binding->entering);
     for (size_t i = 0; i < program->enter_count; i++)
         binding->read[i] = -1;
@@ -85,6 +142,10 @@ static sb_status fill_binding(sb_state_binding *binding, const sb_model_entry *e
         binding->update[i] = -1;
     SB_TRY(bind_variables(binding, entry, error));
     bind_pairs(binding, entry);
+    for (size_t i = 0; i < program->enter_count; i++)
+        binding->follows[i] = follows_others(binding, i);
+    for (size_t e = 0; e < state->extent_count; e++)
+        binding->left_behind[e] = find_left_behind(binding, e);
     if (uses_any(binding))
         return SB_OK;
     return sb_fail(error, SB_ERROR_INVALID_ARGUMENT, "graph '%.200s' uses no variable of the state", entry->name);
@@ -114,6 +175,8 @@ void sb_binding_destroy(sb_state_binding *binding) {
         return;
     sb_free(binding->read);
     sb_free(binding->update);
+    sb_free(binding->follows);
+    sb_free(binding->left_behind);
     sb_free(binding->extents);
     sb_free(binding->targets);
     sb_free(binding->entering);
@@ -288,19 +351,12 @@ static sb_status check_extents(sb_state_binding *binding, sb_error *error) {
     for (size_t e = 0; e < state->extent_count; e++) {
         if (binding->extents[e] < 0)
             binding->extents[e] = state->extents[e].used;
-        for (size_t v = 0; v < state->count && binding->extents[e] != state->extents[e].used; v++) {
-            bool along = false, updated = false;
-            for (int d = 0; d < state->variables[v].tensor->rank; d++)
-                along = along || state->variables[v].extents[d] == (int)e;
-            for (size_t i = 0; i < binding->program->leave_count; i++)
-                updated = updated || binding->update[i] == (int64_t)v;
-            if (along && !updated)
-                return sb_fail(
-                    error, SB_ERROR_SHAPE,
-                    "the run makes extent %.200s %lld, and does not update variable %.200s, of which it is an "
-                    "extent",
-                    state->extents[e].symbol, (long long)binding->extents[e], state->variables[v].name);
-        }
+        if (binding->extents[e] != state->extents[e].used && binding->left_behind[e] >= 0)
+            return sb_fail(error, SB_ERROR_SHAPE,
+                           "the run makes extent %.200s %lld, and does not update variable %.200s, of which it is an "
+                           "extent",
+                           state->extents[e].symbol, (long long)binding->extents[e],
+                           state->variables[binding->left_behind[e]].name);
     }
     return SB_OK;
 }

@@ -12,10 +12,14 @@ typedef struct sb_state_binding {
     size_t input_count, output_count; /* of the graph; reads and updates stand behind them */
     int64_t *read;                    /* by sb_program::enter: the variable that enters there, or -1 */
     int64_t *update;                  /* by sb_program::leave: the variable that leaves there, or -1 */
-    sb_value *entering, *leaving;     /* of the run in progress */
-    sb_tensor **targets; /* by sb_program::leave: where what is not there yet is to be copied; of the run */
-    int64_t *extents;    /* what the run in progress makes of the state's extents */
-    sb_state_run run;    /* the one in progress */
+    /* By sb_program::enter: a variable whose extents need no look in a run, since they follow from those of one that
+     * enters before. */
+    bool *follows;
+    int64_t *left_behind; /* by the state's extents: a variable along it that the program does not update, or -1 */
+    sb_value *entering, *leaving; /* of the run in progress */
+    sb_tensor **targets;          /* by sb_program::leave: where what is not there yet is to be copied; of the run */
+    int64_t *extents;             /* what the run in progress makes of the state's extents */
+    sb_state_run run;             /* the one in progress */
 } sb_state_binding;
 
 /** Binds a state to an entry graph of its model. Errors: INVALID_ARGUMENT when the graph uses a variable that the state

@@ -12,7 +12,9 @@
  * device has done with them all. */
 typedef struct staging_block {
     sb_cuda_pinned *pinned;
-    sb_cuda_event *done; /* behind the last copy */
+    /* Behind the last copy, as soon as something is to be waited for: a copy that is, or the block's turn being over. An
+     * event for each small upload would be a tenth of a token's time on the host. */
+    sb_cuda_event *done;
     size_t used;
     uint64_t turn; /* when it was begun: the oldest is waited for */
 } staging_block;
@@ -90,12 +92,10 @@ static sb_status finish(sb_cuda_staging *staging, const sb_cuda_queue *queue, sb
     return sb_cuda_leave(device, status, error);
 }
 
-/* Gives a copy that goes through a block to the queue. */
-static sb_status launch_copy(const staging_block *block, const sb_cuda_queue *queue, sb_cuda_task_kind kind,
-                             CUdeviceptr to, CUdeviceptr from, size_t bytes, sb_error *error) {
+static sb_status launch_copy(const sb_cuda_queue *queue, sb_cuda_task_kind kind, CUdeviceptr to, CUdeviceptr from,
+                             size_t bytes, sb_error *error) {
     sb_cuda_task task = {.kind = kind, .step = -1, .copy = {.to = to, .from = from, .bytes = bytes}};
-    SB_TRY(sb_cuda_launch(queue, &task, error));
-    return sb_cuda_event_record(block->done, queue->stream, error);
+    return sb_cuda_launch(queue, &task, error);
 }
 
 static CUdeviceptr address_in(const staging_block *block, size_t offset) {
@@ -114,8 +114,9 @@ static sb_status download_pieces(sb_cuda_staging *staging, const sb_cuda_queue *
     for (size_t i = 0; i < count + TURNS - 1; i++) {
         if (i < count) {
             const staging_block *ahead = &staging->blocks[i % TURNS];
-            SB_TRY(launch_copy(ahead, queue, SB_CUDA_COPY_TO_HOST, address_in(ahead, 0), from + i * piece,
+            SB_TRY(launch_copy(queue, SB_CUDA_COPY_TO_HOST, address_in(ahead, 0), from + i * piece,
                                smaller(bytes - i * piece, piece), error));
+            SB_TRY(sb_cuda_event_record(ahead->done, queue->stream, error));
         }
         if (i >= TURNS - 1 && i - (TURNS - 1) < count) {
             size_t arrived = i - (TURNS - 1);
@@ -152,9 +153,10 @@ static sb_status find_free(sb_cuda_staging *staging, staging_block **found, stag
     return SB_OK;
 }
 
-/* Makes the current block one with nothing in it. */
-static sb_status begin_block(sb_cuda_staging *staging, sb_error *error) {
+/* Makes the current block one with nothing in it. The one before has had its turn. */
+static sb_status begin_block(sb_cuda_staging *staging, const sb_cuda_queue *queue, sb_error *error) {
     staging_block *found, *oldest;
+    SB_TRY(sb_cuda_event_record(staging->current->done, queue->stream, error));
     SB_TRY(find_free(staging, &found, &oldest, error));
     if (found == NULL && staging->count < SB_CUDA_MOST_STAGING_BLOCKS) {
         sb_status status = add_block(staging, error);
@@ -179,13 +181,13 @@ static sb_status upload_pieces(sb_cuda_staging *staging, const sb_cuda_queue *qu
     for (size_t offset = 0; offset < bytes;) {
         size_t piece = smaller(bytes - offset, staging->bytes);
         if (staging->current->used > staging->bytes - piece)
-            SB_TRY(begin_block(staging, error));
+            SB_TRY(begin_block(staging, queue, error));
         staging_block *block = staging->current;
         size_t place = block->used;
         memcpy((char *)block->pinned->data + place, from + offset, piece);
         size_t padding = (ALIGNMENT - piece % ALIGNMENT) % ALIGNMENT;
         block->used = staging->bytes - place - piece > padding ? place + piece + padding : staging->bytes;
-        SB_TRY(launch_copy(block, queue, SB_CUDA_COPY_TO_DEVICE, to + offset, address_in(block, place), piece, error));
+        SB_TRY(launch_copy(queue, SB_CUDA_COPY_TO_DEVICE, to + offset, address_in(block, place), piece, error));
         offset += piece;
     }
     return SB_OK;
