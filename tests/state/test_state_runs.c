@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 #include <pthread.h>
@@ -477,6 +478,69 @@ static void test_refused(void **unused) {
     sb_model_release(lstm);
 }
 
+/* Graph "turn" makes the next versions of a and b, whose extents have names of their own; graph "join" calls both extents k,
+ * and adds them. */
+static sb_status add_named(sb_builder *b, const char *entry, const char *first, const char *second, sb_error *error) {
+    static const char *const names[] = {"a", "b", "aN", "bN"};
+    static const int64_t dims[] = {-1};
+    sb_builder_value inputs[2], output;
+    SB_TRY(sb_builder_entry(b, entry, error));
+    for (int i = 0; i < 2; i++) {
+        const char *symbol = i == 0 ? first : second;
+        sb_value_description input = {
+            .name = names[i], .kind = SB_KIND_TENSOR, .dtype = SB_F32, .rank = 1, .dims = dims, .dim_texts = &symbol};
+        SB_TRY(sb_builder_input(b, &input, &inputs[i], error));
+    }
+    for (int i = 0; i < 2 && strcmp(entry, "turn") == 0; i++) {
+        sb_builder_node node = SB_BUILDER_NODE_DEFAULT;
+        node.op = "Neg";
+        node.input_count = 1;
+        node.inputs = &inputs[i];
+        node.output_count = 1;
+        node.output_names = &names[2 + i];
+        SB_TRY(sb_builder_add_node(b, &node, &output, error));
+        SB_TRY(sb_builder_output(b, output, error));
+    }
+    if (strcmp(entry, "turn") == 0)
+        return SB_OK;
+    SB_TRY(add_binary(b, "Add", inputs[0], inputs[1], &output, error));
+    return sb_builder_output(b, output, error);
+}
+
+/* Variables whose extents a graph calls by one name have to have one extent: those are looked at in each run that others
+ * do not stand for. */
+static void test_named_extents(void **unused) {
+    static const char *const symbols[] = {"n", "m"};
+    static const sb_state_pair pairs[] = {{"a", "aN", -1, NULL}, {"b", "bN", -1, NULL}};
+    sb_builder *b;
+    sb_model *model;
+    MUST(sb_builder_create(&b, error));
+    MUST(add_named(b, "turn", "n", "m", error));
+    MUST(build_and_destroy(b, add_named(b, "join", "k", "k", error), &model, error));
+    for (int64_t m = 2; m <= 3; m++) {
+        sb_state_options options = SB_STATE_OPTIONS_DEFAULT;
+        sb_state *state;
+        sb_error error = {SB_OK, ""};
+        options.pair_count = options.symbol_count = 2;
+        options.pairs = pairs;
+        options.symbols = symbols;
+        options.symbol_values = (int64_t[]){2, m};
+        MUST(sb_state_create(model, &options, &state, error));
+        sb_session *turn = bound_session(model, state, "turn", NULL), *join = bound_session(model, state, "join", NULL);
+        sb_tensor *outputs[2], *sum = NULL;
+        run_tensors(turn, (sb_tensor *[]){NULL, NULL}, outputs);
+        sb_status status = sb_session_run_tensors(join, (sb_tensor *[]){NULL, NULL}, &sum, &error);
+        assert_int_equal(status, m == 2 ? SB_OK : SB_ERROR_SHAPE);
+        if (m == 3)
+            ASSERT_SAYS(error, "input b: extent 3 of dimension 0 is called k, which is 2 elsewhere");
+        sb_tensor_release(sum);
+        sb_session_destroy(turn);
+        sb_session_destroy(join);
+        sb_state_release(state);
+    }
+    sb_model_release(model);
+}
+
 /* Looks at the state in the middle of a run of its own, and ends the run behind node `ends_at`. */
 typedef struct watcher {
     sb_state *state;
@@ -585,10 +649,10 @@ static void test_memory(void **unused) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_recurrence), cmocka_unit_test(test_slots),   cmocka_unit_test(test_entries),
-        cmocka_unit_test(test_threads),    cmocka_unit_test(test_swap),    cmocka_unit_test(test_late_reader),
-        cmocka_unit_test(test_control),    cmocka_unit_test(test_refused), cmocka_unit_test(test_failing_runs),
-        cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_recurrence),   cmocka_unit_test(test_slots),   cmocka_unit_test(test_entries),
+        cmocka_unit_test(test_threads),      cmocka_unit_test(test_swap),    cmocka_unit_test(test_late_reader),
+        cmocka_unit_test(test_control),      cmocka_unit_test(test_refused), cmocka_unit_test(test_named_extents),
+        cmocka_unit_test(test_failing_runs), cmocka_unit_test(test_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
