@@ -208,18 +208,6 @@ static sb_status find_open_plan(sb_runner *runner, bool host_outputs, const sb_v
 
 /* ---- values on their sides ---- */
 
-sb_value sb_runner_value(const sb_runner *runner, sb_side side, sb_value_id value) {
-    if (value == SB_NO_VALUE)
-        return (sb_value){0};
-    sb_value found = runner->values[sb_copy_index(runner->program, side, value)];
-    if (found.kind != SB_KIND_NONE)
-        return found;
-    sb_tensor *constant = side == SB_HOST                   ? runner->plan->facts[value].constant
-                          : runner->plan->constants != NULL ? runner->plan->constants[value]
-                                                            : NULL;
-    return constant != NULL ? sb_value_of_tensor(constant) : found;
-}
-
 /* Constants of the model are uploaded once for all its sessions on the device,
  * those that follow from extents once for each plan. */
 static sb_status bring_constant(sb_runner *runner, sb_value_id value, sb_error *error) {

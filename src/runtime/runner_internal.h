@@ -2,6 +2,7 @@
 #ifndef SB_RUNTIME_RUNNER_INTERNAL_H
 #define SB_RUNTIME_RUNNER_INTERNAL_H
 
+#include "runtime/plan.h"
 #include "runtime/runner.h"
 
 typedef struct sb_workspace_block {
@@ -88,7 +89,17 @@ void sb_runner_hold(sb_runner *runner, sb_side side, sb_value_id value, sb_value
 /** Lets go of a value on both sides. */
 void sb_runner_release(sb_runner *runner, sb_value_id value);
 /** The value as it lies on `side`, borrowed; nothing if it does not. */
-sb_value sb_runner_value(const sb_runner *runner, sb_side side, sb_value_id value);
+static inline sb_value sb_runner_value(const sb_runner *runner, sb_side side, sb_value_id value) {
+    if (value == SB_NO_VALUE)
+        return (sb_value){0};
+    sb_value found = runner->values[sb_copy_index(runner->program, side, value)];
+    if (found.kind != SB_KIND_NONE)
+        return found;
+    sb_tensor *constant = side == SB_HOST                   ? runner->plan->facts[value].constant
+                          : runner->plan->constants != NULL ? runner->plan->constants[value]
+                                                            : NULL;
+    return constant != NULL ? sb_value_of_tensor(constant) : found;
+}
 
 /** Tells the observer what a call has made; the observer may replace outputs. Times as for sb_node_event. */
 sb_status sb_runner_observe(sb_runner *runner, sb_call *call, const char *kernel, int64_t start, int64_t end);

@@ -130,11 +130,12 @@ static sb_status fill_binding(sb_state_binding *binding, const sb_model_entry *e
     binding->leaving = sb_allocate_array(program->leave_count, sizeof *binding->leaving);
     binding->extents = sb_allocate_array(state->extent_count, sizeof *binding->extents);
     binding->targets = sb_allocate_array(program->leave_count, sizeof *binding->targets);
+    binding->in_place = sb_allocate_array(program->leave_count, sizeof *binding->in_place);
     binding->follows = sb_allocate_array(program->enter_count, sizeof *binding->follows);
     binding->left_behind = sb_allocate_array(state->extent_count, sizeof *binding->left_behind);
     if (binding->targets == NULL || binding->extents == NULL || binding->read == NULL || binding->update == NULL ||
         binding->entering == NULL || binding->leaving == NULL || binding->follows == NULL ||
-        binding->left_behind == NULL)
+        binding->left_behind == NULL || binding->in_place == NULL)
         return sb_fail_memory(error, (program->enter_count + program->leave_count) * sizeof *binding->entering);
     for (size_t i = 0; i < program->enter_count; i++)
         binding->read[i] = -1;
@@ -175,6 +176,7 @@ void sb_binding_destroy(sb_state_binding *binding) {
         return;
     sb_free(binding->read);
     sb_free(binding->update);
+    sb_free(binding->in_place);
     sb_free(binding->follows);
     sb_free(binding->left_behind);
     sb_free(binding->extents);
@@ -390,7 +392,7 @@ static sb_status find_targets(sb_state_binding *binding, sb_queue *queue, sb_err
         const sb_held_variable *held = binding->update[i] >= 0 ? &binding->state->variables[binding->update[i]] : NULL;
         sb_value *value = &binding->leaving[i];
         sb_tensor *staged;
-        if (held == NULL || is_in_place(held, value->tensor))
+        if (held == NULL || binding->in_place[i])
             continue;
         SB_TRY(sb_state_view(held, binding->extents, &binding->targets[i], error));
         if (!sb_tensor_on_device(held->tensor) || sb_tensor_on_device(value->tensor) ||
@@ -410,9 +412,12 @@ static sb_status prepare_updates(sb_state_binding *binding, sb_queue *queue, sb_
         binding->extents[e] = -1;
     for (size_t i = 0; i < binding->program->leave_count; i++) {
         sb_value *value = &binding->leaving[i];
-        if (binding->update[i] >= 0)
+        binding->in_place[i] = false;
+        if (binding->update[i] >= 0) {
             SB_TRY(check_update(binding, i, *value, error));
-        if (binding->update[i] < 0 || !is_in_place(&binding->state->variables[binding->update[i]], value->tensor))
+            binding->in_place[i] = is_in_place(&binding->state->variables[binding->update[i]], value->tensor);
+        }
+        if (!binding->in_place[i])
             SB_TRY(detach(binding, queue, value, error));
     }
     SB_TRY(check_extents(binding, error));
@@ -435,9 +440,8 @@ static sb_status carry_out_updates(sb_state_binding *binding, sb_queue *queue, s
     for (size_t i = 0; i < binding->program->leave_count; i++) {
         if (binding->update[i] < 0)
             continue;
-        const sb_held_variable *held = &binding->state->variables[binding->update[i]];
         sb_tensor *value = binding->leaving[i].tensor;
-        if (is_in_place(held, value)) {
+        if (binding->in_place[i]) {
             binding->run.counters.updates_in_place++;
             continue;
         }

@@ -17,9 +17,10 @@ typedef struct sb_state_binding {
     bool *follows;
     int64_t *left_behind; /* by the state's extents: a variable along it that the program does not update, or -1 */
     sb_value *entering, *leaving; /* of the run in progress */
-    sb_tensor **targets;          /* by sb_program::leave: where what is not there yet is to be copied; of the run */
-    int64_t *extents;             /* what the run in progress makes of the state's extents */
-    sb_state_run run;             /* the one in progress */
+    bool *in_place;      /* by sb_program::leave: the run has made it where the variable's next version belongs */
+    sb_tensor **targets; /* by sb_program::leave: where what is not there yet is to be copied; of the run */
+    int64_t *extents;    /* what the run in progress makes of the state's extents */
+    sb_state_run run;    /* the one in progress */
 } sb_state_binding;
 
 /** Binds a state to an entry graph of its model. Errors: INVALID_ARGUMENT when the graph uses a variable that the state
