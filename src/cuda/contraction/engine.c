@@ -64,7 +64,6 @@ sb_status sb_cuda_engine_stream(sb_cuda_engine *engine, void *handle, sb_cuda_st
 
 static void destroy(sb_engine *base) {
     sb_cuda_engine *engine = sb_cuda_engine_of(base);
-    sb_gemm_schedules_release(engine);
     sb_cuda_stream_destroy(engine->stream);
     sb_cuda_device_release(engine->device);
     sb_free(engine);
@@ -83,9 +82,8 @@ static const sb_engine_interface interface = {
 };
 
 static sb_status load_kernels(sb_cuda_engine *engine, sb_error *error) {
-    SB_TRY(sb_cuda_enter(engine->device, error));
-    SB_TRY(sb_cuda_leave(engine->device, sb_gemm_schedules_prepare(engine, error), error));
-    return sb_logp_device_prepare(engine, error);
+    SB_TRY(sb_gemm_schedules_load(engine->device, error));
+    return sb_logp_device_load(engine->device, error);
 }
 
 sb_status sb_cuda_engine_create(const sb_device *device, sb_engine **engine, sb_error *error) {

@@ -6,14 +6,10 @@
 #include "kernel/contraction/engine.h"
 #include "kernel/device.h"
 
-#define SB_GEMM_HOPPER_SCHEDULES 18
-#define SB_GEMM_SCHEDULES (SB_GEMM_HOPPER_SCHEDULES + 2)
-
 typedef struct sb_cuda_engine {
     sb_engine base;
-    sb_cuda_device *device;          /* one reference */
-    void *states[SB_GEMM_SCHEDULES]; /* what schedules have loaded */
-    sb_cuda_stream *stream;          /* the one given last; NULL before the first */
+    sb_cuda_device *device; /* one reference */
+    sb_cuda_stream *stream; /* the one given last; NULL before the first */
 } sb_cuda_engine;
 
 static inline sb_cuda_engine *sb_cuda_engine_of(sb_engine *engine) {

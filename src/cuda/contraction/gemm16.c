@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/allocation.h"
 #include "base/error.h"
+#include "cuda/contraction/engine.h"
 
 _Static_assert(sizeof(sb_gemm16) <= 1024, "kernels add tensor maps to it");
 
@@ -16,15 +16,10 @@ static const sb_gemm_schedule *schedule_at(int index) {
     return index < SB_GEMM_HOPPER_SCHEDULES ? &sb_gemm_hopper[index] : general[index - SB_GEMM_HOPPER_SCHEDULES];
 }
 
-sb_status sb_gemm_schedules_prepare(sb_cuda_engine *engine, sb_error *error) {
+sb_status sb_gemm_schedules_load(sb_cuda_device *device, sb_error *error) {
     for (int i = 0; i < SCHEDULES; i++)
-        SB_TRY(schedule_at(i)->prepare(schedule_at(i), engine, &engine->states[i], error));
+        SB_TRY(schedule_at(i)->load(schedule_at(i), device, error));
     return SB_OK;
-}
-
-void sb_gemm_schedules_release(sb_cuda_engine *engine) {
-    for (int i = 0; i < SCHEDULES; i++)
-        schedule_at(i)->release(engine->states[i]);
 }
 
 /* ---- choice ---- */
@@ -37,13 +32,13 @@ const char *sb_gemm_device_schedule_name(int index) {
     return index >= 0 && index < SCHEDULES ? schedule_at(index)->name : NULL;
 }
 
-static sb_status find_named(const sb_cuda_engine *engine, const sb_gemm_plan *plan, int *chosen, sb_error *error) {
+static sb_status find_named(sb_cuda_device *device, const sb_gemm_plan *plan, int *chosen, sb_error *error) {
     const char *name = plan->gemm->schedule;
     char why[SB_GEMM_WHY_BYTES] = "";
     for (int i = 0; i < SCHEDULES; i++) {
         if (strcmp(schedule_at(i)->name, name) != 0)
             continue;
-        if (!schedule_at(i)->can(schedule_at(i), engine, engine->states[i], plan, why))
+        if (!schedule_at(i)->can(schedule_at(i), device, plan, why))
             return sb_fail(
                 error, SB_ERROR_UNSUPPORTED,
                 "schedule \"%s\" cannot compute this product: %s; leave `schedule` NULL to let one be chosen", name,
@@ -56,16 +51,16 @@ static sb_status find_named(const sb_cuda_engine *engine, const sb_gemm_plan *pl
 }
 
 /* The quickest of those that can; the general ones always can. */
-static sb_status choose(const sb_cuda_engine *engine, const sb_gemm_plan *plan, int *chosen, sb_error *error) {
+static sb_status choose(sb_cuda_device *device, const sb_gemm_plan *plan, int *chosen, sb_error *error) {
     if (plan->gemm->schedule != NULL)
-        return find_named(engine, plan, chosen, error);
+        return find_named(device, plan, chosen, error);
     char why[SB_GEMM_WHY_BYTES] = "";
     double least = 0;
     *chosen = -1;
     for (int i = 0; i < SCHEDULES; i++) {
-        if (!schedule_at(i)->can(schedule_at(i), engine, engine->states[i], plan, why))
+        if (!schedule_at(i)->can(schedule_at(i), device, plan, why))
             continue;
-        double cost = schedule_at(i)->cost(schedule_at(i), engine, plan);
+        double cost = schedule_at(i)->cost(schedule_at(i), device, plan);
         if (*chosen < 0 || cost < least) {
             *chosen = i;
             least = cost;
@@ -77,33 +72,30 @@ static sb_status choose(const sb_cuda_engine *engine, const sb_gemm_plan *plan, 
 sb_status sb_gemm_device_choose(const sb_engine *engine, const sb_gemm_plan *plan, const char **schedule,
                                 sb_error *error) {
     int chosen = 0;
-    SB_TRY(choose((const sb_cuda_engine *)engine, plan, &chosen, error));
+    SB_TRY(choose(((const sb_cuda_engine *)engine)->device, plan, &chosen, error));
     *schedule = schedule_at(chosen)->name;
     return SB_OK;
 }
 
 /* ---- loading ---- */
 
+sb_status sb_gemm16_find(sb_cuda_device *device, const char *const modules[2], size_t parameter_bytes, sb_dtype dtype,
+                         bool a_mn_major, bool b_mn_major, const sb_cuda_kernel **kernel, sb_error *error) {
+    const char *module = modules[dtype == SB_F16];
+    char name[64];
+    snprintf(name, sizeof name, "sb_%s_%s_%s", module, a_mn_major ? "mn" : "k", b_mn_major ? "mn" : "k");
+    return sb_cuda_kernel_find(device, module, name, parameter_bytes, kernel, error);
+}
+
 sb_status sb_gemm16_load(sb_cuda_device *device, const char *const modules[2], size_t parameter_bytes, unsigned layouts,
-                         sb_gemm16_kernels **kernels, sb_error *error) {
-    sb_gemm16_kernels *made = sb_allocate_array(1, sizeof *made);
-    if (made == NULL)
-        return sb_fail_memory(error, sizeof *made);
-    sb_status status = SB_OK;
-    for (int i = 0; i < 8 && status == SB_OK; i++) {
-        int is_f16 = i / 4, a_mn_major = i / 2 % 2, b_mn_major = i % 2;
-        char name[64];
-        if (!(layouts >> i % 4 & 1))
-            continue;
-        snprintf(name, sizeof name, "sb_%s_%s_%s", modules[is_f16], a_mn_major ? "mn" : "k", b_mn_major ? "mn" : "k");
-        status = sb_cuda_kernel_find(device, modules[is_f16], name, parameter_bytes,
-                                     &made->by[is_f16][a_mn_major][b_mn_major], error);
+                         sb_error *error) {
+    const sb_cuda_kernel *kernel;
+    for (int i = 0; i < 8; i++) {
+        if (layouts >> i % 4 & 1)
+            SB_TRY(sb_gemm16_find(device, modules, parameter_bytes, i / 4 ? SB_F16 : SB_BF16, i / 2 % 2, i % 2, &kernel,
+                                  error));
     }
-    if (status == SB_OK)
-        *kernels = made;
-    else
-        sb_free(made);
-    return status;
+    return SB_OK;
 }
 
 /* ---- what kernels need to know ---- */
@@ -174,17 +166,19 @@ int sb_gemm16_width(const sb_gemm16 *product, const sb_gemm16_operand *operand) 
 
 /* ---- running ---- */
 
+sb_status sb_gemm_launch(const sb_cuda_queue *queue, int step, const sb_gemm_plan *plan, sb_error *error) {
+    int chosen = 0;
+    SB_TRY(choose(queue->stream->device, plan, &chosen, error));
+    return schedule_at(chosen)->launch(schedule_at(chosen), queue, step, plan, error);
+}
+
 sb_status sb_gemm_on_device(sb_engine *base, void *stream, const sb_gemm_plan *plan, sb_error *error) {
     sb_cuda_engine *engine = sb_cuda_engine_of(base);
-    int chosen = 0;
     /* Kernels wait by themselves for what is before them, behind what they prepare: half a microsecond (measured). */
     sb_cuda_queue queue = {.dependent_launch = true};
     if (plan->is_empty)
         return SB_OK;
-    SB_TRY(choose(engine, plan, &chosen, error));
     SB_TRY(sb_cuda_engine_stream(engine, stream, &queue.stream, error));
     SB_TRY(sb_cuda_enter(engine->device, error));
-    sb_status status =
-        schedule_at(chosen)->launch(schedule_at(chosen), engine, engine->states[chosen], &queue, plan, error);
-    return sb_cuda_leave(engine->device, status, error);
+    return sb_cuda_leave(engine->device, sb_gemm_launch(&queue, -1, plan, error), error);
 }

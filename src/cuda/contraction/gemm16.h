@@ -6,8 +6,8 @@
 #ifndef SB_CUDA_CONTRACTION_GEMM16_H
 #define SB_CUDA_CONTRACTION_GEMM16_H
 
-#include "cuda/contraction/engine.h"
 #include "cuda/contraction/gemm16_parameters.h"
+#include "cuda/queue/stream.h"
 #include "cuda/queue/task.h"
 #include "kernel/contraction/check.h"
 #include "kernel/logp/logp_tasks.h"
@@ -20,31 +20,34 @@ typedef struct sb_gemm_schedule sb_gemm_schedule;
 struct sb_gemm_schedule {
     const char *name;
     const void *shape; /* what tells schedules of one source apart: theirs to read */
-    /** Loads what the schedule launches and returns it in *state, once for each engine: nothing is loaded later, when a
-     * stream may be being captured. A device that it is not made for gets NULL and SB_OK. In the device's context. */
-    sb_status (*prepare)(const sb_gemm_schedule *self, const sb_cuda_engine *engine, void **state, sb_error *error);
-    /** NULL is allowed. */
-    void (*release)(void *state);
-    /** Whether it can compute the plan, which has elements; if not, why not, within SB_GEMM_WHY_BYTES.
-     * `state` may be NULL. */
-    bool (*can)(const sb_gemm_schedule *self, const sb_cuda_engine *engine, const void *state, const sb_gemm_plan *plan,
-                char *why);
+    /** Loads all that the schedule may launch, so that a stream may be captured afterwards: nothing on a device that it
+     * is not made for. */
+    sb_status (*load)(const sb_gemm_schedule *self, sb_cuda_device *device, sb_error *error);
+    /** Whether it can compute the plan, which has elements; if not, why not, within SB_GEMM_WHY_BYTES. */
+    bool (*can)(const sb_gemm_schedule *self, sb_cuda_device *device, const sb_gemm_plan *plan, char *why);
     /** About how many microseconds the device would take, for what it can compute. */
-    double (*cost)(const sb_gemm_schedule *self, const sb_cuda_engine *engine, const sb_gemm_plan *plan);
-    /** Gives the task to the queue, between sb_cuda_enter and sb_cuda_leave. Allocates nothing, and neither waits nor
-     * asks the driver anything: the stream may be being captured. */
-    sb_status (*launch)(const sb_gemm_schedule *self, const sb_cuda_engine *engine, const void *state,
-                        const sb_cuda_queue *queue, const sb_gemm_plan *plan, sb_error *error);
+    double (*cost)(const sb_gemm_schedule *self, const sb_cuda_device *device, const sb_gemm_plan *plan);
+    /** Gives the task to the queue as step `step`, between sb_cuda_enter and sb_cuda_leave. Waits for nothing, and loads
+     * the kernel if nobody has: what is to be captured has been launched, or loaded, before. */
+    sb_status (*launch)(const sb_gemm_schedule *self, const sb_cuda_queue *queue, int step, const sb_gemm_plan *plan,
+                        sb_error *error);
 };
+
+/* The order in which sb_gemm_schedule_name counts: Hopper's, then the general ones. */
+#define SB_GEMM_HOPPER_SCHEDULES 18
+#define SB_GEMM_SCHEDULES (SB_GEMM_HOPPER_SCHEDULES + 2)
 
 extern const sb_gemm_schedule sb_gemm_general, sb_gemm_general_small; /* general.c: everything */
 
 extern const sb_gemm_schedule sb_gemm_hopper[SB_GEMM_HOPPER_SCHEDULES]; /* hopper.c: compute capability 9.0 */
 
-/** Loads what every schedule launches, entered: engine->states, which the second lets go of. Errors: UNSUPPORTED when
- * there are no kernels for the device; DEVICE; OUT_OF_MEMORY. */
-sb_status sb_gemm_schedules_prepare(sb_cuda_engine *engine, sb_error *error);
-void sb_gemm_schedules_release(sb_cuda_engine *engine);
+/** Loads what every schedule launches. Errors: UNSUPPORTED when there are no kernels for the device; DEVICE;
+ * OUT_OF_MEMORY. */
+sb_status sb_gemm_schedules_load(sb_cuda_device *device, sb_error *error);
+
+/** Gives a product with elements to the queue as step `step` (entered), by the quickest schedule that can, or the one
+ * that it names. Errors: INVALID_ARGUMENT, UNSUPPORTED: what it names is none, or cannot; DEVICE; OUT_OF_MEMORY. */
+sb_status sb_gemm_launch(const sb_cuda_queue *queue, int step, const sb_gemm_plan *plan, sb_error *error);
 
 /* What an engine's interface has on a device. */
 
@@ -56,12 +59,6 @@ const char *sb_gemm_device_schedule_name(int index);
 
 /* ---- for schedules ---- */
 
-/* Kernels by dtype (bf16, f16), and by whether A and B are read as MN-major;
- * NULL for layouts that a schedule has not. */
-typedef struct sb_gemm16_kernels {
-    const sb_cuda_kernel *by[2][2][2];
-} sb_gemm16_kernels;
-
 /* Sets of layouts: bit 2 * a_mn_major + b_mn_major. */
 enum { SB_GEMM_LAYOUTS_ALL = 0xf, SB_GEMM_LAYOUTS_B_K_MAJOR = 0x5, SB_GEMM_LAYOUTS_MN_MAJOR = 0x8 };
 
@@ -69,10 +66,13 @@ enum { SB_GEMM_LAYOUTS_ALL = 0xf, SB_GEMM_LAYOUTS_B_K_MAJOR = 0x5, SB_GEMM_LAYOU
 #define SB_GEMM_MODULES(name)                                                                                          \
     { name "_bf16", name "_f16" }
 
-/** Loads "sb_<module>_<k|mn>_<k|mn>" of the modules of bf16 and f16 for a set of layouts. The caller frees *kernels
- * with sb_free. Errors: as sb_cuda_kernel_find. */
+/** The kernel "sb_<module>_<k|mn>_<k|mn>" of the module of bf16 or f16, by whether A and B are read as MN-major.
+ * Errors: as sb_cuda_kernel_find. */
+sb_status sb_gemm16_find(sb_cuda_device *device, const char *const modules[2], size_t parameter_bytes, sb_dtype dtype,
+                         bool a_mn_major, bool b_mn_major, const sb_cuda_kernel **kernel, sb_error *error);
+/** Loads those of both dtypes for a set of layouts. */
 sb_status sb_gemm16_load(sb_cuda_device *device, const char *const modules[2], size_t parameter_bytes, unsigned layouts,
-                         sb_gemm16_kernels **kernels, sb_error *error);
+                         sb_error *error);
 
 static inline int64_t sb_gemm_divide_up(int64_t value, int64_t divisor) {
     return value / divisor + (value % divisor != 0);
@@ -93,11 +93,11 @@ int sb_gemm16_width(const sb_gemm16 *product, const sb_gemm16_operand *operand);
 /* ---- logits that are reduced where they are computed: hopper.c ---- */
 
 /** Loads the kernels, where the device has them. */
-sb_status sb_gemm16_logits_prepare(const sb_cuda_engine *engine, sb_error *error);
+sb_status sb_gemm16_logits_load(sb_cuda_device *device, sb_error *error);
 /** Whether the next can: the plan has one batch and no epilogue, and its C is not looked at. */
-bool sb_gemm16_logits_can(const sb_cuda_engine *engine, const sb_gemm_plan *plan);
+bool sb_gemm16_logits_can(sb_cuda_device *device, const sb_gemm_plan *plan);
 /** Reduces the plan's logits, all of `reduce`'s chunk, whose own logits are not read. As the launch of a schedule. */
-sb_status sb_gemm16_logits_launch(const sb_cuda_engine *engine, const sb_cuda_queue *queue, const sb_gemm_plan *plan,
-                                  const sb_logp_reduce *reduce, sb_error *error);
+sb_status sb_gemm16_logits_launch(const sb_cuda_queue *queue, const sb_gemm_plan *plan, const sb_logp_reduce *reduce,
+                                  sb_error *error);
 
 #endif

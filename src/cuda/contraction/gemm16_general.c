@@ -1,6 +1,5 @@
 /* The schedules that compute every product: any strides, alignments, groups of rows, gates and
  * epilogues, with tiles of two sizes. */
-#include "base/allocation.h"
 #include "base/error.h"
 #include "cuda/contraction/gemm16.h"
 
@@ -15,17 +14,12 @@ typedef struct tile {
 static const tile large_tile = {SB_GEMM_MODULES("gemm16_general"), 128, 128, 256, 0.40, 0.50};
 static const tile small_tile = {SB_GEMM_MODULES("gemm16_general_small"), 64, 64, 128, 0.15, 0.30};
 
-static sb_status prepare(const sb_gemm_schedule *self, const sb_cuda_engine *engine, void **state, sb_error *error) {
+static sb_status load(const sb_gemm_schedule *self, sb_cuda_device *device, sb_error *error) {
     const tile *tile = self->shape;
-    sb_gemm16_kernels *kernels;
-    SB_TRY(
-        sb_gemm16_load(engine->device, tile->modules, sizeof(sb_gemm16_general), SB_GEMM_LAYOUTS_ALL, &kernels, error));
-    *state = kernels;
-    return SB_OK;
+    return sb_gemm16_load(device, tile->modules, sizeof(sb_gemm16_general), SB_GEMM_LAYOUTS_ALL, error);
 }
 
-static bool can(const sb_gemm_schedule *self, const sb_cuda_engine *engine, const void *state, const sb_gemm_plan *plan,
-                char *why) {
+static bool can(const sb_gemm_schedule *self, sb_cuda_device *device, const sb_gemm_plan *plan, char *why) {
     return true;
 }
 
@@ -34,11 +28,11 @@ static int columns_of(const tile *tile, const sb_gemm_plan *plan) {
     return plan->gemm->gate != SB_GATE_NONE ? tile->n / 2 : tile->n;
 }
 
-static double cost(const sb_gemm_schedule *self, const sb_cuda_engine *engine, const sb_gemm_plan *plan) {
+static double cost(const sb_gemm_schedule *self, const sb_cuda_device *device, const sb_gemm_plan *plan) {
     const tile *tile = self->shape;
     double count = (double)sb_gemm_divide_up(plan->m, tile->m) *
                    (double)sb_gemm_divide_up(plan->n, columns_of(tile, plan)) * (double)plan->batches;
-    double each = count / engine->device->multiprocessors * tile->step;
+    double each = count / device->multiprocessors * tile->step;
     return 4 + (double)sb_gemm_divide_up(plan->group_count, 2) * (each > tile->latency ? each : tile->latency);
 }
 
@@ -56,10 +50,10 @@ static void drop_idle_strides(sb_gemm16 *p) {
     p->c.batch_stride *= p->batches > 1;
 }
 
-static sb_status launch(const sb_gemm_schedule *self, const sb_cuda_engine *engine, const void *state,
-                        const sb_cuda_queue *queue, const sb_gemm_plan *plan, sb_error *error) {
-    const sb_gemm16_kernels *kernels = state;
+static sb_status launch(const sb_gemm_schedule *self, const sb_cuda_queue *queue, int step, const sb_gemm_plan *plan,
+                        sb_error *error) {
     const tile *tile = self->shape;
+    const sb_cuda_kernel *kernel;
     sb_cuda_range ranges[SB_GEMM_RANGES];
     sb_gemm16_general parameters = {
         .row_tiles = sb_gemm_divide_up(plan->m, tile->m),
@@ -73,10 +67,12 @@ static sb_status launch(const sb_gemm_schedule *self, const sb_cuda_engine *engi
     parameters.a_width = sb_gemm16_width(product, &product->a);
     parameters.b_width = sb_gemm16_width(product, &product->b);
     bool a_mn_major = !sb_gemm16_reads_k_major(&product->a), b_mn_major = !sb_gemm16_reads_k_major(&product->b);
+    SB_TRY(sb_gemm16_find(queue->stream->device, tile->modules, sizeof parameters, plan->dtype, a_mn_major, b_mn_major,
+                          &kernel, error));
     sb_cuda_task task = {
         .kind = SB_CUDA_KERNEL,
-        .step = -1,
-        .kernel = {.kernel = kernels->by[plan->dtype == SB_F16][a_mn_major][b_mn_major],
+        .step = step,
+        .kernel = {.kernel = kernel,
                    .grid = {parameters.tiles < INT32_MAX ? (unsigned)parameters.tiles : INT32_MAX, 1, 1},
                    .block = {(unsigned)tile->threads, 1, 1},
                    .parameters = &parameters,
@@ -87,9 +83,6 @@ static sb_status launch(const sb_gemm_schedule *self, const sb_cuda_engine *engi
 }
 
 #define SCHEDULE(of_tile, title)                                                                                       \
-    {                                                                                                                  \
-        .name = title, .shape = &of_tile##_tile, .prepare = prepare, .release = sb_free, .can = can, .cost = cost,     \
-        .launch = launch                                                                                               \
-    }
+    { .name = title, .shape = &of_tile##_tile, .load = load, .can = can, .cost = cost, .launch = launch }
 const sb_gemm_schedule sb_gemm_general = SCHEDULE(large, "general");
 const sb_gemm_schedule sb_gemm_general_small = SCHEDULE(small, "general-small");

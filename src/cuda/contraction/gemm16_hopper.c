@@ -3,7 +3,6 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "base/allocation.h"
 #include "base/error.h"
 #include "cuda/contraction/gemm16.h"
 #include "cuda/contraction/gemm16_hopper_parameters.h"
@@ -63,6 +62,21 @@ static bool has(const shape *shape, unsigned form) {
 
 /* ---- what it can do ---- */
 
+/* Whether the kernels are machine code with Hopper's own instructions: what the driver compiles for a device of 9.0 has
+ * none. They are built together, so one stands for all; each product asks, so the answer is kept. */
+static bool has_hopper_code(sb_cuda_device *device) {
+    enum { UNKNOWN, ABSENT, PRESENT };
+    int known = atomic_load_explicit(&device->hopper_code, memory_order_relaxed);
+    if (known == UNKNOWN) {
+        char why[SB_CUDA_WHY_BYTES];
+        const sb_cuda_image *image =
+            sb_cuda_choose_image(device->images, shapes[0].modules[0], device->compute, device->driver->version, why);
+        known = device->compute == 90 && image != NULL && image->kind == SB_CUDA_CUBIN_EXACT ? PRESENT : ABSENT;
+        atomic_store_explicit(&device->hopper_code, known, memory_order_relaxed);
+    }
+    return known == PRESENT;
+}
+
 /* How TMA sees an operand. */
 typedef enum layout { K_MAJOR, MN_MAJOR, NEITHER } layout;
 
@@ -91,11 +105,9 @@ static bool refuse(char *why, const char *reason) {
     return false;
 }
 
-static bool can(const sb_gemm_schedule *self, const sb_cuda_engine *engine, const void *state, const sb_gemm_plan *plan,
-                char *why) {
-    const shape *shape = self->shape;
+static bool can_compute(const shape *shape, sb_cuda_device *device, const sb_gemm_plan *plan, char *why) {
     sb_gemm16 product;
-    if (state == NULL)
+    if (!has_hopper_code(device))
         return refuse(why, "it needs kernels compiled for sm_90a, and a device of compute capability 9.0");
     bool is_gated = plan->gemm->gate != SB_GATE_NONE, is_stacked = plan->gemm->gate == SB_GATE_STACKED;
     if (plan->group_count == 0 || (is_gated && (has(shape, SWAPPED) || shape->n % 32 != 0)))
@@ -127,6 +139,10 @@ static bool can(const sb_gemm_schedule *self, const sb_cuda_engine *engine, cons
     return true;
 }
 
+static bool can(const sb_gemm_schedule *self, sb_cuda_device *device, const sb_gemm_plan *plan, char *why) {
+    return can_compute(self->shape, device, plan, why);
+}
+
 /* Bytes in a microsecond: of the second-level cache in all multiprocessors' fetching, which for tiles of 64 rows is
  * more, as it gives the rows once to multiprocessors that ask for them together; and of memory. */
 #define CACHE_RATE 7.61e6
@@ -134,8 +150,8 @@ static bool can(const sb_gemm_schedule *self, const sb_cuda_engine *engine, cons
 #define MEMORY_RATE 4.2e6
 
 /* Clusters that run at the same time. */
-static int at_once(const sb_cuda_engine *engine, const shape *shape) {
-    int clusters = engine->device->multiprocessors / shape->cluster;
+static int at_once(const sb_cuda_device *device, const shape *shape) {
+    int clusters = device->multiprocessors / shape->cluster;
     return clusters > 0 ? clusters : 1;
 }
 
@@ -144,13 +160,13 @@ static int64_t blocks_of(const shape *shape, const sb_gemm_plan *plan) {
     return sb_gemm_divide_up(has(shape, MAPPED) ? plan->group_count * 16 : plan->k, TILE_K);
 }
 
-static double cost_of(const shape *shape, const sb_cuda_engine *engine, const sb_gemm_plan *plan) {
+static double cost_of(const shape *shape, const sb_cuda_device *device, const sb_gemm_plan *plan) {
     bool swapped = has(shape, SWAPPED);
     int64_t lines = swapped ? plan->n : plan->m, most = shape->rows * shape->cluster;
     double rows = (double)sb_gemm_divide_up(lines, most);
     double columns = (double)sb_gemm_divide_up(swapped ? plan->m : b_lines(plan), shape->n);
     double tiles = rows * columns * (double)plan->batches;
-    double rounds = ceil(tiles / at_once(engine, shape));
+    double rounds = ceil(tiles / at_once(device, shape));
     double computing = shape->around + rounds * (double)blocks_of(shape, plan) * shape->step;
     double fetched = tiles * (double)((lines < most ? lines : most) + shape->n) * (double)plan->k * 2 /
                      (shape->rows == 64 ? SMALL_TILE_CACHE_RATE : CACHE_RATE);
@@ -159,33 +175,23 @@ static double cost_of(const shape *shape, const sb_cuda_engine *engine, const sb
     return fmax(fmax(computing, fetched), moved) + computing / 8;
 }
 
-static double cost(const sb_gemm_schedule *self, const sb_cuda_engine *engine, const sb_gemm_plan *plan) {
-    return cost_of(self->shape, engine, plan);
+static double cost(const sb_gemm_schedule *self, const sb_cuda_device *device, const sb_gemm_plan *plan) {
+    return cost_of(self->shape, device, plan);
 }
 
 /* ---- loading ---- */
 
-/* Whether the module is machine code with Hopper's own instructions:
- * what the driver compiles for a device of 9.0 has none. */
-static bool has_hopper_code(const sb_cuda_device *device, const char *module) {
-    char why[SB_CUDA_WHY_BYTES];
-    const sb_cuda_image *image =
-        sb_cuda_choose_image(device->images, module, device->compute, device->driver->version, why);
-    return device->compute == 90 && image != NULL && image->kind == SB_CUDA_CUBIN_EXACT;
+static unsigned layouts_of(const shape *shape) {
+    return has(shape, MAPPED)      ? SB_GEMM_LAYOUTS_MN_MAJOR
+           : has(shape, B_K_MAJOR) ? SB_GEMM_LAYOUTS_B_K_MAJOR
+                                   : SB_GEMM_LAYOUTS_ALL;
 }
 
-static sb_status prepare(const sb_gemm_schedule *self, const sb_cuda_engine *engine, void **state, sb_error *error) {
+static sb_status load(const sb_gemm_schedule *self, sb_cuda_device *device, sb_error *error) {
     const shape *shape = self->shape;
-    *state = NULL;
-    if (!has_hopper_code(engine->device, shape->modules[0]))
-        return SB_OK;
-    unsigned layouts = has(shape, MAPPED)      ? SB_GEMM_LAYOUTS_MN_MAJOR
-                       : has(shape, B_K_MAJOR) ? SB_GEMM_LAYOUTS_B_K_MAJOR
-                                               : SB_GEMM_LAYOUTS_ALL;
-    sb_gemm16_kernels *kernels;
-    SB_TRY(sb_gemm16_load(engine->device, shape->modules, sizeof(sb_gemm16_hopper), layouts, &kernels, error));
-    *state = kernels;
-    return SB_OK;
+    return has_hopper_code(device)
+               ? sb_gemm16_load(device, shape->modules, sizeof(sb_gemm16_hopper), layouts_of(shape), error)
+               : SB_OK;
 }
 
 /* ---- launching ---- */
@@ -199,7 +205,7 @@ typedef struct boxes {
     int box[5];
 } boxes;
 
-static sb_status encode(const sb_cuda_engine *engine, sb_dtype dtype, const boxes *boxes, sb_tensor_map *map,
+static sb_status encode(sb_cuda_device *device, sb_dtype dtype, const boxes *boxes, sb_tensor_map *map,
                         sb_error *error) {
     cuuint64_t extents[5], steps[4];
     cuuint32_t box[5], ones[] = {1, 1, 1, 1, 1};
@@ -212,7 +218,7 @@ static sb_status encode(const sb_cuda_engine *engine, sb_dtype dtype, const boxe
     }
     _Static_assert(sizeof(CUtensorMap) == sizeof *map && _Alignof(CUtensorMap) == _Alignof(sb_tensor_map),
                    "the driver's map");
-    return SB_CUDA_DO(engine->device, error, cuTensorMapEncodeTiled, (CUtensorMap *)(void *)map,
+    return SB_CUDA_DO(device, error, cuTensorMapEncodeTiled, (CUtensorMap *)(void *)map,
                       dtype == SB_F16 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16 : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, boxes->rank,
                       (void *)(uintptr_t)boxes->data, extents, steps, box, ones, CU_TENSOR_MAP_INTERLEAVE_NONE,
                       CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
@@ -222,7 +228,7 @@ static sb_status encode(const sb_cuda_engine *engine, sb_dtype dtype, const boxe
 /* An operand of the kernel, of which `part` lines are fetched at once, for all the k of a stage; or of 64 lines
  * `k_part` k. Where a stage has several boxes, k are counted in them, so that one copy brings all: copies are begun one
  * in some 80 cycles (measured), however little each brings. */
-static sb_status encode_operand(const sb_cuda_engine *engine, const sb_gemm_plan *plan, const shape *shape,
+static sb_status encode_operand(sb_cuda_device *device, const sb_gemm_plan *plan, const shape *shape,
                                 const sb_gemm16_operand *operand, int64_t lines, layout layout, int part, int k_part,
                                 sb_tensor_map *map, sb_error *error) {
     int64_t batches = operand->batch_stride != 0 ? plan->batches : 1, line = operand->line_stride;
@@ -240,11 +246,11 @@ static sb_status encode_operand(const sb_cuda_engine *engine, const sb_gemm_plan
                           : layout == MN_MAJOR ? &mn_major
                           : shape->boxes == 1  ? &one
                                                : &several;
-    return encode(engine, plan->dtype, chosen, map, error);
+    return encode(device, plan->dtype, chosen, map, error);
 }
 
 /* B with gates before values, of which eights take turns. */
-static sb_status encode_stacked(const sb_cuda_engine *engine, const sb_gemm_plan *plan, const shape *shape,
+static sb_status encode_stacked(sb_cuda_device *device, const sb_gemm_plan *plan, const shape *shape,
                                 sb_tensor_map *map, sb_error *error) {
     sb_gemm16 product;
     sb_gemm16_describe(plan, &product);
@@ -261,7 +267,7 @@ static sb_status encode_stacked(const sb_cuda_engine *engine, const sb_gemm_plan
                            .extents = {BOX, 8, 2, eights, plan->k / BOX},
                            .steps = {1, line, plan->n * line, 8 * line, BOX},
                            .box = {BOX, 8, 2, part, shape->boxes}};
-    return encode(engine, plan->dtype, shape->boxes == 1 ? &one : &several, map, error);
+    return encode(device, plan->dtype, shape->boxes == 1 ? &one : &several, map, error);
 }
 
 /* Whether results can leave by TMA, which writes 16 bytes at once, also where a row ends in between. */
@@ -338,8 +344,8 @@ static void fill(const shape *shape, sb_gemm16_hopper *p) {
 }
 
 /* The kernel's parameters but for where results go, and the layouts of its A and B. */
-static sb_status fill_factors(const sb_cuda_engine *engine, const shape *shape, const sb_gemm_plan *plan,
-                              sb_gemm16_hopper *p, layout layouts[2], sb_error *error) {
+static sb_status fill_factors(sb_cuda_device *device, const shape *shape, const sb_gemm_plan *plan, sb_gemm16_hopper *p,
+                              layout layouts[2], sb_error *error) {
     sb_gemm16_describe(plan, &p->product);
     fill(shape, p);
     bool swapped = has(shape, SWAPPED);
@@ -352,24 +358,25 @@ static sb_status fill_factors(const sb_cuda_engine *engine, const shape *shape, 
     p->a_batched = a->batch_stride != 0;
     p->b_batched = b->batch_stride != 0;
     fill_stream(shape, p);
-    SB_TRY(encode_operand(engine, plan, shape, a, p->rows, layouts[0], p->a_box_bytes / (TILE_K * 2), TILE_K, &p->a,
+    SB_TRY(encode_operand(device, plan, shape, a, p->rows, layouts[0], p->a_box_bytes / (TILE_K * 2), TILE_K, &p->a,
                           error));
     if (p->stacked)
-        return encode_stacked(engine, plan, shape, &p->b, error);
+        return encode_stacked(device, plan, shape, &p->b, error);
     int sharers = has(shape, MAPPED) ? 1 : shape->cluster;
-    return encode_operand(engine, plan, shape, b, p->columns, layouts[1], shape->n / sharers, TILE_K / sharers, &p->b,
+    return encode_operand(device, plan, shape, b, p->columns, layouts[1], shape->n / sharers, TILE_K / sharers, &p->b,
                           error);
 }
 
 /* Gives the kernel to the queue; `parameters` are the kernel's, of which `p` may be but a part. */
-static sb_status give(const shape *shape, const sb_cuda_engine *engine, const sb_cuda_queue *queue,
-                      const sb_gemm_plan *plan, const sb_cuda_kernel *kernel, const sb_gemm16_hopper *p,
-                      const void *parameters, sb_error *error) {
-    int clusters = p->tiles < at_once(engine, shape) ? p->tiles : at_once(engine, shape);
+static sb_status give(const shape *shape, const sb_cuda_queue *queue, int step, const sb_gemm_plan *plan,
+                      const sb_cuda_kernel *kernel, const sb_gemm16_hopper *p, const void *parameters,
+                      sb_error *error) {
+    const sb_cuda_device *device = queue->stream->device;
+    int clusters = p->tiles < at_once(device, shape) ? p->tiles : at_once(device, shape);
     sb_cuda_range ranges[SB_GEMM_RANGES];
     sb_cuda_task task = {
         .kind = SB_CUDA_KERNEL,
-        .step = -1,
+        .step = step,
         .kernel = {.kernel = kernel,
                    .grid = {(unsigned)(clusters * shape->cluster), 1, 1},
                    .block = {(unsigned)threads_of(shape), 1, 1},
@@ -382,24 +389,25 @@ static sb_status give(const shape *shape, const sb_cuda_engine *engine, const sb
 }
 
 /* Where results go by TMA. */
-static sb_status encode_output(const sb_cuda_engine *engine, const sb_gemm_plan *plan, sb_gemm16_hopper *p,
-                               sb_error *error) {
+static sb_status encode_output(sb_cuda_device *device, const sb_gemm_plan *plan, sb_gemm16_hopper *p, sb_error *error) {
     const sb_gemm16_output *c = &p->product.c;
     boxes boxes = {
         4, c->data, {p->columns, p->rows, 1, plan->batches}, {1, c->row_stride, 0, c->batch_stride}, {BOX, 64, 1, 1}};
-    return p->storing & SB_GEMM16_BULK ? encode(engine, plan->dtype, &boxes, &p->c, error) : SB_OK;
+    return p->storing & SB_GEMM16_BULK ? encode(device, plan->dtype, &boxes, &p->c, error) : SB_OK;
 }
 
-static sb_status launch(const sb_gemm_schedule *self, const sb_cuda_engine *engine, const void *state,
-                        const sb_cuda_queue *queue, const sb_gemm_plan *plan, sb_error *error) {
+static sb_status launch(const sb_gemm_schedule *self, const sb_cuda_queue *queue, int step, const sb_gemm_plan *plan,
+                        sb_error *error) {
     const shape *shape = self->shape;
-    const sb_gemm16_kernels *kernels = state;
+    sb_cuda_device *device = queue->stream->device;
+    const sb_cuda_kernel *kernel;
     sb_gemm16_hopper p = {0};
     layout layouts[2];
-    SB_TRY(fill_factors(engine, shape, plan, &p, layouts, error));
-    SB_TRY(encode_output(engine, plan, &p, error));
-    const sb_cuda_kernel *kernel = kernels->by[plan->dtype == SB_F16][layouts[0] == MN_MAJOR][layouts[1] == MN_MAJOR];
-    return give(shape, engine, queue, plan, kernel, &p, &p, error);
+    SB_TRY(fill_factors(device, shape, plan, &p, layouts, error));
+    SB_TRY(encode_output(device, plan, &p, error));
+    SB_TRY(sb_gemm16_find(device, shape->modules, sizeof p, plan->dtype, layouts[0] == MN_MAJOR, layouts[1] == MN_MAJOR,
+                          &kernel, error));
+    return give(shape, queue, step, plan, kernel, &p, &p, error);
 }
 
 /* ---- logits ---- */
@@ -411,48 +419,40 @@ static const shape logits_shapes[] = {
 };
 #define LOGITS_SHAPES (int)(sizeof logits_shapes / sizeof logits_shapes[0])
 
-static sb_status find_logits(const sb_cuda_engine *engine, const shape *shape, bool is_f16, bool b_mn_major,
-                             const sb_cuda_kernel **kernel, sb_error *error) {
-    char name[64];
-    snprintf(name, sizeof name, "sb_%s_k_%s", shape->modules[is_f16], b_mn_major ? "mn" : "k");
-    return sb_cuda_kernel_find(engine->device, shape->modules[is_f16], name, sizeof(sb_gemm16_logits), kernel, error);
-}
+static const unsigned logits_layouts = 1u << 0 | 1u << 1; /* A is K-major */
 
-sb_status sb_gemm16_logits_prepare(const sb_cuda_engine *engine, sb_error *error) {
-    const sb_cuda_kernel *kernel;
-    for (int i = 0; i < LOGITS_SHAPES * 4 && has_hopper_code(engine->device, logits_shapes[i / 4].modules[0]); i++)
-        SB_TRY(find_logits(engine, &logits_shapes[i / 4], i / 2 % 2, i % 2, &kernel, error));
+sb_status sb_gemm16_logits_load(sb_cuda_device *device, sb_error *error) {
+    for (int i = 0; i < LOGITS_SHAPES && has_hopper_code(device); i++)
+        SB_TRY(sb_gemm16_load(device, logits_shapes[i].modules, sizeof(sb_gemm16_logits), logits_layouts, error));
     return SB_OK;
 }
 
-bool sb_gemm16_logits_can(const sb_cuda_engine *engine, const sb_gemm_plan *plan) {
+bool sb_gemm16_logits_can(sb_cuda_device *device, const sb_gemm_plan *plan) {
     char why[SB_GEMM_WHY_BYTES];
     sb_gemm16 product;
-    if (!has_hopper_code(engine->device, logits_shapes[0].modules[0]) ||
-        !can(&sb_gemm_hopper[0], engine, engine, plan, why))
+    if (!can_compute(&shapes[0], device, plan, why))
         return false;
     sb_gemm16_describe(plan, &product);
     return layout_of(&product.a, plan->m, plan->k, 1) == K_MAJOR;
 }
 
-sb_status sb_gemm16_logits_launch(const sb_cuda_engine *engine, const sb_cuda_queue *queue, const sb_gemm_plan *plan,
-                                  const sb_logp_reduce *reduce, sb_error *error) {
+sb_status sb_gemm16_logits_launch(const sb_cuda_queue *queue, const sb_gemm_plan *plan, const sb_logp_reduce *reduce,
+                                  sb_error *error) {
+    sb_cuda_device *device = queue->stream->device;
     const shape *shape = &logits_shapes[0];
     for (int i = 1; i < LOGITS_SHAPES; i++)
-        shape = cost_of(&logits_shapes[i], engine, plan) < cost_of(shape, engine, plan) ? &logits_shapes[i] : shape;
+        shape = cost_of(&logits_shapes[i], device, plan) < cost_of(shape, device, plan) ? &logits_shapes[i] : shape;
     sb_gemm16_logits p = {.reduce = *reduce};
     const sb_cuda_kernel *kernel;
     layout layouts[2];
-    SB_TRY(fill_factors(engine, shape, plan, &p.product, layouts, error));
-    SB_TRY(find_logits(engine, shape, plan->dtype == SB_F16, layouts[1] == MN_MAJOR, &kernel, error));
-    return give(shape, engine, queue, plan, kernel, &p.product, &p, error);
+    SB_TRY(fill_factors(device, shape, plan, &p.product, layouts, error));
+    SB_TRY(
+        sb_gemm16_find(device, shape->modules, sizeof p, plan->dtype, false, layouts[1] == MN_MAJOR, &kernel, error));
+    return give(shape, queue, -1, plan, kernel, &p.product, &p, error);
 }
 
 #define SCHEDULE(index, title)                                                                                         \
-    {                                                                                                                  \
-        .name = title, .shape = &shapes[index], .prepare = prepare, .release = sb_free, .can = can, .cost = cost,      \
-        .launch = launch                                                                                               \
-    }
+    { .name = title, .shape = &shapes[index], .load = load, .can = can, .cost = cost, .launch = launch }
 const sb_gemm_schedule sb_gemm_hopper[SB_GEMM_HOPPER_SCHEDULES] = {
     SCHEDULE(0, "tile-128x256"),   SCHEDULE(1, "tile-128x224"),    SCHEDULE(2, "tile-128x192"),
     SCHEDULE(3, "tile-128x128"),   SCHEDULE(4, "tile-128x112"),    SCHEDULE(5, "tile-128x96"),

@@ -3,10 +3,10 @@
 
 #include "cuda/common/elements.h"
 #include "cuda/contraction/contractions.h"
+#include "cuda/contraction/matmul.h"
 #include "cuda/contraction/tiles.h"
 #include "cuda/driver/device.h"
 #include "cuda/list.h"
-#include "ops/matmul.h"
 
 static bool is_gemm(const sb_contraction_node *contraction) {
     return strcmp(contraction->node->op->name, "Gemm") == 0;
@@ -62,18 +62,6 @@ static used_extents find_used(const sb_call *call, const sb_contraction_node *co
 
 /* ---- what is computed ---- */
 
-/* A product as its kernel sees it. */
-typedef struct product {
-    sb_matmul_geometry geometry;
-    const char *a, *b;
-    const sb_gemm_params *params; /* NULL for MatMul */
-    const sb_tensor *y;
-    sb_tensor *addend; /* Gemm's C as a view of y's shape, or NULL */
-    int64_t rows;      /* of a batch: g->m, unless several of them are one matrix */
-    bool merged;       /* batches have become rows */
-    bool swapped;      /* rows have become columns, and A is on the right */
-} product;
-
 /* A matrix with its two dimensions swapped if Gemm says so. */
 static void transpose_operand(const sb_tensor *tensor, bool transpose, sb_tensor *view) {
     view->rank = tensor->rank;
@@ -107,7 +95,7 @@ static bool merge_batches(sb_matmul_geometry *g) {
 /* Up to so many columns, with more rows, A and B are swapped: kernels take few rows and many columns. */
 #define SWAPPED_COLUMNS 16
 
-static sb_status describe(sb_call *call, const sb_contraction_node *contraction, product *product) {
+static sb_status describe(sb_call *call, const sb_contraction_node *contraction, sb_cuda_product *product) {
     const sb_tensor *a = sb_contraction_node_tensor(contraction, call, 0),
                     *b = sb_contraction_node_tensor(contraction, call, 1);
     sb_tensor *c = NULL, *y, left, right;
@@ -137,7 +125,7 @@ static void swap_numbers(int64_t *left, int64_t *right) {
     *right = kept;
 }
 
-static void fill_operands(const product *product, sb_cuda_matmul *matmul) {
+static void fill_operands(const sb_cuda_product *product, sb_cuda_matmul *matmul) {
     const sb_matmul_geometry *g = &product->geometry;
     sb_cuda_contraction *base = &matmul->base;
     sb_cuda_operand a = {
@@ -159,7 +147,7 @@ static void fill_operands(const product *product, sb_cuda_matmul *matmul) {
     }
 }
 
-static void fill_output(const product *product, sb_cuda_matmul *matmul) {
+static void fill_output(const sb_cuda_product *product, sb_cuda_matmul *matmul) {
     const sb_matmul_geometry *g = &product->geometry;
     sb_cuda_contraction *base = &matmul->base;
     base->y = (float *)(void *)product->y->data;
@@ -184,7 +172,7 @@ static void fill_output(const product *product, sb_cuda_matmul *matmul) {
 }
 
 /* The roles of y's dimensions in the matrices that the kernel computes. */
-static void find_roles(const product *product, int a_rank, int b_rank, sb_cuda_epilogue_role *roles) {
+static void find_roles(const sb_cuda_product *product, int a_rank, int b_rank, sb_cuda_epilogue_role *roles) {
     int rank = product->y->rank, row = rank - 1 - (b_rank > 1);
     for (int d = 0; d < rank; d++) {
         bool is_column = b_rank > 1 && d == rank - 1;
@@ -194,7 +182,7 @@ static void find_roles(const product *product, int a_rank, int b_rank, sb_cuda_e
     }
 }
 
-static void name_ranges(const sb_call *call, const sb_contraction_node *contraction, const product *product,
+static void name_ranges(const sb_call *call, const sb_contraction_node *contraction, const sb_cuda_product *product,
                         sb_cuda_work *work) {
     sb_cuda_work_reads(work, sb_contraction_node_tensor(contraction, call, 0));
     sb_cuda_work_reads(work, sb_contraction_node_tensor(contraction, call, 1));
@@ -203,7 +191,7 @@ static void name_ranges(const sb_call *call, const sb_contraction_node *contract
 }
 
 /* Rows that are several matrices' are all computed: the used ones are not the first ones. */
-static bool bound(const sb_call *call, const sb_contraction_node *contraction, const product *product,
+static bool bound(const sb_call *call, const sb_contraction_node *contraction, const sb_cuda_product *product,
                   sb_cuda_contraction *base, sb_cuda_work *work) {
     used_extents used = find_used(call, contraction, work);
     if (product->rows != product->geometry.m)
@@ -214,7 +202,7 @@ static bool bound(const sb_call *call, const sb_contraction_node *contraction, c
     return used.m != NULL || used.n != NULL || used.k != NULL;
 }
 
-static sb_status launch_product(sb_call *call, const sb_contraction_node *contraction, const product *product) {
+static sb_status launch_product(sb_call *call, const sb_contraction_node *contraction, const sb_cuda_product *product) {
     sb_cuda_epilogue_role roles[SB_MAX_RANK];
     sb_cuda_matmul matmul = {0};
     sb_cuda_contraction *base = &matmul.base;
@@ -233,6 +221,10 @@ static sb_status launch_product(sb_call *call, const sb_contraction_node *contra
     if (bound(call, contraction, product, base, &work))
         return sb_cuda_tile_launch(call, &work, "gemm_f32_bounded", "sb_cuda_matmul_f32_bounded_", tile, base);
     return sb_cuda_tile_launch(call, &work, "gemm_f32", "sb_cuda_matmul_f32_", tile, base);
+}
+
+static bool is_of_16_bits(sb_dtype dtype) {
+    return dtype == SB_F16 || dtype == SB_BF16;
 }
 
 /* Kernels of dtypes without tiles; signed integers take those of unsigned ones. */
@@ -254,7 +246,7 @@ static sb_status launch_tiles_16(sb_call *call, sb_cuda_work *work, const sb_cud
     return sb_cuda_call_launch(call, work);
 }
 
-static sb_status launch_any(sb_call *call, const sb_contraction_node *contraction, const product *product) {
+static sb_status launch_any(sb_call *call, const sb_contraction_node *contraction, const sb_cuda_product *product) {
     const sb_matmul_geometry *g = &product->geometry;
     sb_cuda_any_matmul to = {
         .elements = sb_tensor_elements(product->y),
@@ -288,20 +280,34 @@ static sb_status launch_any(sb_call *call, const sb_contraction_node *contractio
     to.used_m = product->rows == g->m ? used.m : NULL;
     to.used_n = used.n;
     to.used_k = used.k;
-    if ((product->y->dtype == SB_F16 || product->y->dtype == SB_BF16) && sb_cuda_call_device(call)->compute == HOPPER)
+    if (is_of_16_bits(product->y->dtype) && sb_cuda_call_device(call)->compute == HOPPER)
         return launch_tiles_16(call, &work, &to, product->y->dtype);
     return sb_cuda_launch_each(call, &work, "contraction_any", "sb_cuda_matmul_any", suffix_of(product->y->dtype),
                                to.elements);
 }
 
+static bool is_whole(const sb_call *call, const sb_contraction_node *contraction) {
+    sb_cuda_work unread = {0};
+    used_extents used = find_used(call, contraction, &unread);
+    return used.m == NULL && used.n == NULL && used.k == NULL;
+}
+
+static sb_status launch_16(sb_call *call, const sb_contraction_node *contraction, const sb_cuda_product *product) {
+    bool given = false;
+    if (is_whole(call, contraction))
+        SB_TRY(sb_cuda_product_16(call, product, &given));
+    return given ? SB_OK : launch_any(call, contraction, product);
+}
+
 static sb_status launch_matmul(sb_call *call) {
     sb_contraction_node contraction = sb_contraction_node_of(call->node);
-    product product = {0};
+    sb_cuda_product product = {0};
     SB_TRY(describe(call, &contraction, &product));
     sb_status status = SB_OK;
     if (sb_tensor_elements(product.y) != 0)
-        status = product.y->dtype == SB_F32 ? launch_product(call, &contraction, &product)
-                                            : launch_any(call, &contraction, &product);
+        status = product.y->dtype == SB_F32        ? launch_product(call, &contraction, &product)
+                 : is_of_16_bits(product.y->dtype) ? launch_16(call, &contraction, &product)
+                                                   : launch_any(call, &contraction, &product);
     sb_tensor_release(product.addend);
     return status;
 }

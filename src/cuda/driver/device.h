@@ -51,6 +51,8 @@ typedef struct sb_cuda_device {
     pthread_mutex_t kernel_lock;
     struct sb_cuda_module *modules;                         /* loaded ones: kernel.c; under kernel_lock */
     struct sb_cuda_kernel *kernels[SB_CUDA_KERNEL_BUCKETS]; /* loaded ones by name; under kernel_lock */
+    atomic_int
+        hopper_code; /* whether there are kernels of Hopper's own instructions: cuda/contraction/gemm16_hopper.c */
 
     atomic_bool is_lost; /* whether a failure has made the device unusable … */
     pthread_mutex_t lost_lock;

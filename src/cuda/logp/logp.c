@@ -21,16 +21,15 @@ static const struct {
 };
 enum { REDUCE, MERGE, DIFFERENTIATE, ROUND, KERNELS };
 
-static sb_status find(const sb_cuda_engine *engine, int index, const sb_cuda_kernel **kernel, sb_error *error) {
-    return sb_cuda_kernel_find(engine->device, MODULE, kernels[index].name, kernels[index].parameter_bytes, kernel,
-                               error);
+static sb_status find(sb_cuda_device *device, int index, const sb_cuda_kernel **kernel, sb_error *error) {
+    return sb_cuda_kernel_find(device, MODULE, kernels[index].name, kernels[index].parameter_bytes, kernel, error);
 }
 
-sb_status sb_logp_device_prepare(const sb_cuda_engine *engine, sb_error *error) {
+sb_status sb_logp_device_load(sb_cuda_device *device, sb_error *error) {
     const sb_cuda_kernel *kernel;
     for (int i = 0; i < KERNELS; i++)
-        SB_TRY(find(engine, i, &kernel, error));
-    return sb_gemm16_logits_prepare(engine, error);
+        SB_TRY(find(device, i, &kernel, error));
+    return sb_gemm16_logits_load(device, error);
 }
 
 /* ---- tasks ---- */
@@ -70,7 +69,7 @@ static sb_status launch(sb_engine *base, void *stream, int kernel, int64_t block
                                     .parameters = parameters,
                                     .range_count = work->range_count,
                                     .ranges = work->ranges}};
-    SB_TRY(find(engine, kernel, &task.kernel.kernel, error));
+    SB_TRY(find(engine->device, kernel, &task.kernel.kernel, error));
     SB_TRY(sb_cuda_engine_stream(engine, stream, &queue.stream, error));
     SB_TRY(sb_cuda_enter(engine->device, error));
     return sb_cuda_leave(engine->device, sb_cuda_launch(&queue, &task, error), error);
@@ -115,12 +114,12 @@ static sb_status reduce_product(sb_engine *base, void *stream, const sb_gemm *ge
         .epilogue = {.scale = 1.0f, .dtype = SB_F32, .columns = gemm->b.columns},
         .group_count = sb_gemm_divide_up(gemm->a.columns, 16),
     };
-    *done = plan.m > 0 && plan.n > 0 && sb_gemm16_logits_can(engine, &plan);
+    *done = plan.m > 0 && plan.n > 0 && sb_gemm16_logits_can(engine->device, &plan);
     if (!*done)
         return SB_OK;
     SB_TRY(sb_cuda_engine_stream(engine, stream, &queue.stream, error));
     SB_TRY(sb_cuda_enter(engine->device, error));
-    return sb_cuda_leave(engine->device, sb_gemm16_logits_launch(engine, &queue, &plan, task, error), error);
+    return sb_cuda_leave(engine->device, sb_gemm16_logits_launch(&queue, &plan, task, error), error);
 }
 
 static sb_status merge(sb_engine *engine, void *stream, const sb_logp_merge *task, sb_error *error) {

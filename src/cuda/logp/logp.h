@@ -7,7 +7,7 @@
 
 /** Loads the kernels, so that nothing is loaded later, when a stream may be being captured. Errors:
  * UNSUPPORTED when there are none for the device; DEVICE; OUT_OF_MEMORY. */
-sb_status sb_logp_device_prepare(const sb_cuda_engine *engine, sb_error *error);
+sb_status sb_logp_device_load(sb_cuda_device *device, sb_error *error);
 
 /* What engines on a device compute between products. */
 extern const sb_logp_steps sb_logp_device_steps;

@@ -301,9 +301,7 @@ static sb_status check_all(inspection *all, sb_error *error) {
             operand->is_given && operand->matrix->rows > 0 && operand->matrix->columns > 0 && gemm->batches > 0;
         SB_TRY(check_memory(operand, gemm->batches, error));
     }
-    SB_TRY(check_output(all, error));
-    SB_TRY(check_schedule(all, error));
-    return check_places(all, error);
+    return check_output(all, error);
 }
 
 static sb_gemm_range range_of(const operand *operand) {
@@ -370,6 +368,15 @@ sb_status sb_gemm_check(sb_engine *engine, const sb_gemm *gemm, sb_gemm_plan *pl
                        "SB_GEMM_DEFAULT, and use the library's own header",
                        gemm->struct_bytes, sizeof *gemm);
     inspection all = inspect(engine, gemm);
+    SB_TRY(check_all(&all, error));
+    SB_TRY(check_schedule(&all, error));
+    SB_TRY(check_places(&all, error));
+    fill_plan(&all, plan);
+    return SB_OK;
+}
+
+sb_status sb_gemm_plan_fill(const sb_gemm *gemm, sb_gemm_plan *plan, sb_error *error) {
+    inspection all = inspect(NULL, gemm);
     SB_TRY(check_all(&all, error));
     fill_plan(&all, plan);
     return SB_OK;

@@ -44,4 +44,7 @@ typedef struct sb_gemm_plan {
  * extents and strides, and the way out. Errors: INVALID_ARGUMENT, SHAPE, UNSUPPORTED, DEVICE. */
 sb_status sb_gemm_check(sb_engine *engine, const sb_gemm *gemm, sb_gemm_plan *plan, sb_error *error);
 
+/** The same for operands that the runtime has placed: everything but where they lie and what schedule they name. */
+sb_status sb_gemm_plan_fill(const sb_gemm *gemm, sb_gemm_plan *plan, sb_error *error);
+
 #endif

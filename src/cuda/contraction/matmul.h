@@ -1,0 +1,24 @@
+/* A MatMul or Gemm as kernels see it. */
+#ifndef SB_CUDA_CONTRACTION_MATMUL_H
+#define SB_CUDA_CONTRACTION_MATMUL_H
+
+#include "kernel/kernel.h"
+#include "ops/matmul.h"
+
+typedef struct sb_cuda_product {
+    sb_matmul_geometry geometry;
+    const char *a, *b;
+    const sb_gemm_params *params; /* NULL for MatMul */
+    const sb_tensor *y;
+    sb_tensor *addend; /* Gemm's C as a view of y's shape, or NULL */
+    int64_t rows;      /* of a batch: g->m, unless several of them are one matrix */
+    bool merged;       /* batches have become rows */
+    bool swapped;      /* rows have become columns, and A is on the right */
+} sb_cuda_product;
+
+/** Gives a product of f16 or bf16, all of whose rows, columns and k are used, to the quickest schedule of <samebit/gemm.h>.
+ * *given is false, and nothing has happened, where these have no such product: batches without a common step, and a
+ * factor of Gemm's C. Errors: as sb_gemm_launch. */
+sb_status sb_cuda_product_16(sb_call *call, const sb_cuda_product *product, bool *given);
+
+#endif
