@@ -1,4 +1,5 @@
-/* Matrix products of f16 and bf16 on the tensor cores of Hopper, a warp for each tile of 16 by 8.
+/* Matrix products of f16 and bf16 that the schedules of gemm16.h do not take (matmul_products.c), on the tensor cores of
+ * Hopper, a warp for each tile of 16 by 8.
  *
  * A step of the chain (numerics/chain.h) is one mma.sync.m16n8k16 there, and nowhere else: other
  * generations add up in other ways, so cuda/contraction/matmul.c asks for these kernels on compute
