@@ -22,6 +22,13 @@
     X(convolution, random, HARNESS_CPU) \
     X(convolution, large, HARNESS_CPU) \
     X(convolution, empty, HARNESS_CPU) \
+    X(elementwise, unary, HARNESS_CPU | HARNESS_CUDA) \
+    X(elementwise, halves, HARNESS_CPU | HARNESS_CUDA) \
+    X(elementwise, binary, HARNESS_CPU | HARNESS_CUDA) \
+    X(elementwise, divisions, HARNESS_CUDA) \
+    X(elementwise, remainders, HARNESS_CPU | HARNESS_CUDA) \
+    X(elementwise, joins, HARNESS_CUDA) \
+    X(elementwise, copies, HARNESS_CUDA) \
     X(gemm, tiles, HARNESS_CUDA) \
     X(gemm, vectors, HARNESS_CUDA) \
     X(gemm, batches, HARNESS_CUDA) \
