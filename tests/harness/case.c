@@ -129,7 +129,7 @@ static void check(harness *h, const harness_node *node, const expectation *expec
 static void check_cpu(harness *h, const harness_node *node, const expectation *expected) {
     static const sb_isa isas[] = {SB_ISA_SCALAR, SB_ISA_AVX2, SB_ISA_AVX512};
     static const int several[] = {2, 3, 8};
-    const bool own = (h->needs & HARNESS_CPU) != 0;
+    const bool own = (h->needs & (HARNESS_CPU | HARNESS_CPU_IF_ANY)) != 0;
     sb_tensor *found[HARNESS_OUTPUTS] = {NULL};
     char why[SB_WHY_BYTES] = "", implementation[64];
     sb_isa isa;
@@ -219,9 +219,18 @@ bool harness_wants(harness *h, const char *what, sb_tensor *const *inputs, int c
     return wanted;
 }
 
-/* The value of each of the graph's values, node by node. */
-static void evaluate(const builder *b, sb_tensor *const *inputs, sb_tensor **values) {
+bool harness_wants_graph(harness *h, const builder *b, sb_tensor *const *inputs) {
+    bool wanted = h->chosen && !h->list && !h->bench;
+    if (h->chosen && h->list)
+        harness_describe_graph(h, b->graph, inputs);
+    h->ran += wanted;
+    return wanted;
+}
+
+sb_tensor **harness_evaluate(const builder *b, sb_tensor *const *inputs) {
     const sb_graph *graph = b->graph;
+    sb_tensor **values = calloc(graph->value_count, sizeof *values);
+    assert_non_null(values);
     for (size_t v = 0; v < graph->value_count; v++)
         values[v] = graph->values[v].fact.constant != NULL ? sb_tensor_retain(graph->values[v].fact.constant) : NULL;
     for (size_t i = 0; i < graph->input_count; i++)
@@ -240,7 +249,7 @@ static void evaluate(const builder *b, sb_tensor *const *inputs, sb_tensor **val
             sb_tensor_release(values[node->outputs[i]]);
             values[node->outputs[i]] = out[i];
         }
-    }
+    }    return values;
 }
 
 static void run_fused(harness *h, builder *b, sb_value_id result, sb_tensor *const *inputs) {
@@ -248,9 +257,7 @@ static void run_fused(harness *h, builder *b, sb_value_id result, sb_tensor *con
     MUST(sb_graph_add_output(graph, result, error));
     builder_finish(b);
     size_t count = graph->value_count;
-    sb_tensor **values = calloc(count, sizeof *values), *in[SB_WALK_OPERANDS] = {NULL};
-    assert_non_null(values);
-    evaluate(b, inputs, values);
+    sb_tensor **values = harness_evaluate(b, inputs), *in[SB_WALK_OPERANDS] = {NULL};
     MUST(sb_pass_fuse(graph, b->scope, error));
     if (graph->node_count != 1)
         harness_fail("%s stays alone", graph->nodes[0]->name);

@@ -29,6 +29,14 @@
     X(elementwise, remainders, HARNESS_CPU | HARNESS_CUDA) \
     X(elementwise, joins, HARNESS_CUDA) \
     X(elementwise, copies, HARNESS_CUDA) \
+    X(epilogue, steps, HARNESS_CUDA) \
+    X(f32_product, small, HARNESS_CPU) \
+    X(f32_product, seams, HARNESS_CPU) \
+    X(f32_product, steps, HARNESS_CPU) \
+    X(fused, bodies, HARNESS_CPU_IF_ANY | HARNESS_CUDA) \
+    X(fused, normalizations, HARNESS_CPU_IF_ANY | HARNESS_CUDA) \
+    X(fused, casts, HARNESS_CPU_IF_ANY | HARNESS_CUDA) \
+    X(fused, values, HARNESS_CPU | HARNESS_CUDA) \
     X(gemm, tiles, HARNESS_CUDA) \
     X(gemm, vectors, HARNESS_CUDA) \
     X(gemm, batches, HARNESS_CUDA) \
@@ -49,6 +57,7 @@
     X(pool, windows, HARNESS_CPU) \
     X(pool, global, HARNESS_CPU) \
     X(recurrent, layers, HARNESS_CUDA) \
+    X(recurrent, random, HARNESS_CPU | HARNESS_CUDA) \
     X(recurrent, lengths, HARNESS_CUDA) \
     X(rows, reductions, HARNESS_CUDA) \
     X(rows, plain_rows, HARNESS_CUDA) \
@@ -64,11 +73,12 @@
     X(sampling, integer_products, HARNESS_CUDA) \
     X(sampling, einsum, HARNESS_CUDA) \
     X(sampling, spectra, HARNESS_CUDA) \
-    X(select, casts, HARNESS_CUDA) \
-    X(select, choices, HARNESS_CUDA) \
-    X(select, clips, HARNESS_CUDA) \
-    X(select, powers, HARNESS_CUDA) \
-    X(select, joins, HARNESS_CUDA) \
+    X(select, casts, HARNESS_CPU_IF_ANY | HARNESS_CUDA) \
+    X(select, choices, HARNESS_CPU_IF_ANY | HARNESS_CUDA) \
+    X(select, clips, HARNESS_CPU_IF_ANY | HARNESS_CUDA) \
+    X(select, views, HARNESS_CPU | HARNESS_CUDA) \
+    X(select, powers, HARNESS_CPU_IF_ANY | HARNESS_CUDA) \
+    X(select, joins, HARNESS_CPU_IF_ANY | HARNESS_CUDA) \
     X(select, normalizations, HARNESS_CUDA) \
     X(select, training, HARNESS_CUDA) \
     X(select, quantization, HARNESS_CUDA) \

@@ -23,8 +23,9 @@ typedef struct harness_device harness_device;
 
 enum { HARNESS_OUTPUTS = 5 };
 
-/* Who computes cases. */
-typedef enum harness_side { HARNESS_CPU = 1, HARNESS_CUDA = 2 } harness_side;
+/* Who computes cases. The last is for what a group needs: the CPU need not have a kernel for a case; where it has one, it
+ * computes the case with every instruction set, as where it must. */
+typedef enum harness_side { HARNESS_CPU = 1, HARNESS_CUDA = 2, HARNESS_CPU_IF_ANY = 4 } harness_side;
 
 typedef struct harness {
     random_source random; /* the present case's */
@@ -94,6 +95,11 @@ void harness_run_fused(harness *h, builder *b, sb_value_id result, sb_tensor *co
  * harness_next ends it. `what` and the inputs (NULL: omitted) tell it from others in a list. */
 bool harness_wants(harness *h, const char *what, sb_tensor *const *inputs, int count);
 void harness_next(harness *h);
+/** The same for a function that computes nodes of a graph, which harness_evaluate does one by one. */
+bool harness_wants_graph(harness *h, const builder *b, sb_tensor *const *inputs);
+/** The value of each of the graph's values, by the nodes' definitions; the tensors and the list are the caller's to
+ * release and to free. */
+sb_tensor **harness_evaluate(const builder *b, sb_tensor *const *inputs);
 /** Begins a group: its first case. */
 void harness_begin_group(harness *h, const harness_group *group);
 /** Compares what an implementation gave with what is expected. `inputs` are named in the report. */
@@ -128,6 +134,8 @@ sb_tensor *any_tensor(harness *h, sb_dtype dtype, int rank, const int64_t *dims)
 sb_tensor *number_tensor(harness *h, sb_dtype dtype, int rank, const int64_t *dims, bool awkward);
 /** Elements of a distribution; dimensions in a random order and direction, with gaps, some broadcast. */
 sb_tensor *random_tensor(harness *h, distribution kind, sb_dtype dtype, int rank, const int64_t *dims);
+/** Elements of a distribution, packed. */
+sb_tensor *packed_tensor(harness *h, distribution kind, sb_dtype dtype, int rank, const int64_t *dims);
 /** Indices of `extent` elements, counted from either end, in any layout. With `astray` all are outside. */
 sb_tensor *any_indices(harness *h, sb_dtype dtype, int rank, const int64_t *dims, int64_t extent, bool astray);
 

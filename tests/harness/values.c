@@ -166,6 +166,14 @@ static void fill_random(random_source *source, distribution kind, sb_tensor *ten
     }
 }
 
+sb_tensor *packed_tensor(harness *h, distribution kind, sb_dtype dtype, int rank, const int64_t *dims) {
+    sb_tensor *tensor = NULL;
+    MUST(sb_tensor_create(dtype, rank, dims, &tensor, error));
+    fill_random(&h->random, kind, tensor);
+    h->values |= 1u << kind;
+    return tensor;
+}
+
 sb_tensor *random_tensor(harness *h, distribution kind, sb_dtype dtype, int rank, const int64_t *dims) {
     random_source *source = &h->random;
     int64_t strides[SB_MAX_RANK], stride = 1, first = 0;
