@@ -15,6 +15,10 @@
     X(axes, topk, HARNESS_CUDA) \
     X(axes, losses, HARNESS_CUDA) \
     X(axes, determinants, HARNESS_CUDA) \
+    X(chain16, patterns, HARNESS_CPU) \
+    X(chain16, shapes, HARNESS_CPU) \
+    X(chain16, largest, HARNESS_CPU) \
+    X(chain16, views, HARNESS_CPU) \
     X(conv, shapes, HARNESS_CUDA) \
     X(conv, tiles, HARNESS_CUDA) \
     X(conv, dtypes, HARNESS_CUDA) \
@@ -33,6 +37,8 @@
     X(f32_product, small, HARNESS_CPU) \
     X(f32_product, seams, HARNESS_CPU) \
     X(f32_product, steps, HARNESS_CPU) \
+    X(f32_convolution, random, HARNESS_CPU) \
+    X(f32_convolution, larger, HARNESS_CPU) \
     X(fused, bodies, HARNESS_CPU_IF_ANY | HARNESS_CUDA) \
     X(fused, normalizations, HARNESS_CPU_IF_ANY | HARNESS_CUDA) \
     X(fused, casts, HARNESS_CPU_IF_ANY | HARNESS_CUDA) \

@@ -1,6 +1,6 @@
 /* Products, convolutions, pools and recurrent operators while memory runs out: by definition and by
  * kernel, every failed allocation is reported and leaves nothing behind. */
-#include "ops/kernel_cases.h"
+#include "ops/node_cases.h"
 
 #include "support/failing.h"
 

@@ -1,5 +1,5 @@
-/* Conv: kernels against the definition, and the definition against plain loops. */
-#include "ops/kernel_cases.h"
+/* Conv: the definition against plain loops. */
+#include "ops/node_cases.h"
 
 static const sb_dtype float_dtypes[] = {SB_F32, SB_F16, SB_BF16};
 

@@ -1,5 +1,5 @@
-/* MatMul and Gemm: kernels against the definition, and the definition against plain loops. */
-#include "ops/kernel_cases.h"
+/* MatMul: the definition against plain loops. */
+#include "ops/node_cases.h"
 
 #include "numerics/chain.h"
 

@@ -1,5 +1,5 @@
-/* Pools: kernels against the definition, and the definition against plain loops. */
-#include "ops/kernel_cases.h"
+/* Pools: the definition against plain loops. */
+#include "ops/node_cases.h"
 
 #include "numerics/reduce.h"
 
