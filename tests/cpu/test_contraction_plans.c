@@ -25,8 +25,8 @@ static void f32_splits_cover(void **unused) {
     }
     for (int i = 0; i < 300; i++) {
         int64_t m = random_between(&source, 0, 300), n = random_between(&source, 0, 300);
-        sb_gemm_split split = sb_gemm_f32_split(sb_gemm_f32_kernels(sets[i % count]), m, n, random_between(&source, 0, 100000),
-                                                (int)random_between(&source, 1, 9));
+        sb_gemm_split split = sb_gemm_f32_split(sb_gemm_f32_kernels(sets[i % count]), m, n,
+                                                random_between(&source, 0, 100000), (int)random_between(&source, 1, 9));
         unsigned char *seen = sb_allocate_array((size_t)(m * n + 1), 1);
         assert_non_null(seen);
         for (int64_t part = 0; part < split.m_parts * split.n_parts; part++) {

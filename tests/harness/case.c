@@ -249,7 +249,8 @@ sb_tensor **harness_evaluate(const builder *b, sb_tensor *const *inputs) {
             sb_tensor_release(values[node->outputs[i]]);
             values[node->outputs[i]] = out[i];
         }
-    }    return values;
+    }
+    return values;
 }
 
 static void run_fused(harness *h, builder *b, sb_value_id result, sb_tensor *const *inputs) {

@@ -28,8 +28,9 @@ typedef enum pattern {
 } pattern;
 
 static const char *const pattern_names[PATTERNS] = {
-    "normal",   "small integers",  "largest fractions", "positive largest", "subnormal",     "sparse",  "zero blocks",
-    "moderate", "every magnitude", "huge",              "tiny",             "with specials", "crossed", "any bits"};
+    "normal", "small integers", "largest fractions", "positive largest", "subnormal",
+    "sparse", "zero blocks",    "moderate",          "every magnitude",  "huge",
+    "tiny",   "with specials",  "crossed",           "any bits"};
 
 /* ---- elements ---- */
 
@@ -213,7 +214,8 @@ static void run_product(harness *h, sb_isa isa, const product *p, const uint16_t
                                 .c_row_stride = p->n,
                                 .c_column_stride = 1};
         run(isa, &args, 0, p->m, 0, p->n);
-        snprintf(what, sizeof what, "product in groups of 16 by %s%s", sb_isa_name(isa), continued ? ", continued" : "");
+        snprintf(what, sizeof what, "product in groups of 16 by %s%s", sb_isa_name(isa),
+                 continued ? ", continued" : "");
         harness_compare(h, what, expected, found, inputs, 3);
         sb_tensor_release(expected);
         sb_tensor_release(found);

@@ -69,9 +69,8 @@ typedef struct ready {
 static ready *make_ready(const harness_node *node, sb_isa isa, char *why) {
     ready *own = calloc(1, sizeof *own);
     assert_non_null(own);
-    *own = (ready){.node = node,
-                   .isa = isa,
-                   .frame = {.frame = {.allocate = allocate_output, .workspace = allocate_workspace}}};
+    *own = (ready){
+        .node = node, .isa = isa, .frame = {.frame = {.allocate = allocate_output, .workspace = allocate_workspace}}};
     MUST(harness_facts_make(node, node->constants, &own->facts, error));
     sb_kernel_query query = {
         .node = node->node, .inputs = own->facts.pointers, .outputs = own->facts.outputs, .isa = isa};
@@ -159,5 +158,4 @@ static double call_timing(void *of) {
     return taken;
 }
 
-const harness_contestant harness_cpu_kernel = {prepare_timing, call_timing, release_ready,
-                                               harness_empty_caches};
+const harness_contestant harness_cpu_kernel = {prepare_timing, call_timing, release_ready, harness_empty_caches};

@@ -352,11 +352,8 @@ static void *prepare_timing(harness *h, const harness_node *node) {
         return NULL;
     timing *made = calloc(1, sizeof *made);
     assert_non_null(made);
-    *made = (timing){.own = h->device,
-                     .kernel = kernel,
-                     .state = state,
-                     .frame = frame_of(h->device),
-                     .queue = h->device->queue};
+    *made = (timing){
+        .own = h->device, .kernel = kernel, .state = state, .frame = frame_of(h->device), .queue = h->device->queue};
     MUST(sb_cuda_task_list_create(&made->queue.record, error));
     bring_inputs(made->own, node, kernel, made->in);
     launch(&made->queue, node, kernel, state, &made->frame, made->in, made->out);

@@ -70,14 +70,10 @@ static const char *const unary_names[] = {SB_UNARY_OPS(NAME) "GeluTanh"};
 static const struct {
     const char *op, *names[2];
 } unary_attributes[] = {
-    {"LeakyRelu", {"alpha", NULL}},
-    {"ThresholdedRelu", {"alpha", NULL}},
-    {"Elu", {"alpha", NULL}},
-    {"Selu", {"alpha", "gamma"}},
-    {"Celu", {"alpha", NULL}},
-    {"HardSigmoid", {"alpha", "beta"}},
-    {"Swish", {"alpha", NULL}},
-    {"Shrink", {"lambd", "bias"}},
+    {"LeakyRelu", {"alpha", NULL}}, {"ThresholdedRelu", {"alpha", NULL}},
+    {"Elu", {"alpha", NULL}},       {"Selu", {"alpha", "gamma"}},
+    {"Celu", {"alpha", NULL}},      {"HardSigmoid", {"alpha", "beta"}},
+    {"Swish", {"alpha", NULL}},     {"Shrink", {"lambd", "bias"}},
 };
 
 /* Variant 3: as they are unless given. */

@@ -143,8 +143,8 @@ void epilogue_steps(harness *h) {
             add_broadcast_input(h, &b, dtype, shape, tensors), add_broadcast_input(h, &b, dtype, shape, tensors)};
         sb_value_id product = builder_binary(&b, "MatMul", factors[0], factors[1]), value = product;
         for (int i = 0; i < round % 5; i++)
-            value = add_fused_step(h, &b, value, dtype,
-                                   i == 2 ? (sb_value_id[]){product, product, product} : operands, false);
+            value = add_fused_step(h, &b, value, dtype, i == 2 ? (sb_value_id[]){product, product, product} : operands,
+                                   false);
         if (harness_wants_graph(h, &b, tensors) && (h->sides & HARNESS_CUDA) != 0)
             check(h, &b, shape, product, value, tensors);
         harness_next(h);

@@ -184,8 +184,8 @@ static void check(harness *h, sb_conv_shape shape, int methods[METHODS]) {
         methods[plan_of(kernels[i], &p).method]++;
     if (harness_wants(h, what, inputs, 3) && (h->sides & HARNESS_CPU) != 0) {
         sb_tensor *expected = copy_floats(p.initial);
-        sb_conv_f32_reference(&p.shape, floats_of(p.x), floats_of(p.w), p.w_strides[0], p.w_strides[1],
-                              p.w_strides + 2, floats_of(expected), &p.epilogue, 0, p.m, 0, shape.output_channels);
+        sb_conv_f32_reference(&p.shape, floats_of(p.x), floats_of(p.w), p.w_strides[0], p.w_strides[1], p.w_strides + 2,
+                              floats_of(expected), &p.epilogue, 0, p.m, 0, shape.output_channels);
         for (int i = 0; i < count; i++)
             check_kernels(h, kernels[i], &p, expected);
         sb_tensor_release(expected);

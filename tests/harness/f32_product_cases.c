@@ -35,7 +35,8 @@ static sb_tensor *random_matrix(harness *h, distribution kind, int64_t m, int64_
 
 static problem random_problem(harness *h, int64_t m, int64_t n, int64_t k) {
     distribution kind = (distribution)random_between(&h->random, 0, DISTRIBUTIONS - 1);
-    problem p = {.a = random_matrix(h, kind, m, k), .b = random_matrix(h, kind, k, n), .c = random_matrix(h, kind, m, n)};
+    problem p = {
+        .a = random_matrix(h, kind, m, k), .b = random_matrix(h, kind, k, n), .c = random_matrix(h, kind, m, n)};
     int64_t count = (int64_t)(p.c->storage->bytes / sizeof(float));
     MUST(sb_tensor_over(p.c->storage, p.c->data, SB_F32, 1, &count, NULL, &p.initial, error));
     p.epilogue = random_epilogue(h, kind, m, n, &p.operands);

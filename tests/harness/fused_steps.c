@@ -6,8 +6,8 @@ sb_value_id add_broadcast_input(harness *h, builder *b, sb_dtype dtype, const fu
     uint64_t ones = random_bits(&h->random);
     for (int d = skipped; d < shape->rank; d++)
         dims[d - skipped] = (ones >> d & 1) != 0 ? 1 : shape->dims[d];
-    return graph_input(h, b, dtype, shape->rank - skipped, dims, (enum layout)random_between(&h->random, 0, LAYOUTS - 1),
-                       tensors);
+    return graph_input(h, b, dtype, shape->rank - skipped, dims,
+                       (enum layout)random_between(&h->random, 0, LAYOUTS - 1), tensors);
 }
 
 sb_value_id add_cast(builder *b, sb_value_id value, sb_dtype to) {

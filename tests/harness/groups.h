@@ -30,7 +30,7 @@
     X(elementwise, halves, HARNESS_CPU | HARNESS_CUDA) \
     X(elementwise, binary, HARNESS_CPU | HARNESS_CUDA) \
     X(elementwise, divisions, HARNESS_CUDA) \
-    X(elementwise, remainders, HARNESS_CPU | HARNESS_CUDA) \
+    X(elementwise, remainders, HARNESS_CUDA) \
     X(elementwise, joins, HARNESS_CUDA) \
     X(elementwise, copies, HARNESS_CUDA) \
     X(epilogue, steps, HARNESS_CUDA) \

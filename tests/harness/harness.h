@@ -116,8 +116,9 @@ typedef enum distribution {
     TINY,      /* subnormals and products that vanish */
     SPECIAL,   /* ordinary ones with a few NaN and infinities */
     DISTRIBUTIONS,
-    AWKWARD = DISTRIBUTIONS, /* few different values, every magnitude, infinities, NaN, zeros of both signs, subnormals */
-    NUMBERS                  /* -4 to 4 */
+    AWKWARD =
+        DISTRIBUTIONS, /* few different values, every magnitude, infinities, NaN, zeros of both signs, subnormals */
+    NUMBERS            /* -4 to 4 */
 } distribution;
 
 /* How a tensor lies in memory; BROADCAST has extents with a stride of 0. */

@@ -93,9 +93,7 @@ static void add_optional_inputs(harness *h, harness_case *test, distribution kin
         else if (i == 4)
             add_input(test, make_lengths(h, e, false));
         else
-            add_input(test, random_tensor(h, kind, SB_F32, i == 3 || i == 7 ? 2 : 3, i == 3   ? b
-                                                                                      : i == 7 ? p
-                                                                                               : state));
+            add_input(test, random_tensor(h, kind, SB_F32, i == 3 || i == 7 ? 2 : 3, i == 3 ? b : i == 7 ? p : state));
     }
 }
 

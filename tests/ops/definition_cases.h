@@ -35,7 +35,7 @@ static inline node_runner make_node(const char *op, int version, sb_tensor *firs
 /* Runs the definition; output 0 must be `expected` bit for bit. Releases everything. */
 static inline void expect_output(node_runner runner, sb_tensor *expected) {
     sb_value outputs[NODE_OUTPUTS] = {{0}};
-    node_must_run(&runner, SB_ISA_BEST, 1, outputs);
+    node_must_run(&runner, SB_ISA_BEST, outputs);
     const sb_tensor *got = outputs[0].tensor;
     if (!sb_tensor_equal(got, expected)) {
         size_t size = sb_dtype_size(got->dtype);
@@ -62,7 +62,7 @@ static inline void expect_output(node_runner runner, sb_tensor *expected) {
 static inline void expect_refusal(node_runner runner, sb_status status, const char *words) {
     sb_value outputs[NODE_OUTPUTS] = {{0}};
     sb_error error = {0};
-    assert_int_equal(node_run(&runner, SB_ISA_BEST, 1, outputs, &error), status);
+    assert_int_equal(node_run(&runner, SB_ISA_BEST, outputs, &error), status);
     if (strstr(error.message, words) == NULL)
         fail_msg("\"%s\" does not say \"%s\"", error.message, words);
     release_outputs(outputs);

@@ -168,7 +168,7 @@ static sb_status run_attempt(void *context) {
         status =
             sb_attributes_add_ints(&runner.attributes, test->ints, test->count == 1, test->count, test->values, &error);
     if (status == SB_OK)
-        status = node_run(&runner, attempt->isa, 1, outputs, &error);
+        status = node_run(&runner, attempt->isa, outputs, &error);
     release_outputs(outputs);
     node_clear(&runner);
     return status;

@@ -23,7 +23,7 @@ static void definition_follows_the_formulas(void **unused) {
     assert_int_equal(sb_tensor_reshape(runner.inputs[3], 2, (int64_t[]){1, 8 * HIDDEN}, &bias, NULL), SB_OK);
     sb_tensor_release(runner.inputs[3]);
     runner.inputs[3] = bias;
-    node_must_run(&runner, SB_ISA_BEST, 1, outputs);
+    node_must_run(&runner, SB_ISA_BEST, outputs);
     const sb_tensor *x = runner.inputs[0], *w = runner.inputs[1], *r = runner.inputs[2];
     float h[HIDDEN] = {0}, c[HIDDEN] = {0};
     for (int t = 0; t < STEPS; t++) {
@@ -60,8 +60,8 @@ static void wrong_lengths_are_refused(void **unused) {
     runner.inputs[1] = random_tensor(&source, ORDINARY, SB_F32, 3, (int64_t[]){1, 4, 3});
     runner.inputs[2] = random_tensor(&source, ORDINARY, SB_F32, 3, (int64_t[]){1, 4, 4});
     assert_int_equal(sb_tensor_from_data(SB_S32, 1, (int64_t[]){1}, (int32_t[]){3}, &runner.inputs[4], NULL), SB_OK);
-    assert_int_equal(node_run(&runner, SB_ISA_BEST, 1, outputs, &error), SB_ERROR_SHAPE);
-    assert_int_equal(node_run(&runner, SB_ISA_SCALAR, 1, outputs, &error), SB_ERROR_SHAPE);
+    assert_int_equal(node_run(&runner, SB_ISA_BEST, outputs, &error), SB_ERROR_SHAPE);
+    assert_int_equal(node_run(&runner, SB_ISA_SCALAR, outputs, &error), SB_ERROR_SHAPE);
     node_clear(&runner);
 }
 
