@@ -325,8 +325,12 @@ sb_tensor *harness_copy_on_device(harness *h, const sb_tensor *place, const sb_t
     return run_raw(h, place, 1, (sb_tensor *const[]){(sb_tensor *)from}, NULL, give_copy);
 }
 
-sb_tensor *harness_join_on_device(harness *h, const char *op, const sb_tensor *place, sb_tensor *const inputs[2]) {
-    return run_raw(h, place, 2, inputs, op, give_join);
+sb_tensor *harness_join_on_device(harness *h, const char *op, const sb_tensor *place, sb_tensor *const inputs[2],
+                                  bool *fault) {
+    char why[SB_WHY_BYTES];
+    sb_tensor *found = run_raw(h, place, 2, inputs, op, give_join);
+    *fault = outcome_of(h->device, why) != HARNESS_RAN;
+    return found;
 }
 
 /* ---- timing ---- */

@@ -271,7 +271,8 @@ void elementwise_remainders(harness *h) {
 
 /* ---- what kernels of other operators are made of ---- */
 
-static sb_tensor *apply_loop(int row, sb_tensor *const inputs[2], const sb_tensor *like) {
+/* *fault: an integer has been divided by 0. */
+static sb_tensor *apply_loop(int row, sb_tensor *const inputs[2], const sb_tensor *like, bool *fault) {
     sb_tensor *result;
     sb_walk walk;
     sb_binary_context context = {false};
@@ -279,18 +280,23 @@ static sb_tensor *apply_loop(int row, sb_tensor *const inputs[2], const sb_tenso
     const sb_tensor *operands[3] = {result, inputs[0], inputs[1]};
     sb_walk_start(&walk, result->rank, result->dims, 3, operands);
     sb_walk_run(&walk, sb_binary_loops_scalar[row][inputs[0]->dtype], &context);
+    *fault = context.divided_by_zero;
     return result;
 }
 
 static void check_join(harness *h, int row, sb_dtype dtype, const shape *shape) {
+    const char *op = row == SB_BINARY_ROW_Fmod ? "Fmod" : binary_names[row];
     sb_tensor *place = operand(h, shape, 0, dtype);
     sb_tensor *inputs[2] = {operand(h, shape, 1, dtype), operand(h, shape, 2, dtype)};
     char what[64];
-    snprintf(what, sizeof what, "two operands of %s", binary_names[row]);
+    snprintf(what, sizeof what, "two operands of %s", op);
     if (harness_wants(h, what, inputs, 2) && (h->sides & HARNESS_CUDA) != 0) {
-        sb_tensor *expected = apply_loop(row, inputs, place);
-        sb_tensor *found = harness_join_on_device(h, binary_names[row], place, inputs);
+        bool expected_fault, found_fault;
+        sb_tensor *expected = apply_loop(row, inputs, place, &expected_fault);
+        sb_tensor *found = harness_join_on_device(h, op, place, inputs, &found_fault);
         harness_compare(h, "the device's kernel", expected, found, inputs, 2);
+        if (expected_fault != found_fault)
+            harness_fail("%s: the device notes %s", what, found_fault ? "a fault" : "no fault");
         sb_tensor_release(expected);
         sb_tensor_release(found);
     }
@@ -300,12 +306,15 @@ static void check_join(harness *h, int row, sb_dtype dtype, const shape *shape) 
     harness_next(h);
 }
 
-/* Joining two operands at a time, with the output in any place: what Max, Min and Pow of other dtypes come down to. */
+/* Joining two operands at a time, with the output in any place: what Max, Min and Pow of other dtypes come down to. And
+ * what integers divided by 0 give beside the fault, which no node shows. */
 void elementwise_joins(harness *h) {
-    static const int rows[] = {SB_BINARY_ROW_Max, SB_BINARY_ROW_Min, SB_BINARY_ROW_Pow};
-    for (int i = 0; i < 3; i++) {
+    static const int rows[] = {SB_BINARY_ROW_Max, SB_BINARY_ROW_Min, SB_BINARY_ROW_Pow,
+                               SB_BINARY_ROW_Div, SB_BINARY_ROW_Mod, SB_BINARY_ROW_Fmod};
+    for (int i = 0; i < 6; i++) {
         for (int dtype = 1; dtype < SB_STRING; dtype++) {
-            for (int s = 0; s < SHAPES && has_row(rows[i], (sb_dtype)dtype); s++)
+            bool joins = has_row(rows[i], (sb_dtype)dtype) && (i < 3 || divides_integers(rows[i], (sb_dtype)dtype));
+            for (int s = 0; s < SHAPES && joins; s++)
                 check_join(h, rows[i], (sb_dtype)dtype, &shapes[s]);
         }
     }

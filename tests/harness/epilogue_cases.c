@@ -124,31 +124,61 @@ static void check(harness *h, builder *b, const fused_shape *shape, sb_value_id 
     free(values);
 }
 
+static const fused_shape products[] = {{2, {5, 9}}, {4, {2, 3, 4, 6}}, {4, {3, 2, 5, 1}}, {3, {4, 1, 7}}};
+
+/* A product of that shape. */
+static sb_value_id add_product(harness *h, builder *b, sb_dtype dtype, const fused_shape *shape, sb_tensor **tensors) {
+    int64_t left[4], right[4];
+    memcpy(left, shape->dims, sizeof left);
+    memcpy(right, shape->dims, sizeof right);
+    left[shape->rank - 1] = right[shape->rank - 2] = 3;
+    sb_value_id factors[2] = {graph_input(h, b, dtype, shape->rank, left, PACKED, tensors),
+                              graph_input(h, b, dtype, shape->rank, right, PACKED, tensors)};
+    return builder_binary(b, "MatMul", factors[0], factors[1]);
+}
+
+static void run(harness *h, builder *b, const fused_shape *shape, sb_value_id product, sb_value_id result,
+                sb_tensor **tensors) {
+    if (harness_wants_graph(h, b, tensors) && (h->sides & HARNESS_CUDA) != 0)
+        check(h, b, shape, product, result, tensors);
+    harness_next(h);
+    release_all(tensors, SB_WALK_OPERANDS);
+    builder_destroy(b);
+}
+
 void epilogue_steps(harness *h) {
     static const sb_dtype dtypes[] = {SB_F32, SB_F16, SB_BF16};
-    static const fused_shape products[] = {{2, {5, 9}}, {4, {2, 3, 4, 6}}, {4, {3, 2, 5, 1}}, {3, {4, 1, 7}}};
     for (int round = 0; round < 120; round++) {
         const fused_shape *shape = &products[round % 4];
         sb_dtype dtype = dtypes[round % 3];
         builder b = builder_create();
         sb_tensor *tensors[SB_WALK_OPERANDS] = {NULL};
-        int64_t left[4], right[4];
-        memcpy(left, shape->dims, sizeof left);
-        memcpy(right, shape->dims, sizeof right);
-        left[shape->rank - 1] = right[shape->rank - 2] = 3;
-        sb_value_id factors[2] = {graph_input(h, &b, dtype, shape->rank, left, PACKED, tensors),
-                                  graph_input(h, &b, dtype, shape->rank, right, PACKED, tensors)};
+        sb_value_id product = add_product(h, &b, dtype, shape, tensors), value = product;
         sb_value_id operands[3] = {
             graph_input(h, &b, dtype, shape->rank, shape->dims, (enum layout)(round % LAYOUTS), tensors),
             add_broadcast_input(h, &b, dtype, shape, tensors), add_broadcast_input(h, &b, dtype, shape, tensors)};
-        sb_value_id product = builder_binary(&b, "MatMul", factors[0], factors[1]), value = product;
         for (int i = 0; i < round % 5; i++)
             value = add_fused_step(h, &b, value, dtype, i == 2 ? (sb_value_id[]){product, product, product} : operands,
                                    false);
-        if (harness_wants_graph(h, &b, tensors) && (h->sides & HARNESS_CUDA) != 0)
-            check(h, &b, shape, product, value, tensors);
-        harness_next(h);
-        release_all(tensors, SB_WALK_OPERANDS);
-        builder_destroy(&b);
+        run(h, &b, shape, product, value, tensors);
+    }
+}
+
+/* Sums and bounds of f32 alone, up to four of them: programs that kernels run without an interpreter. */
+void epilogue_quick(harness *h) {
+    for (int round = 0; round < 40; round++) {
+        const fused_shape *shape = &products[round % 4];
+        builder b = builder_create();
+        sb_tensor *tensors[SB_WALK_OPERANDS] = {NULL};
+        sb_value_id product = add_product(h, &b, SB_F32, shape, tensors), value = product;
+        for (int i = 0; i <= round / 4 % 4; i++) {
+            float least = (float)random_between(&h->random, -8, 0) / 4;
+            sb_value_id bounds[3] = {value, graph_scalar(&b, SB_F32, least), graph_scalar(&b, SB_F32, least + 3)};
+            int kind = (int)random_between(&h->random, 0, 3);
+            value = kind == 0   ? builder_unary(&b, "Relu", value)
+                    : kind == 1 ? builder_node(&b, "Clip", 3, bounds, NULL)
+                                : builder_binary(&b, "Add", value, add_broadcast_input(h, &b, SB_F32, shape, tensors));
+        }
+        run(h, &b, shape, product, value, tensors);
     }
 }

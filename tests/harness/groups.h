@@ -34,6 +34,7 @@
     X(elementwise, joins, HARNESS_CUDA) \
     X(elementwise, copies, HARNESS_CUDA) \
     X(epilogue, steps, HARNESS_CUDA) \
+    X(epilogue, quick, HARNESS_CUDA) \
     X(f32_product, small, HARNESS_CPU) \
     X(f32_product, seams, HARNESS_CPU) \
     X(f32_product, steps, HARNESS_CPU) \

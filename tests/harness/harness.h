@@ -167,8 +167,9 @@ harness_outcome harness_run_cpu(const harness_node *node, sb_isa isa, int thread
 /** By the device's kernel; outputs are contiguous and on the host. */
 harness_outcome harness_run_device(harness *h, const harness_node *node, sb_tensor **outputs, char *why);
 /** The device's element-wise operator of two inputs that kernels know by that name, onto garbage that lies as `place`
- * does. The result is contiguous and on the host; the caller's. */
-sb_tensor *harness_join_on_device(harness *h, const char *op, const sb_tensor *place, sb_tensor *const inputs[2]);
+ * does. The result is contiguous and on the host; the caller's. *fault is whether the data is at fault. */
+sb_tensor *harness_join_on_device(harness *h, const char *op, const sb_tensor *place, sb_tensor *const inputs[2],
+                                  bool *fault);
 /** The same for the device's copying of one tensor, which is broadcast. */
 sb_tensor *harness_copy_on_device(harness *h, const sb_tensor *place, const sb_tensor *from);
 

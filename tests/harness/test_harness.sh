@@ -37,7 +37,7 @@ for group in elementwise.unary elementwise.halves elementwise.binary fused.bodie
     [ $group = fused.normalizations ] || planted $group cpu
     planted $group cuda
 done
-for group in elementwise.divisions elementwise.remainders elementwise.joins elementwise.copies epilogue.steps; do
+for group in elementwise.divisions elementwise.remainders elementwise.joins elementwise.copies epilogue.steps epilogue.quick; do
     planted $group cuda
 done
 for group in f32_product.small f32_product.seams f32_product.steps f32_convolution.random f32_convolution.larger chain16.patterns \
