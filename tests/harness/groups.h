@@ -27,7 +27,7 @@
     X(convolution, large, HARNESS_CPU) \
     X(convolution, empty, HARNESS_CPU) \
     X(elementwise, unary, HARNESS_CPU | HARNESS_CUDA) \
-    X(elementwise, halves, HARNESS_CPU | HARNESS_CUDA) \
+    X(elementwise, halves, HARNESS_CUDA) \
     X(elementwise, binary, HARNESS_CPU | HARNESS_CUDA) \
     X(elementwise, divisions, HARNESS_CUDA) \
     X(elementwise, remainders, HARNESS_CUDA) \

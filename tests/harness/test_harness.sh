@@ -32,12 +32,12 @@ planted() { # GROUP SIDE
     fi
     echo "$said" | grep -q "^DIFFERS $1\.[0-9]*, " || fail "$1 fails on $2, but not by a wrong bit: $said"
 }
-for group in elementwise.unary elementwise.halves elementwise.binary fused.bodies fused.normalizations fused.casts \
+for group in elementwise.unary elementwise.binary fused.bodies fused.normalizations fused.casts \
     fused.values select.views recurrent.random; do
     [ $group = fused.normalizations ] || planted $group cpu
     planted $group cuda
 done
-for group in elementwise.divisions elementwise.remainders elementwise.joins elementwise.copies epilogue.steps epilogue.quick; do
+for group in elementwise.halves elementwise.divisions elementwise.remainders elementwise.joins elementwise.copies epilogue.steps epilogue.quick; do
     planted $group cuda
 done
 for group in f32_product.small f32_product.seams f32_product.steps f32_convolution.random f32_convolution.larger chain16.patterns \
