@@ -25,6 +25,7 @@ static void begin_case(harness *h) {
     snprintf(h->name, sizeof h->name, "%s.%d", h->group, h->number);
     h->chosen = h->exactly != NULL ? strcmp(h->exactly, h->name) == 0 : h->only == NULL || matches(h->only, h->name);
     h->random.state = seed_of(h);
+    h->values = 0;
     h->first_tile = h->last_tile = -1;
 }
 
@@ -82,6 +83,10 @@ void set_text(harness_case *test, const char *name, const char *value) {
     MUST(sb_attributes_add_strings(&test->attributes, name, true, 1, &text, error));
 }
 
+void place_output(harness_case *test, sb_tensor *place) {
+    test->place = place;
+}
+
 /* ---- running ---- */
 
 static void release_some(sb_tensor **tensors, int count) {
@@ -124,7 +129,7 @@ static void check(harness *h, const harness_node *node, const expectation *expec
 static void check_cpu(harness *h, const harness_node *node, const expectation *expected) {
     static const sb_isa isas[] = {SB_ISA_SCALAR, SB_ISA_AVX2, SB_ISA_AVX512};
     static const int several[] = {2, 3, 8};
-    const bool own = (h->needs & HARNESS_CPU) != 0;
+    const bool own = (h->needs & (HARNESS_CPU | HARNESS_CPU_IF_ANY)) != 0;
     sb_tensor *found[HARNESS_OUTPUTS] = {NULL};
     char why[SB_WHY_BYTES] = "", implementation[64];
     sb_isa isa;
@@ -157,11 +162,9 @@ static void check_device(harness *h, const harness_node *node, const expectation
 }
 
 static void check_all(harness *h, const harness_node *node, const expectation *expected) {
-    sb_isa best = SB_ISA_BEST;
-    MUST(sb_isa_resolve(SB_ISA_BEST, &best, error));
     h->ran++;
     if (h->bench)
-        harness_time(h, node, best);
+        harness_time(h, node);
     if ((h->sides & HARNESS_CPU) != 0 && !h->bench)
         check_cpu(h, node, expected);
     if ((h->sides & HARNESS_CUDA) != 0 && !h->bench) {
@@ -190,32 +193,44 @@ static const sb_node *add_node(builder *b, harness_case *test) {
 
 void harness_run(harness *h, harness_case *test) {
     builder b = builder_create();
-    harness_node node = {&b, add_node(&b, test), test->inputs, test->constants};
+    harness_node node = {.b = &b, .inputs = test->inputs, .constants = test->constants, .place = test->place};
     expectation expected = {0};
     if (h->chosen && h->list) {
-        printf("%s %s\n", h->name, test->op);
+        harness_describe(h, test);
     } else if (h->chosen) {
+        node.node = add_node(&b, test);
         expected.outcome = harness_define(&node, expected.outputs, expected.why);
         check_all(h, &node, &expected);
     }
     release_some(expected.outputs, HARNESS_OUTPUTS);
     release_some(test->inputs, test->count);
+    sb_tensor_release(test->place);
+    sb_attributes_clear(&test->attributes);
     builder_destroy(&b);
     *test = (harness_case){0};
     harness_next(h);
 }
 
-bool harness_wants(harness *h) {
+bool harness_wants(harness *h, const char *what, sb_tensor *const *inputs, int count) {
     bool wanted = h->chosen && !h->list && !h->bench;
     if (h->chosen && h->list)
-        printf("%s\n", h->name);
+        harness_describe_raw(h, what, inputs, count);
     h->ran += wanted;
     return wanted;
 }
 
-/* The value of each of the graph's values, node by node. */
-static void evaluate(const builder *b, sb_tensor *const *inputs, sb_tensor **values) {
+bool harness_wants_graph(harness *h, const builder *b, sb_tensor *const *inputs) {
+    bool wanted = h->chosen && !h->list && !h->bench;
+    if (h->chosen && h->list)
+        harness_describe_graph(h, b->graph, inputs);
+    h->ran += wanted;
+    return wanted;
+}
+
+sb_tensor **harness_evaluate(const builder *b, sb_tensor *const *inputs) {
     const sb_graph *graph = b->graph;
+    sb_tensor **values = calloc(graph->value_count, sizeof *values);
+    assert_non_null(values);
     for (size_t v = 0; v < graph->value_count; v++)
         values[v] = graph->values[v].fact.constant != NULL ? sb_tensor_retain(graph->values[v].fact.constant) : NULL;
     for (size_t i = 0; i < graph->input_count; i++)
@@ -226,7 +241,7 @@ static void evaluate(const builder *b, sb_tensor *const *inputs, sb_tensor **val
         char why[SB_WHY_BYTES];
         for (int i = 0; i < node->input_count; i++)
             in[i] = node->inputs[i] != SB_NO_VALUE ? values[node->inputs[i]] : NULL;
-        if (harness_define(&(harness_node){b, node, in, 0}, out, why) != HARNESS_RAN)
+        if (harness_define(&(harness_node){.b = b, .node = node, .inputs = in}, out, why) != HARNESS_RAN)
             harness_fail("%s", why);
         for (int i = 0; i < node->output_count; i++) {
             if (node->outputs[i] == SB_NO_VALUE)
@@ -235,6 +250,7 @@ static void evaluate(const builder *b, sb_tensor *const *inputs, sb_tensor **val
             values[node->outputs[i]] = out[i];
         }
     }
+    return values;
 }
 
 static void run_fused(harness *h, builder *b, sb_value_id result, sb_tensor *const *inputs) {
@@ -242,13 +258,11 @@ static void run_fused(harness *h, builder *b, sb_value_id result, sb_tensor *con
     MUST(sb_graph_add_output(graph, result, error));
     builder_finish(b);
     size_t count = graph->value_count;
-    sb_tensor **values = calloc(count, sizeof *values), *in[SB_WALK_OPERANDS] = {NULL};
-    assert_non_null(values);
-    evaluate(b, inputs, values);
+    sb_tensor **values = harness_evaluate(b, inputs), *in[SB_WALK_OPERANDS] = {NULL};
     MUST(sb_pass_fuse(graph, b->scope, error));
     if (graph->node_count != 1)
         harness_fail("%s stays alone", graph->nodes[0]->name);
-    harness_node node = {b, graph->nodes[0], in, 0};
+    harness_node node = {.b = b, .node = graph->nodes[0], .inputs = in};
     for (int i = 0; i < node.node->input_count; i++) {
         sb_value_id value = node.node->inputs[i];
         in[i] = value != SB_NO_VALUE ? values[value] : NULL;
@@ -263,7 +277,7 @@ static void run_fused(harness *h, builder *b, sb_value_id result, sb_tensor *con
 
 void harness_run_fused(harness *h, builder *b, sb_value_id result, sb_tensor *const *inputs) {
     if (h->chosen && h->list)
-        printf("%s %s\n", h->name, b->graph->nodes[0]->op->name);
+        harness_describe_graph(h, b->graph, inputs);
     else if (h->chosen)
         run_fused(h, b, result, inputs);
     harness_next(h);

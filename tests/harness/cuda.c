@@ -188,10 +188,13 @@ static void bring_inputs(const harness_device *own, const harness_node *node, co
     }
 }
 
+/* Gives a call's work to the queue, and waits for it. What is derived belongs to no call, so a queue that records does not
+ * record it. */
 static void launch(const sb_cuda_queue *queue, const harness_node *node, const sb_kernel *kernel, void *state,
                    device_frame *frame, const sb_value *in, sb_value *out) {
     const harness_device *own = frame->own;
     sb_call_target target = {.queue = queue, .fault = own->fault->data};
+    sb_call_target aside = {.queue = &own->queue, .fault = own->fault->data};
     sb_error failure = {SB_OK, ""};
     harness_facts facts;
     memset(own->fault->data, 0, sizeof(uint32_t));
@@ -205,7 +208,7 @@ static void launch(const sb_cuda_queue *queue, const harness_node *node, const s
                     .outputs = out,
                     .frame = &frame->frame,
                     .state = state,
-                    .derived = derive(frame, node, kernel, &facts, in, &target),
+                    .derived = derive(frame, node, kernel, &facts, in, &aside),
                     .target = &target,
                     .error = &failure};
     if (sb_call_run(&call, kernel->launch) != SB_OK)
@@ -227,6 +230,33 @@ static void release_values(int count, sb_value *values) {
         sb_value_release(&values[i]);
 }
 
+static void collect(const harness_device *own, const harness_node *node, const sb_value *out, sb_tensor **outputs) {
+    for (int i = 0; i < node->node->output_count; i++)
+        outputs[i] = out[i].kind != SB_KIND_NONE ? to_host(own, out[i].tensor) : NULL;
+}
+
+/* That nothing has changed beside the elements of an output that lies as `place` does. */
+static void check_surroundings(const harness_device *own, const sb_tensor *place, const sb_tensor *device,
+                               const sb_tensor *found) {
+    sb_storage *storage = NULL;
+    sb_tensor *whole = NULL;
+    size_t bytes = place->storage->bytes, before = (size_t)(place->data - (char *)place->storage->data);
+    char *there = malloc(bytes + 1);
+    assert_non_null(there);
+    MUST(sb_storage_create(bytes, &storage, error));
+    memcpy(storage->data, place->storage->data, bytes);
+    MUST(sb_tensor_over(storage, (char *)storage->data + before, place->dtype, place->rank, place->dims, place->strides,
+                        &whole, error));
+    sb_tensor_copy_elements(whole, found);
+    MUST(sb_cuda_download(own->staging, &own->queue, there, (CUdeviceptr)(uintptr_t)device->data - before, bytes,
+                          error));
+    if (memcmp(there, storage->data, bytes) != 0)
+        harness_fail("the device has written beside its output");
+    sb_tensor_release(whole);
+    sb_storage_release(storage);
+    free(there);
+}
+
 harness_outcome harness_run_device(harness *h, const harness_node *node, sb_tensor **outputs, char *why) {
     sb_value in[SB_WALK_OPERANDS] = {{0}}, out[HARNESS_OUTPUTS] = {{0}};
     void *state;
@@ -237,9 +267,12 @@ harness_outcome harness_run_device(harness *h, const harness_node *node, sb_tens
         return HARNESS_ABSENT;
     device_frame frame = frame_of(own);
     bring_inputs(own, node, kernel, in);
+    if (node->place != NULL)
+        out[0] = sb_value_of_tensor(to_device(own, node->place));
     launch(&own->queue, node, kernel, state, &frame, in, out);
-    for (int i = 0; i < node->node->output_count; i++)
-        outputs[i] = out[i].kind != SB_KIND_NONE ? to_host(own, out[i].tensor) : NULL;
+    collect(own, node, out, outputs);
+    if (node->place != NULL && outcome_of(own, why) == HARNESS_RAN)
+        check_surroundings(own, node->place, out[0].tensor, outputs[0]);
     release_values(HARNESS_OUTPUTS, out);
     release_values(SB_WALK_OPERANDS, in);
     release_frame(&frame);
@@ -247,6 +280,137 @@ harness_outcome harness_run_device(harness *h, const harness_node *node, sb_tens
         kernel->release(state);
     return outcome_of(own, why);
 }
+
+/* ---- raw functions ---- */
+
+/* The result of `give`, a function that gives one task, on tensors of the device. */
+static sb_tensor *run_raw(harness *h, const sb_tensor *place, int count, sb_tensor *const *inputs, const void *context,
+                          sb_status (*give)(const harness_device *own, const void *context, const sb_tensor *to,
+                                            const sb_tensor *const *from, sb_error *error)) {
+    sb_tensor *from[2] = {NULL}, *found;
+    harness_open_device(h);
+    const harness_device *own = h->device;
+    sb_tensor *to = to_device(own, place);
+    for (int i = 0; i < count; i++)
+        from[i] = to_device(own, inputs[i]);
+    memset(own->fault->data, 0, sizeof(uint32_t));
+    MUST(sb_cuda_enter(own->device, error));
+    MUST(give(own, context, to, (const sb_tensor *const *)from, error));
+    MUST(sb_cuda_leave(own->device, SB_OK, error));
+    MUST(sb_cuda_stream_synchronize(own->queue.stream, error));
+    found = to_host(own, to);
+    check_surroundings(own, place, to, found);
+    for (int i = 0; i < count; i++)
+        sb_tensor_release(from[i]);
+    sb_tensor_release(to);
+    return found;
+}
+
+static sb_status give_copy(const harness_device *own, const void *context, const sb_tensor *to,
+                           const sb_tensor *const *from, sb_error *error) {
+    const sb_cuda_kernel *kernel;
+    SB_TRY(sb_cuda_find_copy(own->device, to->dtype, &kernel, error));
+    return sb_cuda_launch_copy(&own->queue, 0, kernel, to, from[0], error);
+}
+
+static sb_status give_join(const harness_device *own, const void *op, const sb_tensor *to, const sb_tensor *const *from,
+                           sb_error *error) {
+    sb_cuda_operation operation;
+    sb_cuda_elementwise_options options = {.fault = own->fault->data};
+    SB_TRY(sb_cuda_find_elementwise(own->device, op, 2, from[0]->dtype, &operation, error));
+    return sb_cuda_launch_elementwise(&own->queue, 0, &operation, &options, to, 2, from, error);
+}
+
+sb_tensor *harness_copy_on_device(harness *h, const sb_tensor *place, const sb_tensor *from) {
+    return run_raw(h, place, 1, (sb_tensor *const[]){(sb_tensor *)from}, NULL, give_copy);
+}
+
+sb_tensor *harness_join_on_device(harness *h, const char *op, const sb_tensor *place, sb_tensor *const inputs[2],
+                                  bool *fault) {
+    char why[SB_WHY_BYTES];
+    sb_tensor *found = run_raw(h, place, 2, inputs, op, give_join);
+    *fault = outcome_of(h->device, why) != HARNESS_RAN;
+    return found;
+}
+
+/* ---- timing ---- */
+
+/* A node whose tasks have been given once and recorded: a call gives them again, between two events. */
+typedef struct timing {
+    const harness_device *own;
+    const sb_kernel *kernel;
+    void *state;
+    device_frame frame;
+    sb_value in[SB_WALK_OPERANDS], out[HARNESS_OUTPUTS];
+    sb_cuda_queue queue;
+    sb_cuda_graph *graph; /* NULL: there is nothing to do */
+    sb_cuda_event *start, *end;
+} timing;
+
+static void *prepare_timing(harness *h, const harness_node *node) {
+    char why[SB_WHY_BYTES];
+    void *state;
+    harness_open_device(h);
+    const sb_kernel *kernel = find_kernel(node, &state, why);
+    if (kernel == NULL)
+        return NULL;
+    timing *made = calloc(1, sizeof *made);
+    assert_non_null(made);
+    *made = (timing){
+        .own = h->device, .kernel = kernel, .state = state, .frame = frame_of(h->device), .queue = h->device->queue};
+    MUST(sb_cuda_task_list_create(&made->queue.record, error));
+    bring_inputs(made->own, node, kernel, made->in);
+    launch(&made->queue, node, kernel, state, &made->frame, made->in, made->out);
+    if (sb_cuda_task_list_count(made->queue.record) != 0)
+        MUST(sb_cuda_graph_build(made->own->device, made->queue.record, false, &made->graph, error));
+    MUST(sb_cuda_event_create(made->own->device, true, &made->start, error));
+    MUST(sb_cuda_event_create(made->own->device, true, &made->end, error));
+    return made;
+}
+
+static double call_timing(void *of) {
+    timing *made = of;
+    sb_cuda_stream *stream = made->own->queue.stream;
+    double nanoseconds;
+    if (made->graph == NULL)
+        return 0;
+    MUST(sb_cuda_enter(made->own->device, error));
+    MUST(sb_cuda_event_record(made->start, stream, error));
+    MUST(sb_cuda_graph_launch(made->graph, stream, error));
+    MUST(sb_cuda_event_record(made->end, stream, error));
+    MUST(sb_cuda_leave(made->own->device, SB_OK, error));
+    MUST(sb_cuda_event_synchronize(made->end, error));
+    MUST(sb_cuda_event_elapsed(made->start, made->end, &nanoseconds, error));
+    return nanoseconds * 1e-3;
+}
+
+static void release_timing(void *of) {
+    timing *made = of;
+    sb_cuda_event_destroy(made->start);
+    sb_cuda_event_destroy(made->end);
+    sb_cuda_graph_destroy(made->graph);
+    sb_cuda_task_list_destroy(made->queue.record);
+    release_values(HARNESS_OUTPUTS, made->out);
+    release_values(SB_WALK_OPERANDS, made->in);
+    release_frame(&made->frame);
+    if (made->kernel->release != NULL)
+        made->kernel->release(made->state);
+    free(made);
+}
+
+static void empty_device_caches(harness *h) {
+    sb_cuda_memory *memory = NULL;
+    size_t bytes = harness_beyond_caches();
+    void *other = calloc(bytes, 1);
+    assert_non_null(other);
+    MUST(sb_cuda_memory_create(h->device->device, bytes, &memory, error));
+    MUST(sb_cuda_upload(h->device->staging, &h->device->queue, memory->address, other, bytes, error));
+    MUST(sb_cuda_stream_synchronize(h->device->queue.stream, error));
+    sb_cuda_memory_release(memory);
+    free(other);
+}
+
+const harness_contestant harness_device_kernel = {prepare_timing, call_timing, release_timing, empty_device_caches};
 
 /* ---- at a capacity ---- */
 
@@ -273,11 +437,6 @@ static sb_value output_over(const sb_tensor *host, const sb_tensor *input) {
     MUST(sb_tensor_over(input->storage, input->data, host->dtype, host->rank, host->dims, host->strides, &tensor,
                         error));
     return sb_value_of_tensor(tensor);
-}
-
-static void collect(const harness_device *own, const harness_node *node, const sb_value *out, sb_tensor **outputs) {
-    for (int i = 0; i < node->node->output_count; i++)
-        outputs[i] = out[i].kind != SB_KIND_NONE ? to_host(own, out[i].tensor) : NULL;
 }
 
 static void write_number(const harness_device *own, const sb_cuda_memory *table, int64_t number) {

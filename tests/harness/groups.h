@@ -15,6 +15,10 @@
     X(axes, topk, HARNESS_CUDA) \
     X(axes, losses, HARNESS_CUDA) \
     X(axes, determinants, HARNESS_CUDA) \
+    X(chain16, patterns, HARNESS_CPU) \
+    X(chain16, shapes, HARNESS_CPU) \
+    X(chain16, largest, HARNESS_CPU) \
+    X(chain16, views, HARNESS_CPU) \
     X(conv, shapes, HARNESS_CUDA) \
     X(conv, tiles, HARNESS_CUDA) \
     X(conv, dtypes, HARNESS_CUDA) \
@@ -22,6 +26,24 @@
     X(convolution, random, HARNESS_CPU) \
     X(convolution, large, HARNESS_CPU) \
     X(convolution, empty, HARNESS_CPU) \
+    X(elementwise, unary, HARNESS_CPU | HARNESS_CUDA) \
+    X(elementwise, halves, HARNESS_CUDA) \
+    X(elementwise, binary, HARNESS_CPU | HARNESS_CUDA) \
+    X(elementwise, divisions, HARNESS_CUDA) \
+    X(elementwise, remainders, HARNESS_CUDA) \
+    X(elementwise, joins, HARNESS_CUDA) \
+    X(elementwise, copies, HARNESS_CUDA) \
+    X(epilogue, steps, HARNESS_CUDA) \
+    X(epilogue, quick, HARNESS_CUDA) \
+    X(f32_product, small, HARNESS_CPU) \
+    X(f32_product, seams, HARNESS_CPU) \
+    X(f32_product, steps, HARNESS_CPU) \
+    X(f32_convolution, random, HARNESS_CPU) \
+    X(f32_convolution, larger, HARNESS_CPU) \
+    X(fused, bodies, HARNESS_CPU_IF_ANY | HARNESS_CUDA) \
+    X(fused, normalizations, HARNESS_CPU_IF_ANY | HARNESS_CUDA) \
+    X(fused, casts, HARNESS_CPU_IF_ANY | HARNESS_CUDA) \
+    X(fused, values, HARNESS_CPU | HARNESS_CUDA) \
     X(gemm, tiles, HARNESS_CUDA) \
     X(gemm, vectors, HARNESS_CUDA) \
     X(gemm, batches, HARNESS_CUDA) \
@@ -42,6 +64,7 @@
     X(pool, windows, HARNESS_CPU) \
     X(pool, global, HARNESS_CPU) \
     X(recurrent, layers, HARNESS_CUDA) \
+    X(recurrent, random, HARNESS_CPU | HARNESS_CUDA) \
     X(recurrent, lengths, HARNESS_CUDA) \
     X(rows, reductions, HARNESS_CUDA) \
     X(rows, plain_rows, HARNESS_CUDA) \
@@ -57,11 +80,12 @@
     X(sampling, integer_products, HARNESS_CUDA) \
     X(sampling, einsum, HARNESS_CUDA) \
     X(sampling, spectra, HARNESS_CUDA) \
-    X(select, casts, HARNESS_CUDA) \
-    X(select, choices, HARNESS_CUDA) \
-    X(select, clips, HARNESS_CUDA) \
-    X(select, powers, HARNESS_CUDA) \
-    X(select, joins, HARNESS_CUDA) \
+    X(select, casts, HARNESS_CPU_IF_ANY | HARNESS_CUDA) \
+    X(select, choices, HARNESS_CPU_IF_ANY | HARNESS_CUDA) \
+    X(select, clips, HARNESS_CPU_IF_ANY | HARNESS_CUDA) \
+    X(select, views, HARNESS_CPU | HARNESS_CUDA) \
+    X(select, powers, HARNESS_CPU_IF_ANY | HARNESS_CUDA) \
+    X(select, joins, HARNESS_CPU_IF_ANY | HARNESS_CUDA) \
     X(select, normalizations, HARNESS_CUDA) \
     X(select, training, HARNESS_CUDA) \
     X(select, quantization, HARNESS_CUDA) \

@@ -23,8 +23,9 @@ typedef struct harness_device harness_device;
 
 enum { HARNESS_OUTPUTS = 5 };
 
-/* Who computes cases. */
-typedef enum harness_side { HARNESS_CPU = 1, HARNESS_CUDA = 2 } harness_side;
+/* Who computes cases. The last is for what a group needs: the CPU need not have a kernel for a case; where it has one, it
+ * computes the case with every instruction set, as where it must. */
+typedef enum harness_side { HARNESS_CPU = 1, HARNESS_CUDA = 2, HARNESS_CPU_IF_ANY = 4 } harness_side;
 
 typedef struct harness {
     random_source random; /* the present case's */
@@ -40,6 +41,7 @@ typedef struct harness {
     char name[128];              /* the present case's */
     bool chosen;                 /* whether it is to be run */
     int first_tile, last_tile;   /* the shapes of tiles that a device's contractions are run with; -1: the one chosen */
+    unsigned values;             /* what the present case's tensors have been filled with: 1 << a distribution */
     int64_t ran, failed, absent; /* cases; and those for which a side that need not have a kernel has none */
     int64_t at_capacity;         /* runs */
 } harness;
@@ -60,6 +62,7 @@ typedef struct harness_case {
     sb_tensor *inputs[SB_WALK_OPERANDS]; /* NULL: omitted */
     uint64_t constants;                  /* inputs whose values are known beforehand, a bit each */
     sb_attributes attributes;
+    sb_tensor *place; /* of garbage: where output 0 of the device's kernel is to lie; NULL: where the kernel wants it */
 } harness_case;
 
 /** A case in the making: a node of ONNX's own domain with one output. */
@@ -73,6 +76,9 @@ void set_ints(harness_case *test, const char *name, int64_t count, const int64_t
 void set_int(harness_case *test, const char *name, int64_t value);
 void set_float(harness_case *test, const char *name, float value);
 void set_text(harness_case *test, const char *name, const char *value);
+/** Where output 0 of the device's kernel shall lie, with any strides: only for kernels that take placed outputs. The case
+ * takes the reference. What lies between the elements must stay as it is. */
+void place_output(harness_case *test, sb_tensor *place);
 /** Runs the case, if it is wanted, releases all of it, and goes on to the next one. */
 void harness_run(harness *h, harness_case *test);
 
@@ -86,9 +92,14 @@ void harness_run_fused(harness *h, builder *b, sb_value_id result, sb_tensor *co
 /* ---- raw functions as cases ---- */
 
 /** Whether the present case is to be run; then harness_compare is called for each implementation. In any case
- * harness_next ends it. */
-bool harness_wants(harness *h);
+ * harness_next ends it. `what` and the inputs (NULL: omitted) tell it from others in a list. */
+bool harness_wants(harness *h, const char *what, sb_tensor *const *inputs, int count);
 void harness_next(harness *h);
+/** The same for a function that computes nodes of a graph, which harness_evaluate does one by one. */
+bool harness_wants_graph(harness *h, const builder *b, sb_tensor *const *inputs);
+/** The value of each of the graph's values, by the nodes' definitions; the tensors and the list are the caller's to
+ * release and to free. */
+sb_tensor **harness_evaluate(const builder *b, sb_tensor *const *inputs);
 /** Begins a group: its first case. */
 void harness_begin_group(harness *h, const harness_group *group);
 /** Compares what an implementation gave with what is expected. `inputs` are named in the report. */
@@ -97,14 +108,17 @@ void harness_compare(harness *h, const char *implementation, const sb_tensor *ex
 
 /* ---- values ---- */
 
-/* What the elements of a tensor of floats are like. */
+/* What the elements of a tensor of floats are like. The last two are those of make_tensor and number_tensor. */
 typedef enum distribution {
     ORDINARY,  /* -1 to 1: sums round at every step */
     CANCELING, /* small integers and zeros of both signs: exact cancellation, sign of zero */
     WIDE,      /* every finite magnitude: overflow, subnormals */
     TINY,      /* subnormals and products that vanish */
     SPECIAL,   /* ordinary ones with a few NaN and infinities */
-    DISTRIBUTIONS
+    DISTRIBUTIONS,
+    AWKWARD =
+        DISTRIBUTIONS, /* few different values, every magnitude, infinities, NaN, zeros of both signs, subnormals */
+    NUMBERS            /* -4 to 4 */
 } distribution;
 
 /* How a tensor lies in memory; BROADCAST has extents with a stride of 0. */
@@ -113,12 +127,16 @@ typedef enum layout { PACKED, TRANSPOSED, REVERSED, APART, SHIFTED, BROADCAST, L
 /** A tensor whose strides are those of `layout`, with few different values, every magnitude, infinities, NaN, zeros of
  * both signs and subnormals. */
 sb_tensor *make_tensor(harness *h, sb_dtype dtype, int rank, const int64_t *dims, layout layout);
+/** The same with the dimensions in another order in memory, and a gap of one element behind each innermost row. */
+sb_tensor *permuted_tensor(harness *h, sb_dtype dtype, int rank, const int64_t *dims);
 /** The same in any layout. */
 sb_tensor *any_tensor(harness *h, sb_dtype dtype, int rank, const int64_t *dims);
 /** Ordinary numbers in any layout, so that every addition rounds and none gives NaN; or, `awkward`, anything. */
 sb_tensor *number_tensor(harness *h, sb_dtype dtype, int rank, const int64_t *dims, bool awkward);
 /** Elements of a distribution; dimensions in a random order and direction, with gaps, some broadcast. */
 sb_tensor *random_tensor(harness *h, distribution kind, sb_dtype dtype, int rank, const int64_t *dims);
+/** Elements of a distribution, packed. */
+sb_tensor *packed_tensor(harness *h, distribution kind, sb_dtype dtype, int rank, const int64_t *dims);
 /** Indices of `extent` elements, counted from either end, in any layout. With `astray` all are outside. */
 sb_tensor *any_indices(harness *h, sb_dtype dtype, int rank, const int64_t *dims, int64_t extent, bool astray);
 
@@ -132,6 +150,7 @@ typedef struct harness_node {
     const sb_node *node;
     sb_tensor *const *inputs; /* NULL where omitted */
     uint64_t constants;
+    const sb_tensor *place; /* of garbage: where the device is to put output 0; NULL: anywhere */
 } harness_node;
 
 /* How a run ended. */
@@ -147,6 +166,12 @@ harness_outcome harness_define(const harness_node *node, sb_tensor **outputs, ch
 harness_outcome harness_run_cpu(const harness_node *node, sb_isa isa, int threads, sb_tensor **outputs, char *why);
 /** By the device's kernel; outputs are contiguous and on the host. */
 harness_outcome harness_run_device(harness *h, const harness_node *node, sb_tensor **outputs, char *why);
+/** The device's element-wise operator of two inputs that kernels know by that name, onto garbage that lies as `place`
+ * does. The result is contiguous and on the host; the caller's. *fault is whether the data is at fault. */
+sb_tensor *harness_join_on_device(harness *h, const char *op, const sb_tensor *place, sb_tensor *const inputs[2],
+                                  bool *fault);
+/** The same for the device's copying of one tensor, which is broadcast. */
+sb_tensor *harness_copy_on_device(harness *h, const sb_tensor *place, const sb_tensor *from);
 
 /* A node whose inputs have room for more rows than are used, twice: with inputs of the same extents and strides, and
  * other contents. */
@@ -171,8 +196,38 @@ void harness_check_capacity(harness *h, const harness_node *node);
 void harness_close_device(harness *h);
 /** Opens the device now, so that its first use is in no case's time. */
 void harness_open_device(harness *h);
+
+/* ---- timing ---- */
+
+/* Who computes a node again and again. What `prepare` makes ready (the kernel and its state, what it derives of constants,
+ * inputs and outputs where the kernel has them) is in no call's time. */
+typedef struct harness_contestant {
+    /* NULL: there is no kernel. The node and its inputs must stay as they are. */
+    void *(*prepare)(harness *h, const harness_node *node);
+    /* Computes the node once; the microseconds that it took. */
+    double (*call)(void *ready);
+    void (*release)(void *ready);
+    void (*empty_caches)(harness *h); /* other data takes the place of what caches hold where it computes */
+} harness_contestant;
+
+extern const harness_contestant harness_definition, harness_cpu_kernel, harness_device_kernel;
+
+/** Microseconds since some time. */
+double harness_now(void);
+/** More bytes than the last cache of the host or of a GPU holds; and those of the host written anew. */
+size_t harness_beyond_caches(void);
+void harness_empty_caches(harness *h);
 /** Times the case and prints a line for each implementation. */
-void harness_time(harness *h, const harness_node *node, sb_isa best);
+void harness_time(harness *h, const harness_node *node);
+
+/* ---- describing ---- */
+
+/** Prints the present case's name and a node made of those inputs: what tells the case from others of its group. */
+void harness_describe(const harness *h, const harness_case *test);
+/** The same for a graph that is to be fused. */
+void harness_describe_graph(const harness *h, const sb_graph *graph, sb_tensor *const *inputs);
+/** The same for a raw function. */
+void harness_describe_raw(const harness *h, const char *what, sb_tensor *const *inputs, int count);
 
 /* What is known of a node's inputs and outputs while it runs; made and cleared around each run. */
 typedef struct harness_facts {

@@ -16,8 +16,13 @@ static const char help[] =
     "  --seed N         another seed for all values (42)\n"
     "  --side SIDE      cpu or cuda; both unless given\n"
     "  --driver FILE    a CUDA driver's library (libcuda.so.1) in place of the fake one\n"
-    "  --list           names the cases and runs none\n"
-    "  --bench          times the cases: a line for each implementation\n"
+    "  --list           says what the cases are and runs none: operator, inputs (dtype, extents, layout unless packed, "
+    "values\n"
+    "                   that are known beforehand), attributes, outputs, what the elements are like, tiles that are "
+    "forced\n"
+    "  --bench          times the cases, without what is made ready before: a line for each implementation that "
+    "computes a\n"
+    "                   node, beside its definition\n"
     "  --plant          spoils a bit of whatever was computed: all cases that give a number must fail\n"
     "  --plant-used     lets kernels take the whole extent where only a part is used: bounded cases must fail\n";
 

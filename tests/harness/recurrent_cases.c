@@ -82,6 +82,55 @@ void recurrent_layers(harness *h) {
     }
 }
 
+/* Inputs 3 and up, each of which may be omitted. */
+static void add_optional_inputs(harness *h, harness_case *test, distribution kind, const extents *e, int count,
+                                int64_t directions, int64_t rows, bool first) {
+    const int64_t state[] = {first ? e->batch : directions, first ? directions : e->batch, e->hidden};
+    const int64_t b[] = {directions, 2 * rows}, p[] = {directions, 3 * e->hidden};
+    for (int i = 3; i < count; i++) {
+        if (random_bits(&h->random) % 2 == 0)
+            add_input(test, NULL);
+        else if (i == 4)
+            add_input(test, make_lengths(h, e, false));
+        else
+            add_input(test, random_tensor(h, kind, SB_F32, i == 3 || i == 7 ? 2 : 3, i == 3 ? b : i == 7 ? p : state));
+    }
+}
+
+/* Any extents, options and inputs, with weights that may be known beforehand, of every distribution. */
+void recurrent_random(harness *h) {
+    static const char *const ops[] = {"RNN", "GRU", "LSTM"};
+    static const char *const names[] = {"forward", "reverse", "bidirectional"};
+    random_source *random = &h->random;
+    for (int round = 0; round < 150; round++) {
+        distribution kind = (distribution)(round / 3 % DISTRIBUTIONS);
+        int op = round % 3, gates = (int[]){1, 3, 4}[op], direction = (int)random_between(random, 0, 2);
+        int64_t directions = direction == 2 ? 2 : 1;
+        const extents e = {random_between(random, 0, 5), random_between(random, 1, 4), random_between(random, 1, 20),
+                           random_between(random, 1, round % 10 == 0 ? 150 : 20)};
+        const int64_t rows = gates * e.hidden;
+        bool first = (random_bits(random) & 1) != 0;
+        harness_case test = harness_op(ops[op], 14);
+        add_input(&test, random_tensor(h, kind, SB_F32, 3,
+                                       (int64_t[]){first ? e.batch : e.steps, first ? e.steps : e.batch, e.inputs}));
+        add_input(&test, random_tensor(h, kind, SB_F32, 3, (int64_t[]){directions, rows, e.inputs}));
+        add_input(&test, random_tensor(h, kind, SB_F32, 3, (int64_t[]){directions, rows, e.hidden}));
+        add_optional_inputs(h, &test, kind, &e, op == 2 ? 8 : 6, directions, rows, first);
+        set_text(&test, "direction", names[direction]);
+        set_int(&test, "hidden_size", e.hidden);
+        set_int(&test, "layout", first);
+        if (op > 0)
+            set_int(&test, op == 1 ? "linear_before_reset" : "input_forget", random_between(random, 0, 1));
+        if (random_between(random, 0, 2) == 0)
+            set_float(&test, "clip", 0.5f);
+        if ((random_bits(random) & 1) != 0)
+            set_activations(h, &test, (op + 1) * (int)directions);
+        test.outputs = op == 2 ? 3 : 2;
+        test.constants = (random_bits(random) & 1) != 0 ? 6 : 0;
+        harness_run(h, &test);
+    }
+}
+
 /* Lengths that no row can have are found on the device. */
 void recurrent_lengths(harness *h) {
     check_layer(h, "GRU", SB_F32, &sizes[0], 0, true);

@@ -101,6 +101,33 @@ void select_clips(harness *h) {
     }
 }
 
+/* Cast, Where and Clip on views of every distribution, whose rows are no multiple of any vector. */
+void select_views(harness *h) {
+    static const sb_dtype dtypes[] = {SB_F32, SB_F16, SB_F64, SB_S8, SB_U32};
+    static const int64_t odd[] = {3, 5, 37};
+    for (int from = 1; from < SB_STRING; from++) {
+        for (int to = 1; to < SB_STRING; to++) {
+            harness_case test = harness_op("Cast", 13);
+            distribution kind = (distribution)random_between(&h->random, 0, DISTRIBUTIONS - 1);
+            add_input(&test, random_tensor(h, kind, (sb_dtype)from, 3, odd));
+            set_int(&test, "to", onnx_type((sb_dtype)to));
+            harness_run(h, &test);
+        }
+    }
+    for (int round = 0; round < 40; round++) {
+        sb_dtype dtype = dtypes[round / 2 % 5];
+        distribution kind = (distribution)(round / 2 % DISTRIBUTIONS);
+        harness_case test = harness_op(round % 2 == 0 ? "Clip" : "Where", 16);
+        if (round % 2 == 1)
+            add_input(&test, random_tensor(h, kind, SB_BOOL, 1, &odd[2]));
+        add_input(&test, random_tensor(h, kind, dtype, 3, odd));
+        add_input(&test, random_tensor(h, kind, dtype, 0, NULL));
+        if (round % 2 == 0)
+            add_input(&test, random_tensor(h, kind, dtype, 0, NULL));
+        harness_run(h, &test);
+    }
+}
+
 /* ---- Pow ---- */
 
 void select_powers(harness *h) {

@@ -25,6 +25,26 @@ echo "$again" | grep -q '^1 cases, ' || fail "more than one case: $again"
 other=$("$harness" --plant --side cuda --case "$first" --seed 43) && fail "the case passes with another seed"
 [ "$other" != "$again" ] || fail "another seed gives the same values"
 
+# So it does in every group that tests kernels beside nodes' own, or on raw pointers, and on whichever side.
+planted() { # GROUP SIDE
+    if said=$("$harness" --plant --only "$1.*3" --side "$2"); then
+        fail "a wrong bit passes in $1 on $2"
+    fi
+    echo "$said" | grep -q "^DIFFERS $1\.[0-9]*, " || fail "$1 fails on $2, but not by a wrong bit: $said"
+}
+for group in elementwise.unary elementwise.binary fused.bodies fused.normalizations fused.casts \
+    fused.values select.views recurrent.random; do
+    [ $group = fused.normalizations ] || planted $group cpu
+    planted $group cuda
+done
+for group in elementwise.halves elementwise.divisions elementwise.remainders elementwise.joins elementwise.copies epilogue.steps epilogue.quick; do
+    planted $group cuda
+done
+for group in f32_product.small f32_product.seams f32_product.steps f32_convolution.random f32_convolution.larger chain16.patterns \
+    chain16.shapes chain16.largest chain16.views; do
+    planted $group cpu
+done
+
 # A kernel that takes the whole extent where a part is used is found: in sums, rows and joins, also when it is replayed.
 for op in MatMul Gemm Softmax ReduceMean LayerNormalization Gather Concat; do
     case $op in
@@ -46,5 +66,20 @@ echo "$said" | grep -q '^DIFFERS .* Concat by .* appended' || fail "an appending
 
 # Names that there are none of are no success.
 "$harness" --only nothing.at.all >/dev/null && fail "no case is a success"
-"$harness" --list --only 'moving.joins.*' | grep -q '^moving.joins.0 Concat$' || fail "--list does not name a case"
-"$harness" --bench --case gemm.batches.3 | grep -q '^bench gemm.batches.3/.* samebit=.* peer=.* unit=us ratio=' || fail "no line of --bench"
+
+# What --list says: operators, inputs, layouts, known values, attributes, outputs. Hardly two cases are told alike.
+lists() { # CASE PATTERN
+    "$harness" --list --case "$1" | grep -q "^$1 $2" || fail "--list says $("$harness" --list --case "$1"), not $2"
+}
+lists moving.joins.0 'Concat-13(u8\[0,4,5\].*, u8\[1,4,5\].*, u8\[2,4,5\].*, u8\[3,4,5\].*) axis=-3 values=awkward$'
+lists axes.topk.1 'TopK-11(u8\[1\] offset, s64\[1\] known={1}) axis=0 largest=1 outputs=2 '
+lists gemm.epilogues.1 'MatMul+Add+Mul+Clip(f32\[2,3,5,17\], .*) values=awkward tiles=each$'
+lists elementwise.copies.3 'copy(bool\[5,7,11\] permuted gaps) '
+told=$("$harness" --list | cut -d ' ' -f 2-)
+all=$(echo "$told" | wc -l) different=$(echo "$told" | sort -u | wc -l)
+[ "$all" -gt 10000 ] && [ $((all - different)) -lt $((all / 20)) ] || fail "only $different of $all cases can be told apart"
+
+# --bench: a line for the CPU beside the definition. Over the fake driver the way is the same as over a real one, and its times are not told.
+line='^bench gemm.batches.3/[a-z0-9]* samebit=[0-9.]* peer=[0-9.]* unit=us ratio=[0-9.]*$'
+"$harness" --bench --case gemm.batches.3 | grep -q "$line" || fail "no line of --bench"
+"$harness" --bench --case gemm.batches.3 --side cuda | grep -q '^gemm.batches.3/cuda: the fake driver' || fail "--bench does not run on a device"

@@ -68,9 +68,30 @@ sb_tensor *make_tensor(harness *h, sb_dtype dtype, int rank, const int64_t *dims
     sb_tensor *base = NULL, *tensor = NULL;
     MUST(sb_tensor_create(dtype, 1, &count, &base, error));
     fill_awkward(&h->random, dtype, base->data, (size_t)count);
+    h->values |= 1u << AWKWARD;
     MUST(sb_tensor_over(base->storage, base->data + first * (int64_t)sb_dtype_size(dtype), dtype, rank, dims, strides,
                         &tensor, error));
     sb_tensor_release(base);
+    return tensor;
+}
+
+sb_tensor *permuted_tensor(harness *h, sb_dtype dtype, int rank, const int64_t *dims) {
+    static const int orders[5][4] = {{0}, {0}, {1, 0}, {1, 2, 0}, {2, 0, 3, 1}}; /* the slowest dimension first */
+    int64_t memory[SB_MAX_RANK];
+    int back[SB_MAX_RANK];
+    sb_tensor *whole, *rows, *tensor;
+    assert_true(rank < 5);
+    for (int i = 0; i < rank; i++) {
+        memory[i] = dims[orders[rank][i]] + (i == rank - 1);
+        back[orders[rank][i]] = i;
+    }
+    whole = make_tensor(h, dtype, rank, memory, PACKED);
+    if (rank == 0)
+        return whole;
+    MUST(sb_tensor_slice(whole, rank - 1, 0, memory[rank - 1] - 1, 1, &rows, error));
+    MUST(sb_tensor_transpose(rows, back, &tensor, error));
+    sb_tensor_release(rows);
+    sb_tensor_release(whole);
     return tensor;
 }
 
@@ -79,8 +100,11 @@ sb_tensor *any_tensor(harness *h, sb_dtype dtype, int rank, const int64_t *dims)
 }
 
 sb_tensor *number_tensor(harness *h, sb_dtype dtype, int rank, const int64_t *dims, bool awkward) {
+    unsigned before = h->values;
     sb_tensor *tensor = any_tensor(h, dtype, rank, dims);
     size_t count = tensor->storage->bytes / sb_dtype_size(dtype);
+    if (!awkward && sb_dtype_is_float(dtype))
+        h->values = before | 1u << NUMBERS;
     for (size_t i = 0; i < count && !awkward && sb_dtype_is_float(dtype); i++) {
         double value = (double)(int32_t)random_bits(&h->random) * 0x1p-29;
         if (dtype == SB_F64)
@@ -92,8 +116,10 @@ sb_tensor *number_tensor(harness *h, sb_dtype dtype, int rank, const int64_t *di
 }
 
 sb_tensor *any_indices(harness *h, sb_dtype dtype, int rank, const int64_t *dims, int64_t extent, bool astray) {
+    unsigned before = h->values;
     sb_tensor *tensor = any_tensor(h, dtype, rank, dims);
     size_t count = tensor->storage->bytes / sb_dtype_size(dtype);
+    h->values = before;
     for (size_t i = 0; i < count; i++) {
         int64_t index = extent == 0 ? 0 : random_between(&h->random, -extent, extent - 1);
         index = astray ? extent : index;
@@ -140,6 +166,14 @@ static void fill_random(random_source *source, distribution kind, sb_tensor *ten
     }
 }
 
+sb_tensor *packed_tensor(harness *h, distribution kind, sb_dtype dtype, int rank, const int64_t *dims) {
+    sb_tensor *tensor = NULL;
+    MUST(sb_tensor_create(dtype, rank, dims, &tensor, error));
+    fill_random(&h->random, kind, tensor);
+    h->values |= 1u << kind;
+    return tensor;
+}
+
 sb_tensor *random_tensor(harness *h, distribution kind, sb_dtype dtype, int rank, const int64_t *dims) {
     random_source *source = &h->random;
     int64_t strides[SB_MAX_RANK], stride = 1, first = 0;
@@ -161,6 +195,7 @@ sb_tensor *random_tensor(harness *h, distribution kind, sb_dtype dtype, int rank
     sb_tensor *base = NULL, *tensor = NULL;
     MUST(sb_tensor_create(dtype, 1, &stride, &base, error));
     fill_random(source, kind, base);
+    h->values |= 1u << kind;
     MUST(sb_tensor_over(base->storage, base->data + first * (int64_t)sb_dtype_size(dtype), dtype, rank, dims, strides,
                         &tensor, error));
     sb_tensor_release(base);

@@ -2,7 +2,7 @@
 #ifndef SB_TESTS_DEFINITION_CASES_H
 #define SB_TESTS_DEFINITION_CASES_H
 
-#include "ops/kernel_cases.h"
+#include "ops/node_cases.h"
 
 /* A tensor of a list of extents and a list of values, both in parentheses: TENSOR(SB_S64, (2, 1),
  * (int64_t, 3, 4)). */
@@ -35,7 +35,7 @@ static inline node_runner make_node(const char *op, int version, sb_tensor *firs
 /* Runs the definition; output 0 must be `expected` bit for bit. Releases everything. */
 static inline void expect_output(node_runner runner, sb_tensor *expected) {
     sb_value outputs[NODE_OUTPUTS] = {{0}};
-    node_must_run(&runner, SB_ISA_BEST, 1, outputs);
+    node_must_run(&runner, SB_ISA_BEST, outputs);
     const sb_tensor *got = outputs[0].tensor;
     if (!sb_tensor_equal(got, expected)) {
         size_t size = sb_dtype_size(got->dtype);
@@ -62,28 +62,10 @@ static inline void expect_output(node_runner runner, sb_tensor *expected) {
 static inline void expect_refusal(node_runner runner, sb_status status, const char *words) {
     sb_value outputs[NODE_OUTPUTS] = {{0}};
     sb_error error = {0};
-    assert_int_equal(node_run(&runner, SB_ISA_BEST, 1, outputs, &error), status);
+    assert_int_equal(node_run(&runner, SB_ISA_BEST, outputs, &error), status);
     if (strstr(error.message, words) == NULL)
         fail_msg("\"%s\" does not say \"%s\"", error.message, words);
     release_outputs(outputs);
-    node_clear(&runner);
-}
-
-/* As check_kernels with one thread: for many small cases, where starting threads would take all the time. */
-static inline void check_loops(node_runner runner) {
-    static const sb_isa isas[] = {SB_ISA_SCALAR, SB_ISA_AVX2, SB_ISA_AVX512};
-    sb_value expected[NODE_OUTPUTS] = {{0}}, got[NODE_OUTPUTS] = {{0}};
-    sb_isa isa;
-    node_must_run(&runner, SB_ISA_BEST, 1, expected);
-    for (int i = 0; i < 3; i++) {
-        if (sb_isa_resolve(isas[i], &isa, NULL) != SB_OK)
-            continue;
-        node_must_run(&runner, isa, 1, got);
-        if (!sb_tensor_equal(expected[0].tensor, got[0].tensor))
-            fail_msg("%s of %s differs on %s", runner.op, sb_dtype_name(runner.inputs[0]->dtype), sb_isa_name(isa));
-        release_outputs(got);
-    }
-    release_outputs(expected);
     node_clear(&runner);
 }
 

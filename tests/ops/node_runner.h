@@ -104,21 +104,9 @@ static inline void node_clear(node_runner *runner) {
     *runner = (node_runner){0};
 }
 
-/* Workers, which several threads keep for as long as the program lives: fresh threads spin for a
- * while before they sleep, which took most of the time of these tests. */
-static inline sb_status node_workers(int threads, sb_workers **workers, sb_error *error) {
-    static sb_workers *shared[16];
-    if (threads == 1 || shared[threads] == NULL)
-        SB_TRY(sb_workers_create(threads, workers, error));
-    if (threads != 1 && shared[threads] == NULL)
-        shared[threads] = *workers;
-    *workers = threads == 1 ? *workers : shared[threads];
-    return SB_OK;
-}
-
 /* Runs the node: by its definition when `isa` is SB_ISA_BEST, else by the kernel for that
  * instruction set (INTERNAL when there is none). `outputs` are the caller's. */
-static inline sb_status node_run(node_runner *runner, sb_isa isa, int threads, sb_value *outputs, sb_error *error) {
+static inline sb_status node_run(node_runner *runner, sb_isa isa, sb_value *outputs, sb_error *error) {
     if (runner->graph == NULL)
         SB_TRY(node_build(runner, error));
     sb_value values[NODE_INPUTS] = {{0}};
@@ -157,11 +145,10 @@ static inline sb_status node_run(node_runner *runner, sb_isa isa, int threads, s
                     .derived = derived,
                     .isa = isa,
                     .error = error};
-    sb_status status = node_workers(threads, &call.workers, error);
+    sb_status status = sb_workers_create(1, &call.workers, error);
     if (status == SB_OK)
         status = sb_call_run(&call, kernel != NULL ? kernel->launch : runner->node->op->eval);
-    if (threads == 1)
-        sb_workers_destroy(call.workers);
+    sb_workers_destroy(call.workers);
     for (int i = 0; i < frame.count; i++)
         sb_free(frame.blocks[i]);
     if (kernel != NULL && kernel->release != NULL)
@@ -171,9 +158,9 @@ static inline sb_status node_run(node_runner *runner, sb_isa isa, int threads, s
 }
 
 /* As node_run, but a failure ends the test. */
-static inline void node_must_run(node_runner *runner, sb_isa isa, int threads, sb_value *outputs) {
+static inline void node_must_run(node_runner *runner, sb_isa isa, sb_value *outputs) {
     sb_error error;
-    if (node_run(runner, isa, threads, outputs, &error) != SB_OK)
+    if (node_run(runner, isa, outputs, &error) != SB_OK)
         fail_msg("%s", error.message);
 }
 

@@ -1,6 +1,6 @@
 /* Products, convolutions, pools and recurrent operators while memory runs out: by definition and by
  * kernel, every failed allocation is reported and leaves nothing behind. */
-#include "ops/kernel_cases.h"
+#include "ops/node_cases.h"
 
 #include "support/failing.h"
 
@@ -168,7 +168,7 @@ static sb_status run_attempt(void *context) {
         status =
             sb_attributes_add_ints(&runner.attributes, test->ints, test->count == 1, test->count, test->values, &error);
     if (status == SB_OK)
-        status = node_run(&runner, attempt->isa, 1, outputs, &error);
+        status = node_run(&runner, attempt->isa, outputs, &error);
     release_outputs(outputs);
     node_clear(&runner);
     return status;

@@ -1,5 +1,5 @@
-/* Conv: kernels against the definition, and the definition against plain loops. */
-#include "ops/kernel_cases.h"
+/* Conv: the definition against plain loops. */
+#include "ops/node_cases.h"
 
 static const sb_dtype float_dtypes[] = {SB_F32, SB_F16, SB_BF16};
 
@@ -15,7 +15,7 @@ static void definition_runs_taps_then_channels(void **unused) {
         runner.inputs[0] = random_tensor(&source, (distribution)(round % 3), SB_F32, 4, (int64_t[]){1, 3, 5, 6});
         runner.inputs[1] = random_tensor(&source, (distribution)(round % 3), SB_F32, 4, (int64_t[]){2, 3, 3, 2});
         runner.inputs[2] = random_tensor(&source, (distribution)(round % 3), SB_F32, 1, (int64_t[]){2});
-        node_must_run(&runner, SB_ISA_BEST, 1, outputs);
+        node_must_run(&runner, SB_ISA_BEST, outputs);
         const sb_tensor *x = runner.inputs[0], *w = runner.inputs[1], *b = runner.inputs[2];
         const sb_tensor *y = outputs[0].tensor;
         for (int64_t i = 0; i < sb_tensor_elements(y); i++) {
@@ -52,7 +52,7 @@ static void wrong_shapes_are_refused(void **unused) {
         node_runner runner = {.op = "Conv", .version = 11, .input_count = 2, .output_count = 1};
         runner.inputs[0] = random_tensor(&source, ORDINARY, SB_F32, 4, cases[i][0]);
         runner.inputs[1] = random_tensor(&source, ORDINARY, SB_F32, 4, cases[i][1]);
-        assert_int_equal(node_run(&runner, SB_ISA_BEST, 1, outputs, &error), SB_ERROR_SHAPE);
+        assert_int_equal(node_run(&runner, SB_ISA_BEST, outputs, &error), SB_ERROR_SHAPE);
         node_clear(&runner);
     }
 }
@@ -83,7 +83,7 @@ static void deformable_without_offsets_is_a_convolution(void **unused) {
         add_int(&runners[1], "offset_group", offset_groups);
         runners[1].inputs[2] = offsets;
         for (int i = 0; i < 2; i++)
-            node_must_run(&runners[i], SB_ISA_BEST, 1, outputs[i]);
+            node_must_run(&runners[i], SB_ISA_BEST, outputs[i]);
         assert_true(sb_tensor_equal(outputs[0][0].tensor, outputs[1][0].tensor));
         for (int i = 0; i < 2; i++) {
             release_outputs(outputs[i]);

@@ -1,6 +1,5 @@
-/* Element-wise operators: values at the corners, and every row loop against the definition. */
+/* Element-wise operators: values at the corners. */
 #include "ops/definition_cases.h"
-#include "ops/unary_list.h"
 
 static void corners_of_one_input(void **unused) {
     const float inf = INFINITY, nan = NAN;
@@ -122,90 +121,6 @@ static void choices(void **unused) {
                   LIST(SB_F16, (uint16_t, 0x6801)));
 }
 
-/* ---- loops against definitions ---- */
-
-static int64_t extents[] = {3, 5, 37};
-
-static void unary_loops_equal_the_definition(void **unused) {
-#define NAME(op) #op,
-    static const char *const names[] = {
-        SB_UNARY_FLOAT_OPS(NAME) "Abs", "Neg", "Sign", "Relu", "Shrink", "Gelu", "IsNaN", "IsInf"};
-#undef NAME
-    random_source source = {11};
-    for (size_t n = 0; n < sizeof names / sizeof names[0]; n++) {
-        for (int round = 0; round < 10; round++) {
-            static const sb_dtype dtypes[] = {SB_F32, SB_F32, SB_F16, SB_BF16, SB_F64};
-            distribution kind = (distribution)(round % DISTRIBUTIONS);
-            check_loops((node_runner){.op = names[n],
-                                      .version = 20,
-                                      .input_count = 1,
-                                      .output_count = 1,
-                                      .inputs = {random_tensor(&source, kind, dtypes[round % 5], 3, extents)}});
-        }
-    }
-}
-
-static void binary_loops_equal_the_definition(void **unused) {
-    static const char *const names[] = {"Add", "Sub", "Mul",   "Div",     "Pow",  "PRelu",          "Max",
-                                        "Min", "Sum", "Equal", "Greater", "Less", "GreaterOrEqual", "LessOrEqual"};
-    static const sb_dtype dtypes[] = {SB_F32, SB_F16, SB_BF16, SB_F64, SB_S8, SB_U16, SB_S32, SB_U64};
-    random_source source = {12};
-    for (size_t n = 0; n < sizeof names / sizeof names[0]; n++) {
-        for (int round = 0; round < 16; round++) {
-            sb_dtype dtype = dtypes[round % 8];
-            bool floats_only = strcmp(names[n], "Pow") == 0 || strcmp(names[n], "Sum") == 0;
-            if (sb_dtype_is_integer(dtype) && (floats_only || strcmp(names[n], "Div") == 0))
-                continue;
-            distribution kind = (distribution)(round % DISTRIBUTIONS);
-            int64_t other[] = {random_between(&source, 0, 1) == 0 ? 1 : 5, random_between(&source, 0, 1) == 0 ? 1 : 37};
-            check_loops((node_runner){.op = names[n],
-                                      .version = 16,
-                                      .input_count = 2,
-                                      .output_count = 1,
-                                      .inputs = {random_tensor(&source, kind, dtype, 3, extents),
-                                                 random_tensor(&source, kind, dtype, 2, other)}});
-        }
-    }
-}
-
-static void conversions_equal_the_definition(void **unused) {
-    /* ONNX's numbers of the types in the order of sb_dtype. */
-    static const int64_t numbers[] = {0, 9, 2, 4, 12, 13, 3, 5, 6, 7, 10, 16, 1, 11};
-    random_source source = {13};
-    for (int from = SB_BOOL; from <= SB_F64; from++) {
-        for (int to = SB_BOOL; to <= SB_F64; to++) {
-            distribution kind = (distribution)random_between(&source, 0, DISTRIBUTIONS - 1);
-            node_runner runner = {.op = "Cast", .version = 13, .input_count = 1, .output_count = 1};
-            runner.inputs[0] = random_tensor(&source, kind, (sb_dtype)from, 3, extents);
-            add_int(&runner, "to", numbers[to]);
-            check_loops(runner);
-        }
-    }
-}
-
-static void clip_loops_equal_the_definition(void **unused) {
-    static const sb_dtype dtypes[] = {SB_F32, SB_F16, SB_F64, SB_S8, SB_U32};
-    random_source source = {14};
-    for (int round = 0; round < 20; round++) {
-        sb_dtype dtype = dtypes[round % 5];
-        distribution kind = (distribution)(round % DISTRIBUTIONS);
-        check_loops((node_runner){.op = "Clip",
-                                  .version = 13,
-                                  .input_count = 3,
-                                  .output_count = 1,
-                                  .inputs = {random_tensor(&source, kind, dtype, 3, extents),
-                                             random_tensor(&source, kind, dtype, 0, NULL),
-                                             random_tensor(&source, kind, dtype, 0, NULL)}});
-        check_loops((node_runner){.op = "Where",
-                                  .version = 16,
-                                  .input_count = 3,
-                                  .output_count = 1,
-                                  .inputs = {random_tensor(&source, kind, SB_BOOL, 1, (int64_t[]){37}),
-                                             random_tensor(&source, kind, dtype, 3, extents),
-                                             random_tensor(&source, kind, dtype, 0, NULL)}});
-    }
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(corners_of_one_input, leaves_nothing),
@@ -215,10 +130,6 @@ int main(void) {
         cmocka_unit_test_teardown(powers, leaves_nothing),
         cmocka_unit_test_teardown(old_models_align_by_axis, leaves_nothing),
         cmocka_unit_test_teardown(choices, leaves_nothing),
-        cmocka_unit_test_teardown(unary_loops_equal_the_definition, leaves_nothing),
-        cmocka_unit_test_teardown(binary_loops_equal_the_definition, leaves_nothing),
-        cmocka_unit_test_teardown(conversions_equal_the_definition, leaves_nothing),
-        cmocka_unit_test_teardown(clip_loops_equal_the_definition, leaves_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

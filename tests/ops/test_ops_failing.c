@@ -57,7 +57,7 @@ static sb_status attempt(void *context) {
     if (status == SB_OK && of->attribute != NULL)
         status = sb_attributes_add_ints(&runner.attributes, of->attribute, true, 1, &of->value, &error);
     if (status == SB_OK)
-        status = node_run(&runner, SB_ISA_BEST, 1, outputs, &error);
+        status = node_run(&runner, SB_ISA_BEST, outputs, &error);
     if (status != SB_OK && status != SB_ERROR_OUT_OF_MEMORY)
         print_message("%s: %s\n", of->op, error.message);
     release_outputs(outputs);

@@ -1,5 +1,5 @@
-/* MatMul and Gemm: kernels against the definition, and the definition against plain loops. */
-#include "ops/kernel_cases.h"
+/* MatMul: the definition against plain loops. */
+#include "ops/node_cases.h"
 
 #include "numerics/chain.h"
 
@@ -18,7 +18,7 @@ static void definition_is_one_chain(void **unused) {
         sb_dtype dtype = round % 2 == 0 ? SB_F32 : SB_S64;
         runner.inputs[0] = random_tensor(&source, WIDE, dtype, 2, (int64_t[]){m, k});
         runner.inputs[1] = random_tensor(&source, WIDE, dtype, 2, (int64_t[]){k, n});
-        node_must_run(&runner, SB_ISA_BEST, 1, outputs);
+        node_must_run(&runner, SB_ISA_BEST, outputs);
         const sb_tensor *a = runner.inputs[0], *b = runner.inputs[1], *y = outputs[0].tensor;
         for (int64_t i = 0; i < m * n; i++) {
             int64_t a_at = i / n * a->strides[0], b_at = i % n * b->strides[1];
@@ -46,7 +46,7 @@ static void wrong_shapes_are_refused(void **unused) {
     node_runner runner = {.op = "MatMul", .version = 13, .input_count = 2, .output_count = 1};
     runner.inputs[0] = random_tensor(&source, ORDINARY, SB_F32, 2, (int64_t[]){2, 3});
     runner.inputs[1] = random_tensor(&source, ORDINARY, SB_F32, 2, (int64_t[]){4, 3});
-    assert_int_equal(node_run(&runner, SB_ISA_BEST, 1, outputs, &error), SB_ERROR_SHAPE);
+    assert_int_equal(node_run(&runner, SB_ISA_BEST, outputs, &error), SB_ERROR_SHAPE);
     assert_non_null(strstr(error.message, "node"));
     node_clear(&runner);
 }

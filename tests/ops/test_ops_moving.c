@@ -69,7 +69,7 @@ static void views_share_memory(void **unused) {
         sb_tensor *input = TENSOR(SB_F16, (1, 2, 3), (uint16_t, 1, 2, 3, 4, 5, 6));
         node_runner runner = make_node(ops[i], 11, input, NULL, NULL);
         sb_value outputs[NODE_OUTPUTS] = {{0}};
-        node_must_run(&runner, SB_ISA_BEST, 1, outputs);
+        node_must_run(&runner, SB_ISA_BEST, outputs);
         assert_ptr_equal(outputs[0].tensor->data, input->data);
         release_outputs(outputs);
         node_clear(&runner);
@@ -94,7 +94,7 @@ static void uneven_split(void **unused) {
     runner.output_count = 3;
     add_int(&runner, "num_outputs", 3);
     sb_value outputs[NODE_OUTPUTS] = {{0}};
-    node_must_run(&runner, SB_ISA_BEST, 1, outputs);
+    node_must_run(&runner, SB_ISA_BEST, outputs);
     assert_int_equal(outputs[0].tensor->dims[0], 2);
     assert_int_equal(outputs[2].tensor->dims[0], 1);
     assert_int_equal(*(const int32_t *)(const void *)outputs[2].tensor->data, 5);
@@ -116,14 +116,14 @@ static void joined_rows_lie_where_they_shall(void **unused) {
     assert_int_equal(sb_tensor_slice(place, 0, 0, 2, 1, &first, NULL), SB_OK);
     node_runner runner = with_int(make_node("Concat", 13, first, grid(), NULL), "axis", 0);
     outputs[0] = sb_value_of_tensor(sb_tensor_retain(place));
-    node_must_run(&runner, SB_ISA_BEST, 1, outputs);
+    node_must_run(&runner, SB_ISA_BEST, outputs);
     assert_ptr_equal(outputs[0].tensor, place);
     assert_memory_equal(room->data, ((float[]){1, 2, 3, -1, 4, 5, 6, -1, 1, 2, 3, -1, 4, 5, 6, -1}),
                         16 * sizeof(float));
     release_outputs(outputs);
     sb_error error;
     outputs[0] = sb_value_of_tensor(sb_tensor_retain(room));
-    assert_int_equal(node_run(&runner, SB_ISA_BEST, 1, outputs, &error), SB_ERROR_INTERNAL);
+    assert_int_equal(node_run(&runner, SB_ISA_BEST, outputs, &error), SB_ERROR_INTERNAL);
     assert_non_null(strstr(error.message, "output 0 was placed as f32[4,4] but is f32[4,3]"));
     node_clear(&runner);
     sb_tensor_release(place);
@@ -158,7 +158,7 @@ static void text_moves_with_its_storage(void **unused) {
     assert_int_equal(sb_tensor_from_strings(1, (int64_t[]){3}, words, &text, NULL), SB_OK);
     node_runner runner = make_node("Gather", 13, text, LIST(SB_S64, (int64_t, -1, 0)), NULL);
     sb_value outputs[NODE_OUTPUTS] = {{0}};
-    node_must_run(&runner, SB_ISA_BEST, 1, outputs);
+    node_must_run(&runner, SB_ISA_BEST, outputs);
     node_clear(&runner); /* the output must not need the input */
     const sb_string *moved = (const sb_string *)(const void *)outputs[0].tensor->data;
     assert_int_equal(moved[0].bytes, 5);
@@ -212,7 +212,7 @@ static void topk_has_one_order(void **unused) {
     node_runner runner = known(make_node("TopK", 11, values, LIST(SB_S64, (int64_t, 6)), NULL));
     runner.output_count = 2;
     sb_value outputs[NODE_OUTPUTS] = {{0}};
-    node_must_run(&runner, SB_ISA_BEST, 1, outputs);
+    node_must_run(&runner, SB_ISA_BEST, outputs);
     static const int64_t order[6] = {2, 1, 3, 0, 4, 5};
     assert_memory_equal(outputs[1].tensor->data, order, sizeof order);
     release_outputs(outputs);
@@ -290,7 +290,7 @@ static void random_numbers_repeat(void **unused) {
         node_runner runner = {.op = "RandomNormal", .version = 15, .output_count = 1};
         add_ints(&runner, "shape", 1, (int64_t[]){4096});
         add_float(&runner, "seed", i < 2 ? 3.0f : 4.0f);
-        node_must_run(&runner, SB_ISA_BEST, 1, i == 0 ? first : second);
+        node_must_run(&runner, SB_ISA_BEST, i == 0 ? first : second);
         node_clear(&runner);
         if (i > 0)
             assert_int_equal(sb_tensor_equal(first[0].tensor, second[0].tensor), i == 1);
@@ -369,7 +369,7 @@ static sb_status run_once(void *context) {
         }
     }
     if (status == SB_OK)
-        status = node_run(&runner, SB_ISA_BEST, 1, outputs, &error);
+        status = node_run(&runner, SB_ISA_BEST, outputs, &error);
     release_outputs(outputs);
     node_clear(&runner);
     return status;

@@ -83,7 +83,7 @@ static void rows_stand_alone(void **unused) {
         assert_int_equal(sb_tensor_slice(batch, 0, 3, 1, 1, &alone, NULL), SB_OK);
         node_runner all = make_node(names[n], 13, batch, NULL, NULL);
         sb_value outputs[NODE_OUTPUTS] = {{0}};
-        node_must_run(&all, SB_ISA_BEST, 1, outputs);
+        node_must_run(&all, SB_ISA_BEST, outputs);
         sb_tensor *part = NULL;
         assert_int_equal(sb_tensor_slice(outputs[0].tensor, 0, 3, 1, 1, &part, NULL), SB_OK);
         expect_output(make_node(names[n], 13, alone, NULL, NULL), part);

@@ -1,5 +1,5 @@
-/* Pools: kernels against the definition, and the definition against plain loops. */
-#include "ops/kernel_cases.h"
+/* Pools: the definition against plain loops. */
+#include "ops/node_cases.h"
 
 #include "numerics/reduce.h"
 
@@ -11,7 +11,7 @@ static void definition_adds_in_row_major_order(void **unused) {
         add_ints(&runner, "kernel_shape", 2, (int64_t[]){3, 2});
         add_ints(&runner, "pads", 4, (int64_t[]){1, 1, 1, 0});
         runner.inputs[0] = random_tensor(&source, (distribution)(round % 3), SB_F32, 4, (int64_t[]){1, 2, 4, 5});
-        node_must_run(&runner, SB_ISA_BEST, 1, outputs);
+        node_must_run(&runner, SB_ISA_BEST, outputs);
         const sb_tensor *x = runner.inputs[0], *y = outputs[0].tensor;
         assert_int_equal(y->dims[2], 4);
         assert_int_equal(y->dims[3], 5);
@@ -44,7 +44,7 @@ static void indices_name_the_first_maximum(void **unused) {
     node_runner runner = {.op = "MaxPool", .version = 12, .input_count = 1, .output_count = 2};
     add_ints(&runner, "kernel_shape", 1, (int64_t[]){2});
     assert_int_equal(sb_tensor_from_data(SB_F32, 3, (int64_t[]){1, 2, 6}, values, &runner.inputs[0], NULL), SB_OK);
-    node_must_run(&runner, SB_ISA_BEST, 1, outputs);
+    node_must_run(&runner, SB_ISA_BEST, outputs);
     assert_same_floats("maxima", maxima[0], (const float *)(void *)outputs[0].tensor->data, 10);
     assert_memory_equal(outputs[1].tensor->data, first, sizeof first);
     release_outputs(outputs);
@@ -59,7 +59,7 @@ static void huge_windows_end(void **unused) {
     add_ints(&runner, "kernel_shape", 2, (int64_t[]){INT32_MAX, INT32_MAX});
     add_text(&runner, "auto_pad", "SAME_UPPER");
     runner.inputs[0] = random_tensor(&source, ORDINARY, SB_F32, 4, (int64_t[]){1, 1, 3, 3});
-    node_must_run(&runner, SB_ISA_BEST, 1, outputs);
+    node_must_run(&runner, SB_ISA_BEST, outputs);
     release_outputs(outputs);
     node_clear(&runner);
 }

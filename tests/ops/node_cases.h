@@ -1,9 +1,8 @@
-/* What the tests of kernels against definitions share: awkward tensors of any strides, and the
- * sweep over instruction sets and threads. */
-#ifndef SB_TESTS_KERNEL_CASES_H
-#define SB_TESTS_KERNEL_CASES_H
+/* What the tests of single nodes share: tensors of any strides with awkward values, attributes. */
+#ifndef SB_TESTS_NODE_CASES_H
+#define SB_TESTS_NODE_CASES_H
 
-#include "cpu/float_cases.h"
+#include "ops/float_cases.h"
 #include "ops/node_runner.h"
 #include "ops/real.h"
 
@@ -74,37 +73,6 @@ static inline void add_text(node_runner *runner, const char *name, const char *v
 static inline void release_outputs(sb_value *outputs) {
     for (int i = 0; i < NODE_OUTPUTS; i++)
         sb_value_release(&outputs[i]);
-}
-
-/* Fails unless the kernel of `isa` gives the expected outputs. */
-static inline void check_kernel(node_runner *runner, sb_isa isa, int threads, const sb_value *expected) {
-    sb_value got[NODE_OUTPUTS] = {{0}};
-    node_must_run(runner, isa, threads, got);
-    for (int o = 0; o < runner->output_count; o++) {
-        if (!sb_tensor_equal(expected[o].tensor, got[o].tensor))
-            fail_msg("%s: output %d differs on %s with %d threads", runner->op, o, sb_isa_name(isa), threads);
-    }
-    release_outputs(got);
-}
-
-/* Fails unless the kernels of all instruction sets give the bits of the definition, with one thread and with several:
- * 2, 3 or 8, each instruction set with another number from case to case. Clears the runner. */
-static inline void check_kernels(node_runner *runner) {
-    static const sb_isa isas[] = {SB_ISA_SCALAR, SB_ISA_AVX2, SB_ISA_AVX512};
-    static const int threads[] = {2, 3, 8};
-    static int cases;
-    sb_value expected[NODE_OUTPUTS] = {{0}};
-    node_must_run(runner, SB_ISA_BEST, 1, expected);
-    for (int i = 0; i < 3; i++) {
-        sb_isa isa;
-        if (sb_isa_resolve(isas[i], &isa, NULL) != SB_OK)
-            continue;
-        check_kernel(runner, isa, 1, expected);
-        check_kernel(runner, isa, threads[(cases + i) % 3], expected);
-    }
-    cases++;
-    release_outputs(expected);
-    node_clear(runner);
 }
 
 #endif

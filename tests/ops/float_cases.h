@@ -1,4 +1,4 @@
-/* What the tests of f32 kernels share: awkward values, exact comparison, the machine's instruction sets. */
+/* What the tests of definitions share: awkward values, exact comparison. */
 #ifndef SB_TESTS_FLOAT_CASES_H
 #define SB_TESTS_FLOAT_CASES_H
 
@@ -15,7 +15,6 @@
 #include <cmocka.h>
 
 #include "base/allocation.h"
-#include "cpu/contraction/gemm_kernels.h"
 #include "numerics/minmax.h"
 #include "support/random.h"
 
@@ -63,51 +62,6 @@ static inline void assert_same_floats(const char *what, const float *expected, c
         if (sb_bits_canonical_f32(expected[i]) != sb_bits_canonical_f32(got[i]))
             fail_msg("%s: element %lld of %lld is %a, not %a", what, (long long)i, (long long)count, (double)got[i],
                      (double)expected[i]);
-}
-
-/* The instruction sets of this machine; returns how many. */
-static inline int machine_kernels(const sb_gemm_kernels *kernels[3]) {
-    static const sb_isa isas[] = {SB_ISA_SCALAR, SB_ISA_AVX2, SB_ISA_AVX512};
-    int count = 0;
-    for (int i = 0; i < 3; i++) {
-        sb_isa isa;
-        if (sb_isa_resolve(isas[i], &isa, NULL) == SB_OK)
-            kernels[count++] = sb_gemm_f32_kernels(isa);
-    }
-    return count;
-}
-
-/* Something for SB_EPILOGUE_CALL that shows wrong positions and wrong order of steps. */
-static inline void scale_by_position(void *context, float *row, int64_t m, int64_t n, int64_t count) {
-    const float factor = *(const float *)context;
-    for (int64_t i = 0; i < count; i++)
-        row[i] = row[i] * factor + (float)(m * 3 + (n + i));
-}
-
-/* A random epilogue on an m × n result; its operands go to *operands, which the caller frees. */
-static inline sb_epilogue random_epilogue(random_source *source, distribution kind, int64_t m, int64_t n,
-                                          float **operands) {
-    static float factor = 0.75f;
-    const int64_t longest = m > n ? m : n, matrix = m * n * 2;
-    float *vectors = random_values(source, kind, 2 * longest + matrix + 1);
-    *operands = vectors;
-    sb_epilogue epilogue = {.count = (int)random_between(source, 0, 4)};
-    for (int s = 0; s < epilogue.count; s++) {
-        sb_epilogue_step *step = &epilogue.steps[s];
-        *step = (sb_epilogue_step){.kind = (sb_epilogue_kind)random_between(source, 0, SB_EPILOGUE_CALL),
-                                   .vector = vectors,
-                                   .shift = vectors + longest,
-                                   .scalar = random_value(source, kind),
-                                   .high = random_value(source, kind),
-                                   .call = scale_by_position,
-                                   .context = &factor};
-        if (step->kind == SB_EPILOGUE_ADD_MATRIX) {
-            step->vector = vectors + 2 * longest;
-            step->column_stride = random_between(source, 1, 2);
-            step->row_stride = n * step->column_stride;
-        }
-    }
-    return epilogue;
 }
 
 #endif

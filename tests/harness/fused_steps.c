@@ -1,0 +1,105 @@
+#include "harness/fused_steps.h"
+
+sb_value_id add_broadcast_input(harness *h, builder *b, sb_dtype dtype, const fused_shape *shape, sb_tensor **tensors) {
+    int64_t dims[SB_MAX_RANK];
+    int skipped = (int)random_between(&h->random, 0, shape->rank);
+    uint64_t ones = random_bits(&h->random);
+    for (int d = skipped; d < shape->rank; d++)
+        dims[d - skipped] = (ones >> d & 1) != 0 ? 1 : shape->dims[d];
+    return graph_input(h, b, dtype, shape->rank - skipped, dims,
+                       (enum layout)random_between(&h->random, 0, LAYOUTS - 1), tensors);
+}
+
+sb_value_id add_cast(builder *b, sb_value_id value, sb_dtype to) {
+    static const int codes[SB_DTYPE_COUNT] = {[SB_F32] = 1, [SB_F16] = 10, [SB_BF16] = 16, [SB_BOOL] = 9};
+    sb_attributes attributes = {0};
+    set_graph_int(&attributes, "to", codes[to]);
+    return builder_node(b, "Cast", 1, &value, &attributes);
+}
+
+static sb_value_id add_leaky(builder *b, sb_value_id value) {
+    sb_attributes attributes = {0};
+    set_graph_float(&attributes, "alpha", 0.3f);
+    return builder_node(b, "LeakyRelu", 1, &value, &attributes);
+}
+
+static sb_value_id add_choice(random_source *random, builder *b, sb_value_id value, sb_value_id other) {
+    static const char *const questions[] = {"Less", "Equal", "Greater", "LessOrEqual", "GreaterOrEqual"};
+    sb_value_id asked = builder_binary(b, questions[random_between(random, 0, 4)], value, other);
+    if ((random_bits(random) & 1) != 0)
+        asked = builder_binary(b, "Xor", builder_unary(b, "IsNaN", value), asked);
+    sb_value_id choice[3] = {builder_unary(b, "Not", asked), value, other};
+    return builder_node(b, "Where", 3, choice, NULL);
+}
+
+/* Through another dtype and back. */
+static sb_value_id add_detour(random_source *random, builder *b, sb_value_id value, sb_dtype dtype) {
+    static const sb_dtype through[] = {SB_F32, SB_F16, SB_BF16, SB_BOOL};
+    sb_dtype to = through[random_between(random, 0, 3)];
+    return add_cast(b, builder_unary(b, "Abs", add_cast(b, value, to == SB_BOOL ? SB_F16 : to)), dtype);
+}
+
+static sb_value_id add_heavy_step(random_source *random, builder *b, sb_value_id value, sb_dtype dtype,
+                                  sb_value_id other) {
+    static const char *const ops[] = {"Exp",     "Log",      "Sin",  "Tanh", "Erf",  "Elu",
+                                      "Sigmoid", "Softplus", "Mish", "Atan", "Selu", "Cosh"};
+    switch (random_between(random, 0, 3)) {
+    case 0:
+        return builder_binary(b, "Pow", value, graph_scalar(b, dtype, (float)random_between(random, -1, 3)));
+    case 1:
+        return builder_unary(b, ops[random_between(random, 0, 11)], value);
+    case 2:
+        return add_choice(random, b, value, other);
+    default:
+        return add_detour(random, b, value, dtype);
+    }
+}
+
+static sb_value_id add_light_step(random_source *random, builder *b, sb_value_id value, sb_dtype dtype,
+                                  const sb_value_id *operands, sb_value_id other) {
+    static const char *const light[] = {"Relu", "Neg",        "Abs",      "Sign",      "Floor",       "Ceil",
+                                        "Sqrt", "Reciprocal", "Softsign", "HardSwish", "HardSigmoid", "Round"};
+    static const char *const pairs[] = {"Add", "Sub", "Mul", "Div", "PRelu", "Max", "Min"};
+    static const char *const joins[] = {"Max", "Min", "Sum", "Mean"};
+    sb_value_id three[3] = {operands[0], value, operands[2]};
+    switch (random_between(random, 0, 9)) {
+    case 0:
+    case 1:
+        return builder_unary(b, light[random_between(random, 0, 11)], value);
+    case 2:
+    case 3:
+        return builder_binary(b, pairs[random_between(random, 0, 6)], value, other);
+    case 4:
+        return builder_binary(b, pairs[random_between(random, 0, 3)], graph_scalar(b, dtype, 0.3f), value);
+    case 5:
+        return add_leaky(b, value);
+    case 6: {
+        sb_value_id bounds[3] = {value, graph_scalar(b, dtype, -1.25f), graph_scalar(b, dtype, 6)};
+        return builder_node(b, "Clip", (int)random_between(random, 1, 3), bounds, NULL);
+    }
+    case 7:
+        return builder_binary(b, pairs[random_between(random, 0, 6)], value, graph_scalar(b, dtype, 2.5f));
+    case 8:
+        return builder_binary(b, "Mul", value, value);
+    default:
+        return builder_node(b, joins[random_between(random, 0, 3)], 3, three, NULL);
+    }
+}
+
+sb_value_id add_fused_step(harness *h, builder *b, sb_value_id value, sb_dtype dtype, const sb_value_id *operands,
+                           bool heavy) {
+    random_source *random = &h->random;
+    sb_value_id other = operands[random_between(random, 0, 2)];
+    return heavy && random_between(random, 0, 13) > 9 ? add_heavy_step(random, b, value, dtype, other)
+                                                      : add_light_step(random, b, value, dtype, operands, other);
+}
+
+sb_value_id add_kept_values(builder *b, sb_value_id value, int count) {
+    sb_value_id kept[16], sum = builder_unary(b, "Abs", value);
+    assert_true(count <= 16);
+    for (int i = 0; i < count; i++)
+        kept[i] = sum = builder_binary(b, "Add", sum, graph_scalar(b, SB_F32, (float)i));
+    for (int i = 0; i < count; i++)
+        sum = builder_binary(b, "Mul", sum, kept[i]);
+    return sum;
+}
