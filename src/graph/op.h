@@ -145,6 +145,8 @@ typedef struct sb_frame {
     sb_status (*iterate)(struct sb_frame *frame, const sb_call *call, int64_t iteration);
     /* As sb_call_used. NULL: all extents are used whole. */
     const int64_t *(*used)(struct sb_frame *frame, const sb_call *call, int input, int axis);
+    /* As sb_call_known. NULL: all elements on the host are the run's. */
+    const int64_t *(*known)(struct sb_frame *frame, const sb_call *call, int input);
 } sb_frame;
 
 /* Where the work of a call on a device goes. */
@@ -216,6 +218,12 @@ sb_status sb_call_run_graph(sb_call *call, const sb_graph *graph, int input_coun
  * the tensor's extent is the number. What lies behind the used rows is garbage, which may decide no bit of what lies
  * within the used rows of the outputs, and may be no fault: see sb_axes_of and sb_kernel.bounded. */
 const int64_t *sb_call_used(const sb_call *call, int input, int axis);
+
+/** For a call on a device, of an input that lies on the host: where, in memory of the device, its elements are (s64, in
+ * row-major order), when they follow from extents that may be other ones each time the call's work is launched. What
+ * lies on the host is then what they are at the planned extents. NULL: the elements on the host are the ones. For kernels
+ * that say so: see sb_kernel.known_inputs. */
+const int64_t *sb_call_known(const sb_call *call, int input);
 
 /** To be called before each iteration of a loop over graphs: SB_OK, or why the run has to end here. */
 sb_status sb_call_iterate(sb_call *call, int64_t iteration);

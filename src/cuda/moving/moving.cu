@@ -23,6 +23,16 @@ SB_CUDA_KERNEL(sb_cuda_range, sb_cuda_range_fill, p) {
     sb_range_store(&p->range, p->out, index);
 }
 
+SB_CUDA_KERNEL(sb_cuda_range_of_run, sb_cuda_range_of_run, p) {
+    sb_range range = p->planned;
+    range.whole_start = p->start != NULL ? (uint64_t)*p->start : range.whole_start;
+    range.whole_limit = p->limit != NULL ? *p->limit : range.whole_limit;
+    uint64_t length = sb_range_length((int64_t)range.whole_start, range.whole_limit, (int64_t)range.whole_delta);
+    range.count = length < (uint64_t)range.count ? (int64_t)length : range.count;
+    SB_CUDA_EACH(index, range.count)
+    sb_range_store(&range, p->out, index);
+}
+
 #define TRILU(size, type)                                                                                              \
     SB_CUDA_KERNEL(sb_cuda_trilu_##size, sb_cuda_trilu, p) {                                                           \
         SB_CUDA_EACH(index, p->elements) {                                                                             \
