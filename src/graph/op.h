@@ -41,6 +41,9 @@ typedef struct sb_passage {
     size_t omittable;    /* formal inputs at the beginning that a node may leave out */
 } sb_passage;
 
+/* What is known of a question about formulas. */
+typedef enum sb_answer { SB_ANSWER_NO, SB_ANSWER_YES, SB_ANSWER_OPEN } sb_answer;
+
 struct sb_op {
     const char *name;              /* as in the ONNX standard */
     const char *domain;            /* "" for the standard's own */
@@ -60,6 +63,9 @@ struct sb_op {
     /* For element-wise ops on s64: the output element as a formula of the `count` input elements, so that shape
      * arithmetic stays symbolic; NULL when there is none. May be NULL. */
     sb_dim (*formula)(const sb_node *node, sb_scope *scope, int count, const sb_dim *operands);
+    /* For element-wise ops that ask something of two s64: the answer, where it is the same for all values of the symbols.
+     * Exporters ask so whether an extent is -1. May be NULL. */
+    sb_answer (*answer)(sb_scope *scope, const sb_dim *operands);
     /* For element-wise ops: the loop over a row of elements, compiled for `isa` (every one gives the same bits).
      * Operand 0 is the output, the others are the inputs in order, with the dtypes that `dtypes` lists (SB_DTYPE_NONE
      * where omitted); `*context` is what the loop is to be called with, and stays the node's. NULL when these dtypes
