@@ -10,8 +10,8 @@
 #define PROMPT_LONGEST 700
 
 /* Tokens of each run; 0: the cache is emptied. Formulas are kept for 256 positions. */
-static const int64_t prompt_tokens[PROMPT_RUNS] = {1, 1,   5, 1, 1, 255, 1, 257, 1, 300, 1, 1, 0,   700, 1, 1,
-                                                   1, 300, 1, 0, 300, 1, 1, 700, 1, 0,   5, 1, 256, 1,   9, 1};
+static const int64_t prompt_tokens[PROMPT_RUNS] = {1, 1,   5, 1, 1,   255, 1, 257, 1, 300, 1, 1, 0,   700, 1, 1,
+                                                   1, 300, 1, 0, 300, 1,   1, 700, 1, 0,   5, 1, 256, 1,   9, 1};
 
 typedef struct prompt_script {
     sb_tensor *ids[PROMPT_RUNS], *logits[PROMPT_RUNS]; /* NULL where the cache is emptied */
@@ -70,7 +70,8 @@ typedef struct prompt_buckets {
     int64_t tokens_least, past_least;
 } prompt_buckets;
 
-static const prompt_buckets prompt_kinds[] = {{true, 0, 0}, {true, 1, 0}, {true, 64, 32}, {false, 0, 0}, {true, 700, 1}};
+static const prompt_buckets prompt_kinds[] = {
+    {true, 0, 0}, {true, 1, 0}, {true, 64, 32}, {false, 0, 0}, {true, 700, 1}};
 
 enum { PROMPT_KINDS = sizeof prompt_kinds / sizeof prompt_kinds[0] };
 

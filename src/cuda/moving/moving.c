@@ -216,20 +216,18 @@ static sb_status launch_trilu(sb_call *call) {
     sb_tensor *input, *output;
     SB_TRY(sb_call_output(call, 0, &output));
     SB_TRY(sb_call_contiguous(call, 0, &input));
-    int64_t rows = input->dims[input->rank - 2], columns = input->dims[input->rank - 1];
     sb_cuda_trilu parameters = {
         .elements = sb_tensor_elements(output),
-        .rows = rows,
-        .columns = columns,
-        /* Beyond the matrix, every diagonal is as good as the first one outside. */
-        .diagonal = diagonal > columns ? columns
-                    : diagonal < -rows ? -rows
-                                       : diagonal,
+        .rows = input->dims[input->rank - 2],
+        .columns = input->dims[input->rank - 1],
+        .diagonal = diagonal,
         .upper = params->upper != 0,
         .in = input->data,
         .out = output->data,
     };
     sb_cuda_work work = {.parameters = &parameters, .parameter_bytes = sizeof parameters};
+    if (sb_call_input(call, 1) != NULL)
+        parameters.known = sb_cuda_work_known(&work, call, 1);
     sb_cuda_work_writes(&work, output);
     sb_cuda_work_reads(&work, input);
     sb_status status = sb_cuda_launch_each(call, &work, "moving", "sb_cuda_trilu", sb_cuda_size_suffix(input->dtype),
@@ -318,6 +316,11 @@ const sb_kernel sb_cuda_kernels_moving[] = {
     MOVING("ReverseSequence", "reverse", 0, launch_reverse),
     MOVING("SpaceToDepth", "copies", 0, launch_copies),
     MOVING("Tile", "copies", ~UINT64_C(1), launch_copies),
-    MOVING("Trilu", "trilu", 2, launch_trilu),
+    {.op = "Trilu",
+     .name = "trilu",
+     .supports = sb_cuda_supports_all,
+     .host_inputs = 2,
+     .known_inputs = 2,
+     .launch = launch_trilu},
     {0},
 };

@@ -33,11 +33,18 @@ SB_CUDA_KERNEL(sb_cuda_range_of_run, sb_cuda_range_of_run, p) {
     sb_range_store(&range, p->out, index);
 }
 
+/* Beyond the matrix, every diagonal is as good as the first one outside. */
+SB_CUDA_FUNCTION int64_t diagonal_of(const sb_cuda_trilu *p) {
+    int64_t diagonal = p->known != NULL ? *p->known : p->diagonal;
+    return diagonal > p->columns ? p->columns : diagonal < -p->rows ? -p->rows : diagonal;
+}
+
 #define TRILU(size, type)                                                                                              \
     SB_CUDA_KERNEL(sb_cuda_trilu_##size, sb_cuda_trilu, p) {                                                           \
+        const int64_t diagonal = diagonal_of(p);                                                                       \
         SB_CUDA_EACH(index, p->elements) {                                                                             \
             int64_t row = index, column = sb_cuda_take(&row, p->columns);                                              \
-            int64_t above = column - sb_cuda_take(&row, p->rows) - p->diagonal;                                        \
+            int64_t above = column - sb_cuda_take(&row, p->rows) - diagonal;                                           \
             int kept = p->upper ? above >= 0 : above <= 0;                                                             \
             ((type *)(void *)p->out)[index] = kept ? ((const type *)(const void *)p->in)[index] : (type)0;             \
         }                                                                                                              \

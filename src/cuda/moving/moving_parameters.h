@@ -47,6 +47,7 @@ typedef struct sb_cuda_range_of_run {
 /* [matrices, rows, columns]: 0 where column < row + diagonal (upper) or column > row + diagonal. */
 typedef struct sb_cuda_trilu {
     int64_t elements, rows, columns, diagonal;
+    const int64_t *known; /* the run's diagonal; NULL: the one above */
     int32_t upper;
     const char *in;
     char *out;
