@@ -19,10 +19,8 @@ static bool begins_anywhere(const sb_call *call, const sb_slice_bounds *bounds) 
 
 /* All axes of the input, whole. */
 static sb_cuda_slice describe(const sb_tensor *input, const sb_tensor *output) {
-    sb_cuda_slice parameters = {.elements = sb_tensor_elements(output),
-                                .rank = input->rank,
-                                .in = input->data,
-                                .out = output->data};
+    sb_cuda_slice parameters = {
+        .elements = sb_tensor_elements(output), .rank = input->rank, .in = input->data, .out = output->data};
     for (int d = 0; d < input->rank; d++) {
         parameters.dims[d] = output->dims[d];
         parameters.extents[d] = input->dims[d];
