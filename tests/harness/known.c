@@ -117,7 +117,8 @@ void harness_check_known(harness *h, const harness_node *node) {
     }
     harness_node other = *node;
     other.inputs = all;
-    if (harness_define(node, expected[0], why) == HARNESS_RAN && harness_define(&other, expected[1], why) == HARNESS_RAN && has_room(expected[1][0], expected[0][0]))
+    if (harness_define(node, expected[0], why) == HARNESS_RAN &&
+        harness_define(&other, expected[1], why) == HARNESS_RAN && has_room(expected[1][0], expected[0][0]))
         run_known(h, &(harness_capacity){.node = node, .inputs = {all, all}, .known = {known, planned}}, expected);
     for (int i = 0; i < SB_WALK_OPERANDS; i++)
         sb_tensor_release(planned[i]);

@@ -269,7 +269,7 @@ static sb_status launch_eye_like(sb_call *call) {
 
 /* Start or limit are the run's, which only the device knows. */
 static sb_status launch_range_of_run(sb_call *call, const sb_range *planned, sb_tensor *output) {
-    sb_cuda_range_of_run parameters = {.planned = *planned, .out = output->data};
+    sb_cuda_run_range parameters = {.planned = *planned, .out = output->data};
     sb_cuda_work work = {.parameters = &parameters, .parameter_bytes = sizeof parameters};
     parameters.start = sb_cuda_work_known(&work, call, 0);
     parameters.limit = sb_cuda_work_known(&work, call, 1);

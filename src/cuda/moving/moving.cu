@@ -23,7 +23,7 @@ SB_CUDA_KERNEL(sb_cuda_range, sb_cuda_range_fill, p) {
     sb_range_store(&p->range, p->out, index);
 }
 
-SB_CUDA_KERNEL(sb_cuda_range_of_run, sb_cuda_range_of_run, p) {
+SB_CUDA_KERNEL(sb_cuda_range_of_run, sb_cuda_run_range, p) {
     sb_range range = p->planned;
     range.whole_start = p->start != NULL ? (uint64_t)*p->start : range.whole_start;
     range.whole_limit = p->limit != NULL ? *p->limit : range.whole_limit;
