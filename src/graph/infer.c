@@ -198,7 +198,10 @@ static sb_status move_formulas(const sb_node *node, sb_scope *scope, const sb_fa
     return status;
 }
 
+/* Whether the node's elements are formulas that meet by numpy's rule: nodes of old models may name an axis instead. */
 static bool all_have_formulas(const sb_node *node, const sb_fact *const *inputs) {
+    if (node->version < 7 && sb_node_has(node, "axis"))
+        return false;
     for (int i = 0; i < node->input_count; i++) {
         if (inputs[i] == NULL || !has_formulas(inputs[i]))
             return false;

@@ -340,6 +340,26 @@ static void a_shape_is_asked_for_extents_of_minus_one(void **unused) {
     finish(&b);
 }
 
+/* Before operator set 7 a node may say with which axis its second input meets the first. */
+static void old_nodes_name_an_axis(void **unused) {
+    builder b = start(NULL);
+    sb_value_id shape = NODE(&b, "Shape", INPUT(&b, SB_F32, "batch", "time")), sum = add_value(&b);
+    sb_value_id column = NODE(&b, "Unsqueeze", shape, NUMBERS(&b, 1));
+    sb_error error;
+    set_int(&b, "axis", 1);
+    sb_value_id square = NODE(&b, "Concat", column, column); /* batch batch, time time */
+    set_int(&b, "broadcast", 1);
+    set_int(&b, "axis", 0);
+    must(sb_graph_add_node(b.graph, sb_op_find("", "Add"), 6, "old", 2, (sb_value_id[]){square, shape}, 0, 1, &sum,
+                           &b.attributes, NULL, &error),
+         &error);
+    infer(&b);
+    expect_fact(&b, sum, "s64[2,2]");
+    assert_non_null(b.facts[square].elements);
+    assert_null(b.facts[sum].elements); /* not batch + time in any place */
+    finish(&b);
+}
+
 /* ---- graphs within graphs ---- */
 
 /* A loop over x[batch,2] with body (i, condition, x, kept) -> (condition, joined, kept, stacked x);
@@ -485,6 +505,7 @@ int main(void) {
         cmocka_unit_test_teardown(size_of_symbols, leaves_nothing),
         cmocka_unit_test_teardown(broadcast_with_what_follows, leaves_nothing),
         cmocka_unit_test_teardown(comparisons_that_no_symbol_decides, leaves_nothing),
+        cmocka_unit_test_teardown(old_nodes_name_an_axis, leaves_nothing),
         cmocka_unit_test_teardown(a_shape_is_asked_for_extents_of_minus_one, leaves_nothing),
         cmocka_unit_test_teardown(loop_keeps_what_stays, leaves_nothing),
         cmocka_unit_test_teardown(loop_widens_what_grows, leaves_nothing),
