@@ -8,6 +8,7 @@
 /* clang-format off */
 #define SB_CUDA_FAMILIES(family) \
     family(dropout) \
+    family(slice) \
     family(views) \
     family(moving) \
     family(gather) \

@@ -151,6 +151,12 @@ const int64_t *sb_call_used(const sb_call *call, int input, int axis) {
     return call->frame->used(call->frame, call, input, axis);
 }
 
+const int64_t *sb_call_known(const sb_call *call, int input) {
+    if (call->frame == NULL || call->frame->known == NULL || call->target == NULL)
+        return NULL;
+    return call->frame->known(call->frame, call, input);
+}
+
 sb_status sb_call_iterate(sb_call *call, int64_t iteration) {
     if (call->frame == NULL || call->frame->iterate == NULL)
         return SB_OK;

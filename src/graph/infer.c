@@ -2,7 +2,7 @@
  *
  * Values are worked out in three ways, each only for small tensors, so that shape arithmetic is settled before anything
  * runs: from constants by evaluation; through element moves (Gather, Concat, Slice, …) by evaluating the op on *tags*
- * that stand for formulas; through integer arithmetic by the op's own `formula`. */
+ * that stand for formulas; through integer arithmetic by the op's own `formula`, and comparisons of that by `answer`. */
 #include "base/allocation.h"
 #include "graph/op.h"
 
@@ -198,41 +198,86 @@ static sb_status move_formulas(const sb_node *node, sb_scope *scope, const sb_fa
     return status;
 }
 
-/* Element-wise arithmetic on formulas, with broadcasting. */
-static sb_status compute_formulas(const sb_node *node, sb_scope *scope, const sb_fact *const *inputs, sb_fact *output,
-                                  sb_error *error) {
-    int64_t dims[SB_MAX_RANK], elements = fact_elements(output);
-    sb_fact_is_concrete(output, dims);
+/* Whether the node's elements are formulas that meet by numpy's rule: nodes of old models may name an axis instead. */
+static bool all_have_formulas(const sb_node *node, const sb_fact *const *inputs) {
+    if (node->version < 7 && sb_node_has(node, "axis"))
+        return false;
     for (int i = 0; i < node->input_count; i++) {
         if (inputs[i] == NULL || !has_formulas(inputs[i]))
-            return SB_OK;
+            return false;
     }
+    return true;
+}
+
+/* The formulas that meet in element `element` of an element-wise node's output, by broadcasting. */
+static void take_operands(const sb_node *node, sb_scope *scope, const sb_fact *const *inputs, const sb_fact *output,
+                          int64_t element, sb_dim *operands) {
+    int64_t dims[SB_MAX_RANK];
+    sb_fact_is_concrete(output, dims);
+    for (int i = 0; i < node->input_count; i++) {
+        int64_t rest = element, index = 0, stride = 1, extent;
+        for (int d = output->rank - 1, s = inputs[i]->rank - 1; s >= 0; d--, s--) {
+            sb_dim_is_constant(inputs[i]->dims[s], &extent);
+            index += (extent == 1 ? 0 : rest % dims[d]) * stride;
+            rest /= dims[d];
+            stride *= extent;
+        }
+        operands[i] = element_formula(scope, inputs[i], index);
+    }
+}
+
+/* A formula that overflows only means that the value stays unknown. */
+static sb_status forget_overflow(sb_scope *scope, sb_error *error) {
+    sb_error found;
+    sb_status status = sb_scope_check(scope, &found);
+    if (status == SB_ERROR_OUT_OF_MEMORY && error != NULL)
+        *error = found;
+    return status == SB_ERROR_OUT_OF_MEMORY ? status : SB_OK;
+}
+
+/* Element-wise arithmetic on formulas. */
+static sb_status compute_formulas(const sb_node *node, sb_scope *scope, const sb_fact *const *inputs, sb_fact *output,
+                                  sb_error *error) {
+    int64_t elements = fact_elements(output);
+    if (!all_have_formulas(node, inputs))
+        return SB_OK;
     sb_dim *found = sb_allocate_array((size_t)elements + 1, sizeof *found);
     if (found == NULL)
         return sb_fail_memory(error, (size_t)elements * sizeof *found);
     for (int64_t e = 0; e < elements; e++) {
         sb_dim operands[SMALL_ARITY];
-        for (int i = 0; i < node->input_count; i++) {
-            int64_t rest = e, index = 0, stride = 1, extent;
-            for (int d = output->rank - 1, s = inputs[i]->rank - 1; s >= 0; d--, s--) {
-                sb_dim_is_constant(inputs[i]->dims[s], &extent);
-                index += (extent == 1 ? 0 : rest % dims[d]) * stride;
-                rest /= dims[d];
-                stride *= extent;
-            }
-            operands[i] = element_formula(scope, inputs[i], index);
-        }
+        take_operands(node, scope, inputs, output, e, operands);
         found[e] = node->op->formula(node, scope, node->input_count, operands);
         if (found[e] == NULL) {
             sb_free(found);
-            sb_error ignored; /* an overflowing formula only means that the value stays unknown */
-            (void)sb_scope_check(scope, &ignored);
-            return SB_OK;
+            return forget_overflow(scope, error);
         }
     }
     sb_free(output->elements);
     output->elements = found;
     output->element_count = elements;
+    return SB_OK;
+}
+
+/* Element-wise questions about formulas: a constant where all have an answer. */
+static sb_status answer_questions(const sb_node *node, sb_scope *scope, const sb_fact *const *inputs, sb_fact *output,
+                                  sb_error *error) {
+    int64_t dims[SB_MAX_RANK], elements = fact_elements(output);
+    sb_tensor *answers;
+    if (!all_have_formulas(node, inputs) || !sb_fact_is_concrete(output, dims))
+        return SB_OK;
+    SB_TRY(sb_tensor_create(SB_BOOL, output->rank, dims, &answers, error));
+    for (int64_t e = 0; e < elements; e++) {
+        sb_dim operands[SMALL_ARITY];
+        take_operands(node, scope, inputs, output, e, operands);
+        sb_answer answer = node->op->answer(scope, operands);
+        if (answer == SB_ANSWER_OPEN) {
+            sb_tensor_release(answers);
+            return forget_overflow(scope, error);
+        }
+        ((uint8_t *)(void *)answers->data)[e] = answer == SB_ANSWER_YES;
+    }
+    output->constant = answers;
     return SB_OK;
 }
 
@@ -251,6 +296,8 @@ static sb_status infer_values(const sb_node *node, sb_scope *scope, const sb_fac
         SB_TRY(move_formulas(node, scope, inputs, outputs, error));
     else if (!settled && op->formula != NULL && outputs[0].dtype == SB_S64 && node->output_count == 1)
         SB_TRY(compute_formulas(node, scope, inputs, outputs, error));
+    else if (!settled && op->answer != NULL && node->output_count == 1)
+        SB_TRY(answer_questions(node, scope, inputs, outputs, error));
     for (int i = 0; i < node->output_count; i++)
         SB_TRY(settle_elements(&outputs[i], error));
     return SB_OK;

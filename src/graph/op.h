@@ -41,6 +41,9 @@ typedef struct sb_passage {
     size_t omittable;    /* formal inputs at the beginning that a node may leave out */
 } sb_passage;
 
+/* What is known of a question about formulas. */
+typedef enum sb_answer { SB_ANSWER_NO, SB_ANSWER_YES, SB_ANSWER_OPEN } sb_answer;
+
 struct sb_op {
     const char *name;              /* as in the ONNX standard */
     const char *domain;            /* "" for the standard's own */
@@ -60,6 +63,9 @@ struct sb_op {
     /* For element-wise ops on s64: the output element as a formula of the `count` input elements, so that shape
      * arithmetic stays symbolic; NULL when there is none. May be NULL. */
     sb_dim (*formula)(const sb_node *node, sb_scope *scope, int count, const sb_dim *operands);
+    /* For element-wise ops that ask something of two s64: the answer, where it is the same for all values of the symbols.
+     * Exporters ask so whether an extent is -1. May be NULL. */
+    sb_answer (*answer)(sb_scope *scope, const sb_dim *operands);
     /* For element-wise ops: the loop over a row of elements, compiled for `isa` (every one gives the same bits).
      * Operand 0 is the output, the others are the inputs in order, with the dtypes that `dtypes` lists (SB_DTYPE_NONE
      * where omitted); `*context` is what the loop is to be called with, and stays the node's. NULL when these dtypes
@@ -145,6 +151,8 @@ typedef struct sb_frame {
     sb_status (*iterate)(struct sb_frame *frame, const sb_call *call, int64_t iteration);
     /* As sb_call_used. NULL: all extents are used whole. */
     const int64_t *(*used)(struct sb_frame *frame, const sb_call *call, int input, int axis);
+    /* As sb_call_known. NULL: all elements on the host are the run's. */
+    const int64_t *(*known)(struct sb_frame *frame, const sb_call *call, int input);
 } sb_frame;
 
 /* Where the work of a call on a device goes. */
@@ -216,6 +224,12 @@ sb_status sb_call_run_graph(sb_call *call, const sb_graph *graph, int input_coun
  * the tensor's extent is the number. What lies behind the used rows is garbage, which may decide no bit of what lies
  * within the used rows of the outputs, and may be no fault: see sb_axes_of and sb_kernel.bounded. */
 const int64_t *sb_call_used(const sb_call *call, int input, int axis);
+
+/** For a call on a device, of an input that lies on the host: where, in memory of the device, its elements are (s64, in
+ * row-major order), when they follow from extents that may be other ones each time the call's work is launched. What
+ * lies on the host is then what they are at the planned extents. NULL: the elements on the host are the ones. For kernels
+ * that say so: see sb_kernel.known_inputs. */
+const int64_t *sb_call_known(const sb_call *call, int input);
 
 /** To be called before each iteration of a loop over graphs: SB_OK, or why the run has to end here. */
 sb_status sb_call_iterate(sb_call *call, int64_t iteration);

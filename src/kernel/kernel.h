@@ -47,6 +47,9 @@ typedef struct sb_kernel {
     /* Kernels of a device: the inputs that `launch` reads on the host (shapes, axes and the like), a bit for each; all
      * the others, and all outputs, are tensors on the device. */
     uint64_t host_inputs;
+    /* Of them, those of which `launch` asks where the run's elements are (sb_call_known): of those on the host, it uses
+     * none but for what outputs have at the planned extents. */
+    uint64_t known_inputs;
     /* Derived values: says which input `launch` can take in a form made ahead, and in which. It follows from the node, the
      * instruction set, and dtype and extents of that input alone, so that all plans of a model agree. NULL: none. Errors:
      * OUT_OF_MEMORY where the size overflows. */

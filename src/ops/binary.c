@@ -186,6 +186,44 @@ static sb_dim formula_mod(const sb_node *node, sb_scope *scope, int count, const
     return sb_dim_subtract(scope, operands[0], sb_dim_multiply(scope, quotient, operands[1]));
 }
 
+/* ---- questions about shapes ---- */
+
+static sb_answer yes_or_no(bool yes, bool no) {
+    return yes ? SB_ANSWER_YES : no ? SB_ANSWER_NO : SB_ANSWER_OPEN;
+}
+
+static sb_answer is_equal(sb_scope *scope, const sb_dim *operands) {
+    sb_dim more = sb_dim_subtract(scope, operands[0], operands[1]);
+    sb_dim less = sb_dim_subtract(scope, operands[1], operands[0]);
+    if (more == NULL || less == NULL)
+        return SB_ANSWER_OPEN;
+    return yes_or_no(sb_dim_equal(operands[0], operands[1]), sb_dim_at_least(more, 1) || sb_dim_at_least(less, 1));
+}
+
+/* Whether left - right >= least. */
+static sb_answer exceeds(sb_scope *scope, sb_dim left, sb_dim right, int64_t least) {
+    sb_dim more = sb_dim_subtract(scope, left, right), less = sb_dim_subtract(scope, right, left);
+    if (more == NULL || less == NULL)
+        return SB_ANSWER_OPEN;
+    return yes_or_no(sb_dim_at_least(more, least), sb_dim_at_least(less, 1 - least));
+}
+
+static sb_answer is_greater(sb_scope *scope, const sb_dim *operands) {
+    return exceeds(scope, operands[0], operands[1], 1);
+}
+
+static sb_answer is_less(sb_scope *scope, const sb_dim *operands) {
+    return exceeds(scope, operands[1], operands[0], 1);
+}
+
+static sb_answer is_not_less(sb_scope *scope, const sb_dim *operands) {
+    return exceeds(scope, operands[0], operands[1], 0);
+}
+
+static sb_answer is_not_greater(sb_scope *scope, const sb_dim *operands) {
+    return exceeds(scope, operands[1], operands[0], 0);
+}
+
 /* clang-format off */
 #define BINARY_OP(op, ...)                                                                         \
     [SB_BINARY_ROW_##op] = {                                                                       \
@@ -204,11 +242,11 @@ const sb_op sb_ops_binary[] = {
     BINARY_OP(And, PLAIN)
     BINARY_OP(Or, PLAIN)
     BINARY_OP(Xor, PLAIN)
-    BINARY_OP(Equal, PLAIN)
-    BINARY_OP(Greater, PLAIN)
-    BINARY_OP(Less, PLAIN)
-    BINARY_OP(GreaterOrEqual, PLAIN)
-    BINARY_OP(LessOrEqual, PLAIN)
+    BINARY_OP(Equal, PLAIN, .answer = is_equal)
+    BINARY_OP(Greater, PLAIN, .answer = is_greater)
+    BINARY_OP(Less, PLAIN, .answer = is_less)
+    BINARY_OP(GreaterOrEqual, PLAIN, .answer = is_not_less)
+    BINARY_OP(LessOrEqual, PLAIN, .answer = is_not_greater)
     BINARY_OP(BitShift, .prepare = prepare_shift, .infer = infer_binary)
     BINARY_OP(BitwiseAnd, PLAIN)
     BINARY_OP(BitwiseOr, PLAIN)

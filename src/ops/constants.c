@@ -233,8 +233,6 @@ static int64_t range_integer(const sb_tensor *tensor) {
                                      : *(const int64_t *)at;
 }
 
-__extension__ typedef __int128 wide_integer; /* holds the difference of any two s64 */
-
 /* How many elements there are: max(0, ceil((limit - start) / delta)), for floats evaluated in f64.
  * False when delta is 0 or NaN, or when there would be more than 2^53. */
 static bool range_count(const sb_tensor *start, const sb_tensor *limit, const sb_tensor *delta, int64_t *count) {
@@ -245,13 +243,11 @@ static bool range_count(const sb_tensor *start, const sb_tensor *limit, const sb
         *count = exact > 0.0 ? (int64_t)exact : 0;
         return true;
     }
-    wide_integer span = (wide_integer)range_integer(limit) - range_integer(start);
-    wide_integer step = range_integer(delta);
-    if (step == 0)
+    if (range_integer(delta) == 0)
         return false;
-    wide_integer whole = span / step + (span % step != 0 && (span < 0) == (step < 0));
-    *count = whole > 0 ? (int64_t)whole : 0;
-    return whole <= INT64_MAX;
+    uint64_t length = sb_range_length(range_integer(start), range_integer(limit), range_integer(delta));
+    *count = (int64_t)length;
+    return length <= INT64_MAX;
 }
 
 /* The elements of a short range as formulas: its count is known, start and step need not be numbers. */
@@ -319,6 +315,7 @@ sb_status sb_range_read(const sb_call *call, sb_range *range) {
         range->delta = range_real(delta);
     } else {
         range->whole_start = (uint64_t)range_integer(start);
+        range->whole_limit = range_integer(limit);
         range->whole_delta = (uint64_t)range_integer(delta);
     }
     return SB_OK;

@@ -11,7 +11,16 @@ typedef struct sb_range {
     int64_t count;
     double start, delta;               /* of the float dtypes */
     uint64_t whole_start, whole_delta; /* of the others */
+    int64_t whole_limit;
 } sb_range;
+
+/** How many elements a range of integers has: max(0, ceil((limit - start) / delta)), which is below 2^64. `delta` is not 0. */
+static SB_HD uint64_t sb_range_length(int64_t start, int64_t limit, int64_t delta) {
+    bool ends = delta > 0 ? limit <= start : limit >= start;
+    uint64_t span = delta > 0 ? (uint64_t)limit - (uint64_t)start : (uint64_t)start - (uint64_t)limit;
+    uint64_t step = delta > 0 ? (uint64_t)delta : 0 - (uint64_t)delta;
+    return ends ? 0 : (span - 1) / step + 1;
+}
 
 /** Stores element `index` at `data`: start + index * delta, for floats a product and a sum, each rounded to f32 (f64
  * for f64), and for f16 and bf16 one more rounding to store; integers wrap around. */

@@ -1,4 +1,5 @@
 /* Parts along axes: Slice and Split. All outputs are views. */
+#include "ops/slices.h"
 #include "base/allocation.h"
 #include "ops/list.h"
 #include "ops/moving.h"
@@ -38,20 +39,7 @@ static sb_status prepare_slice(sb_node *node, sb_error *error) {
     return SB_OK;
 }
 
-/* A start or end is counted from the end of the axis when negative, then clamped: to [0, extent] for steps forward, to
- * [-1, extent - 1] for steps back. INT32_MAX and above, and INT32_MIN and below, mean "to the end" (the standard
- * recommends them for that), whatever the extent. */
-static int64_t clamp_number(int64_t bound, int64_t extent, bool back) {
-    int64_t least = back ? -1 : 0, most = back ? extent - 1 : extent;
-    if (bound >= INT32_MAX)
-        return most;
-    if (bound <= INT32_MIN)
-        return least;
-    bound = bound < 0 ? bound + extent : bound;
-    return bound < least ? least : bound > most ? most : bound;
-}
-
-/* The same of formulas; NULL when the sign of the bound is not known. */
+/* sb_slice_clamp of formulas; NULL when the sign of the bound is not known. */
 static sb_dim clamp_formula(sb_scope *scope, sb_dim bound, sb_dim extent, bool back) {
     sb_dim least = sb_dim_constant(scope, back ? -1 : 0);
     sb_dim most = back ? sb_dim_subtract(scope, extent, sb_dim_constant(scope, 1)) : extent;
@@ -83,8 +71,8 @@ static sb_dim sliced_extent(sb_infer *infer, int axis, sb_dim extent, sb_dim sta
     if (start == NULL || end == NULL || step == NULL || !sb_dim_is_constant(step, &stride))
         return sb_infer_fresh(infer, 0, axis);
     if (sb_dim_is_constant(extent, &length) && sb_dim_is_constant(start, &first) && sb_dim_is_constant(end, &last))
-        return sb_dim_constant(scope, slice_count(clamp_number(first, length, stride < 0),
-                                                  clamp_number(last, length, stride < 0), stride));
+        return sb_dim_constant(scope, slice_count(sb_slice_clamp(first, length, stride < 0),
+                                                  sb_slice_clamp(last, length, stride < 0), stride));
     sb_dim from = clamp_formula(scope, start, extent, stride < 0);
     sb_dim to = clamp_formula(scope, end, extent, stride < 0);
     if (from == NULL || to == NULL || stride == INT64_MIN)
@@ -193,38 +181,43 @@ static sb_status narrow(sb_call *call, sb_tensor **view, int axis, int64_t start
     return SB_OK;
 }
 
-static sb_status eval_slice(sb_call *call) {
+sb_status sb_slice_read(const sb_call *call, sb_slice_bounds *bounds) {
     const slice_params *params = call->node->params;
-    sb_tensor *input = sb_call_input(call, 0);
-    int64_t starts[SB_MAX_RANK], ends[SB_MAX_RANK], axes[SB_MAX_RANK], steps[SB_MAX_RANK];
-    int count = params->count;
+    int64_t axes[SB_MAX_RANK];
+    *bounds = (sb_slice_bounds){.count = params->count};
     for (int i = 0; i < SB_MAX_RANK; i++) {
-        starts[i] = params->starts[i];
-        ends[i] = params->ends[i];
+        bounds->starts[i] = params->starts[i];
+        bounds->ends[i] = params->ends[i];
+        bounds->steps[i] = 1;
         axes[i] = params->has_bounds ? params->axes[i] : i;
-        steps[i] = 1;
     }
     if (!params->has_bounds) {
-        SB_TRY(sb_move_integers(call, 1, SB_MAX_RANK, starts, &count));
-        SB_TRY(read_numbers(call, 2, count, ends));
+        SB_TRY(sb_move_integers(call, 1, SB_MAX_RANK, bounds->starts, &bounds->count));
+        SB_TRY(read_numbers(call, 2, bounds->count, bounds->ends));
         if (sb_call_input(call, 3) != NULL)
-            SB_TRY(read_numbers(call, 3, count, axes));
+            SB_TRY(read_numbers(call, 3, bounds->count, axes));
         if (sb_call_input(call, 4) != NULL)
-            SB_TRY(read_numbers(call, 4, count, steps));
+            SB_TRY(read_numbers(call, 4, bounds->count, bounds->steps));
     }
+    for (int i = 0; i < bounds->count; i++) {
+        SB_TRY(sb_move_axis(call, axes[i], sb_call_input(call, 0)->rank, &bounds->axes[i]));
+        if (bounds->steps[i] == 0)
+            return sb_call_fail(call, SB_ERROR_SHAPE, "the step along axis %d is 0", bounds->axes[i]);
+    }
+    return SB_OK;
+}
+
+static sb_status eval_slice(sb_call *call) {
+    sb_tensor *input = sb_call_input(call, 0);
+    sb_slice_bounds bounds;
+    SB_TRY(sb_slice_read(call, &bounds));
     sb_tensor *view = sb_tensor_retain(input);
     sb_status status = SB_OK;
-    for (int i = 0; i < count && status == SB_OK; i++) {
-        int axis = 0;
-        status = sb_move_axis(call, axes[i], input->rank, &axis);
-        if (status == SB_OK && steps[i] == 0)
-            status = sb_call_fail(call, SB_ERROR_SHAPE, "the step along axis %d is 0", axis);
-        if (status != SB_OK)
-            break;
-        int64_t start = clamp_number(starts[i], input->dims[axis], steps[i] < 0);
-        int64_t end = clamp_number(ends[i], input->dims[axis], steps[i] < 0);
-        int64_t length = slice_count(start, end, steps[i]);
-        status = narrow(call, &view, axis, length > 0 ? start : 0, length, steps[i]);
+    for (int i = 0; i < bounds.count && status == SB_OK; i++) {
+        int64_t step = bounds.steps[i], extent = input->dims[bounds.axes[i]];
+        int64_t start = sb_slice_clamp(bounds.starts[i], extent, step < 0);
+        int64_t length = slice_count(start, sb_slice_clamp(bounds.ends[i], extent, step < 0), step);
+        status = narrow(call, &view, bounds.axes[i], length > 0 ? start : 0, length, step);
     }
     if (status != SB_OK) {
         sb_tensor_release(view);

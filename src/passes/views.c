@@ -18,6 +18,11 @@ static bool keeps_order(const sb_op *op) {
     return false;
 }
 
+/* A cache is joined with what was empty when the model was exported. */
+static bool joins_one(const sb_node *node) {
+    return strcmp(node->op->name, "Concat") == 0 && node->op->domain[0] == '\0' && node->input_count == 1;
+}
+
 static bool is_transpose(const sb_node *node) {
     return strcmp(node->op->name, "Transpose") == 0 && node->op->domain[0] == '\0';
 }
@@ -75,7 +80,7 @@ static sb_status simplify(sb_graph *graph, sb_node *node, sb_error *error) {
         read_permutation(node, from->rank, permutation);
         same = is_order(from->rank, permutation);
     } else if (same) {
-        same = keeps_order(node->op);
+        same = keeps_order(node->op) || joins_one(node);
     }
     if (same && !sb_leaves_graph(graph, output))
         sb_rewrite_uses(graph, output, input);

@@ -53,8 +53,9 @@ sb_status sb_capacities_create(const sb_program *program, int count, const sb_ca
     fresh->items = sb_allocate_array((size_t)count, sizeof *fresh->items);
     fresh->extents = sb_allocate_array((size_t)count, sizeof *fresh->extents);
     fresh->buckets = sb_allocate_array((size_t)count, sizeof *fresh->buckets);
+    fresh->shrunk = sb_allocate_array((size_t)count, sizeof *fresh->shrunk);
     sb_status status = SB_OK;
-    if (fresh->items == NULL || fresh->extents == NULL || fresh->buckets == NULL)
+    if (fresh->items == NULL || fresh->extents == NULL || fresh->buckets == NULL || fresh->shrunk == NULL)
         status = sb_fail_memory(error, (size_t)count * sizeof *fresh->items);
     for (int i = 0; i < count && status == SB_OK; i++)
         status = add(fresh, &items[i], error);
@@ -74,6 +75,7 @@ void sb_capacities_destroy(sb_capacities *capacities) {
     sb_free(capacities->items);
     sb_free(capacities->extents);
     sb_free(capacities->buckets);
+    sb_free(capacities->shrunk);
     sb_free(capacities);
 }
 
@@ -98,22 +100,50 @@ sb_status sb_capacities_choose(sb_capacities *capacities, const sb_binding *run,
             return sb_fail(error, SB_ERROR_SHAPE, "extent %.200s is %lld, and its capacity is %lld", item->symbol,
                            (long long)capacities->extents[i], (long long)item->capacity);
         capacities->buckets[i] = bucket_of(item, capacities->extents[i]);
+        capacities->shrunk[i] = false;
     }
     return SB_OK;
 }
 
-sb_status sb_capacities_enlarge(sb_capacities *capacities, const int64_t *planned, sb_error *error) {
+/* A cache that is nearly full has room for the extents that the run has, but not for those that it might have had: these
+ * are halved until they are `missing` less, which is how much the cache has too many, down to the extents themselves.
+ * Whether there was anything to take away. */
+static bool shrink(sb_capacities *capacities, const bool *add, int64_t missing) {
+    bool less = false;
+    for (int i = 0; i < capacities->count; i++) {
+        int64_t bucket = capacities->buckets[i], least = capacities->extents[i] > 1 ? capacities->extents[i] : 1;
+        if (!add[i] || capacities->extents[i] < 0 || bucket <= least)
+            continue;
+        int64_t half = bucket / 2;
+        while (half > least && half > bucket - missing)
+            half /= 2;
+        capacities->buckets[i] = half > least ? half : least;
+        capacities->shrunk[i] = less = true;
+    }
+    return less;
+}
+
+static sb_status has_no_room(const sb_capacities *capacities, int i, const int64_t *planned, sb_error *error) {
+    return sb_fail(error, SB_ERROR_SHAPE,
+                   "extent %.200s is %lld, and its capacity, %lld, leaves this run no room for more than %lld: "
+                   "trim or reset the state, or give a larger capacity",
+                   capacities->items[i].symbol, (long long)capacities->extents[i],
+                   (long long)capacities->items[i].capacity, (long long)planned[i]);
+}
+
+/* Ends, since a bucket only ever becomes larger until the first time that it becomes smaller, and smaller behind that. */
+sb_status sb_capacities_enlarge(sb_capacities *capacities, const int64_t *planned, const bool *add, sb_error *error) {
     bool larger = false;
     for (int i = 0; i < capacities->count; i++) {
         const sb_capacity *item = &capacities->items[i];
         if (capacities->extents[i] <= planned[i])
             continue;
+        if (capacities->shrunk[i])
+            return has_no_room(capacities, i, planned, error);
         if (capacities->buckets[i] == item->capacity)
-            return sb_fail(error, SB_ERROR_SHAPE,
-                           "extent %.200s is %lld, and its capacity, %lld, leaves this run no room for more than %lld: "
-                           "trim or reset the state, or give a larger capacity",
-                           item->symbol, (long long)capacities->extents[i], (long long)item->capacity,
-                           (long long)planned[i]);
+            return shrink(capacities, add, capacities->extents[i] - planned[i])
+                       ? SB_OK
+                       : has_no_room(capacities, i, planned, error);
         capacities->buckets[i] = bucket_of(item, capacities->buckets[i] + 1);
         larger = true;
     }

@@ -13,6 +13,7 @@ typedef struct sb_capacities {
     /* Of the run in progress. */
     int64_t *extents;    /* by item: what the symbol is; -1 where no input says so */
     int64_t *buckets;    /* by item: the capacity of the plan that holds it */
+    bool *shrunk;        /* by item: the bucket is less than the extent alone would get */
     sb_binding run;      /* all symbols of its inputs, borrowed */
     const char *refused; /* why no plan of the session makes use of them; static; NULL: some may */
 } sb_capacities;
@@ -35,8 +36,9 @@ void sb_capacities_destroy(sb_capacities *capacities);
 sb_status sb_capacities_choose(sb_capacities *capacities, const sb_binding *run, sb_error *error);
 
 /** After a plan for these buckets has turned out to hold no more than `planned` of each symbol: chooses the next larger
- * ones. Errors: SHAPE when the capacity is reached. */
-sb_status sb_capacities_enlarge(sb_capacities *capacities, const int64_t *planned, sb_error *error);
+ * ones, or, where a symbol's capacity is reached, less of those that `add` to what grows towards it. Errors: SHAPE when
+ * the run has no room. */
+sb_status sb_capacities_enlarge(sb_capacities *capacities, const int64_t *planned, const bool *add, sb_error *error);
 
 /** Which of the symbols occurs in the formula; -1: none. */
 int sb_capacities_find(const sb_capacities *capacities, sb_dim formula);

@@ -94,12 +94,29 @@ static int64_t excess(const sb_open_extents *open, const sb_program *program, co
     return most;
 }
 
+/* Which symbols make a variable longer along an axis that is another symbol's. */
+static void find_additions(sb_open_extents *open, const sb_program *program, const sb_state_binding *binding) {
+    for (size_t l = 0; l < program->leave_count; l++) {
+        const sb_fact *fact = &open->formulas[program->leave[l]];
+        const sb_held_variable *held = binding->update[l] >= 0 ? &binding->state->variables[binding->update[l]] : NULL;
+        for (int d = 0; held != NULL && d < held->tensor->rank && d < fact->rank; d++) {
+            for (int i = 0; held->extents[d] >= 0 && i < open->capacities->count; i++) {
+                const char *symbol = open->capacities->items[i].symbol;
+                bool own = strcmp(binding->state->extents[held->extents[d]].symbol, symbol) == 0;
+                open->add[i] = open->add[i] || (!own && sb_dim_mentions(fact->dims[d], symbol));
+            }
+        }
+    }
+}
+
 /* Each symbol is planned at its bucket, or, where variables grow along it, so that they end there. */
 static void find_planned(sb_open_extents *open, const sb_program *program, const sb_state_binding *binding,
                          const char **names) {
     sb_binding planned = planned_binding(open, names);
     for (int i = 0; i < open->capacities->count; i++)
         open->planned[i] = open->buckets[i] = open->capacities->buckets[i];
+    if (binding != NULL)
+        find_additions(open, program, binding);
     for (int i = 0; i < open->capacities->count && binding != NULL; i++) {
         int64_t more = excess(open, program, binding, i, &planned);
         open->planned[i] = more < open->planned[i] ? open->planned[i] - more : 0;
@@ -243,6 +260,7 @@ static bool allocate(sb_open_extents *open, const sb_program *program) {
     }
     open->buckets = sb_allocate_array(items, sizeof *open->buckets);
     open->planned = sb_allocate_array(items, sizeof *open->planned);
+    open->add = sb_allocate_array(items, sizeof *open->add);
     open->formulas = sb_allocate_array(values, sizeof *open->formulas);
     open->touched = sb_allocate_array(program->step_count, sizeof *open->touched);
     open->extents = sb_allocate_array(values, SB_MAX_RANK * sizeof *open->extents);
@@ -251,9 +269,9 @@ static bool allocate(sb_open_extents *open, const sb_program *program) {
     open->left = sb_allocate_array(program->leave_count, sizeof *open->left);
     open->inputs = sb_allocate_array(inputs, sizeof *open->inputs);
     open->outputs = sb_allocate_array(outputs, sizeof *open->outputs);
-    return open->buckets != NULL && open->planned != NULL && open->formulas != NULL && open->touched != NULL &&
-           open->extents != NULL && open->elements != NULL && open->entered != NULL && open->left != NULL &&
-           open->inputs != NULL && open->outputs != NULL;
+    return open->buckets != NULL && open->planned != NULL && open->add != NULL && open->formulas != NULL &&
+           open->touched != NULL && open->extents != NULL && open->elements != NULL && open->entered != NULL &&
+           open->left != NULL && open->inputs != NULL && open->outputs != NULL;
 }
 
 static sb_status fill(sb_open_extents *open, sb_plan *plan, const sb_program *program, const sb_placement *placement,
@@ -308,6 +326,7 @@ void sb_open_extents_destroy(sb_open_extents *open, const sb_program *program) {
     sb_free(open->left);
     sb_free(open->buckets);
     sb_free(open->planned);
+    sb_free(open->add);
     sb_free(open->formulas);
     sb_free(open->touched);
     sb_free(open->scalars);

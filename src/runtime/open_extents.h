@@ -25,6 +25,7 @@ typedef struct sb_open_extents {
     sb_capacities *capacities;
     int64_t *buckets;  /* by item: the capacity for which the plan was made … */
     int64_t *planned;  /* … and the symbol's value there, less than that where a variable grows up to the capacity */
+    bool *add;         /* by item: the symbol adds to a variable that grows towards the capacity of another one */
     sb_fact *formulas; /* by value: facts with the symbols as symbols */
     bool *touched;     /* by step: an extent, or a known element, of an input or output is open */
     size_t scalar_count, scalar_capacity;

@@ -59,11 +59,12 @@ static sb_status look_at_axis(visit *visit, int input, int axis) {
 }
 
 /* An input with elements that follow from open extents: on the device they are the run's. On the host, where they are
- * those of the plan, they may do nothing but say how many rows there are. */
+ * those of the plan, they may do nothing but say how many rows there are, unless the kernel asks for the run's. */
 static void look_at_elements(visit *visit, int input, bool *shapes) {
     bool says_extents = sb_axes_says_extents(visit->node, input);
-    *shapes = *shapes || says_extents;
-    if (!says_extents && sb_input_side(visit->kernel, SB_DEVICE, input) == SB_HOST)
+    bool asks = input < 64 && (visit->kernel->known_inputs >> input & 1) != 0;
+    *shapes = *shapes || says_extents || asks;
+    if (!says_extents && !asks && sb_input_side(visit->kernel, SB_DEVICE, input) == SB_HOST)
         refuse(visit, input, -1, "its elements differ between runs, and the kernel reads them on the host");
 }
 

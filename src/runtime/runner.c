@@ -202,7 +202,7 @@ static sb_status find_open_plan(sb_runner *runner, bool host_outputs, const sb_v
         SB_TRY(sb_open_extents_fill(runner->plan->open, runner->settings->placement.queue, inputs, &fits, error));
         if (fits)
             return SB_OK;
-        SB_TRY(sb_capacities_enlarge(capacities, runner->plan->open->planned, error));
+        SB_TRY(sb_capacities_enlarge(capacities, runner->plan->open->planned, runner->plan->open->add, error));
     }
 }
 

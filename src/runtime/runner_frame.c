@@ -170,5 +170,13 @@ static const int64_t *used_extent(sb_frame *frame, const sb_call *call, int inpu
     return scalar >= 0 ? (const int64_t *)(const void *)open->table.there->data + scalar : NULL;
 }
 
-const sb_frame sb_runner_frame = {allocate_output, take_workspace,  run_graph,
-                                  copy_on_device,  begin_iteration, used_extent};
+static const int64_t *known_elements(sb_frame *frame, const sb_call *call, int input) {
+    const sb_runner *runner = (sb_runner *)frame;
+    const sb_open_extents *open = runner->plan->open;
+    sb_value_id value = call->node->inputs[input];
+    int first = open != NULL && value != SB_NO_VALUE ? open->elements[value] : -1;
+    return first >= 0 ? (const int64_t *)(const void *)open->table.there->data + first : NULL;
+}
+
+const sb_frame sb_runner_frame = {allocate_output, take_workspace, run_graph,     copy_on_device,
+                                  begin_iteration, used_extent,    known_elements};

@@ -1,7 +1,10 @@
 /* Decodes with a model of models/make_decoder.py, one token a run, and writes the SHA-256 of each token's logits: what a
  * cache with a capacity must not change, whatever it runs on.
  *
- *     decode MODEL DIGESTS WAY [TOKENS [CAPACITY [DRIVER]]]
+ *     decode [--prompts N[,N…]] MODEL DIGESTS WAY [TOKENS [CAPACITY [DRIVER]]]
+ *
+ * With prompts, runs of so many tokens each come first; the session then has buckets for the extent `tokens`: 1, 2, 4, …
+ * and the longest prompt.
  *
  * WAY: "hand" hands the cache from run to run at exact extents; "cpu" keeps it in a state with a capacity, on the host;
  * "off", "capture" and "build" do so on the GPU, in that graph mode; "hand-gpu" and "queue" (up to four runs in flight,
@@ -20,6 +23,7 @@
 #include "tensor/tensor.h"
 
 #define MOST_PAIRS 256
+#define MOST_PROMPTS 64
 #define DEPTH 4
 /* Runs before counting: recording, and a block for each output in flight. */
 #define WARM_UP 24
@@ -36,6 +40,8 @@
 typedef struct decoding {
     const char *way;
     int64_t tokens, capacity;
+    int prompt_count;
+    int64_t prompts[MOST_PROMPTS], longest; /* their tokens */
     bool on_device, by_hand, queued;
     FILE *digests;
     sb_device *device;
@@ -105,6 +111,7 @@ static void make_past(decoding *d) {
 static void open_decoding(decoding *d, const char *path, const char *driver) {
     sb_device_options where = SB_DEVICE_OPTIONS_DEFAULT;
     sb_session_options options = SB_SESSION_OPTIONS_DEFAULT;
+    sb_capacity tokens = {"tokens", d->longest, 1};
     where.cuda_driver = driver;
     if (d->on_device)
         MUST(sb_device_open(&where, 0, &d->device, error));
@@ -119,6 +126,8 @@ static void open_decoding(decoding *d, const char *path, const char *driver) {
     options.device = d->device;
     options.device_outputs = d->queued || (d->by_hand && d->on_device);
     options.queue_depth = DEPTH;
+    options.capacity_count = !d->by_hand && d->prompt_count > 0;
+    options.capacities = &tokens;
     options.require_device = d->on_device && !d->by_hand;
     options.graphs = strcmp(d->way, "off") == 0       ? SB_GRAPHS_OFF
                      : strcmp(d->way, "capture") == 0 ? SB_GRAPHS_CAPTURE
@@ -138,11 +147,13 @@ static void close_decoding(decoding *d) {
 
 /* ---- tokens ---- */
 
-static sb_tensor *next_token(decoding *d) {
+static sb_tensor *next_tokens(decoding *d, int64_t count) {
     sb_tensor *ids;
-    d->random = d->random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    MUST(sb_tensor_create(SB_S64, 2, (int64_t[]){1, 1}, &ids, error));
-    *(int64_t *)sb_tensor_mutable_data(ids) = (int64_t)((d->random >> 33) % 31);
+    MUST(sb_tensor_create(SB_S64, 2, (int64_t[]){1, count}, &ids, error));
+    for (int64_t i = 0; i < count; i++) {
+        d->random = d->random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+        ((int64_t *)sb_tensor_mutable_data(ids))[i] = (int64_t)((d->random >> 33) % 31);
+    }
     return ids;
 }
 
@@ -172,9 +183,9 @@ static void take_outputs(decoding *d, sb_value *outputs) {
     }
 }
 
-static void run_one(decoding *d) {
+static void run_one(decoding *d, int64_t tokens) {
     sb_value inputs[1 + MOST_PAIRS] = {{0}}, outputs[1 + MOST_PAIRS];
-    sb_tensor *ids = next_token(d);
+    sb_tensor *ids = next_tokens(d, tokens);
     inputs[0] = sb_value_of_tensor(ids);
     for (int i = 0; i < d->pair_count && d->by_hand; i++)
         inputs[1 + i] = sb_value_of_tensor(d->past[i]);
@@ -185,7 +196,7 @@ static void run_one(decoding *d) {
 
 static void enqueue_one(decoding *d, uint64_t *run, double *us) {
     sb_value inputs[1 + MOST_PAIRS] = {{0}};
-    sb_tensor *ids = next_token(d);
+    sb_tensor *ids = next_tokens(d, 1);
     inputs[0] = sb_value_of_tensor(ids);
     double start = now_us();
     MUST(sb_session_enqueue(d->session, inputs, run, error));
@@ -248,12 +259,28 @@ static int report(decoding *d, const sb_device_counters *before, double seconds,
     return frugal ? 0 : 2;
 }
 
+/* Whether no prompt was planned by itself. */
+static bool feed_prompts(decoding *d) {
+    bool open = true;
+    for (int i = 0; i < d->prompt_count; i++) {
+        double start = now_us();
+        run_one(d, d->prompts[i]);
+        printf("a prompt of %lld tokens: %.1f us\n", (long long)d->prompts[i], now_us() - start);
+        const char *exact = sb_session_exact_plans(d->session);
+        if (exact[0] != '\0')
+            printf("  planned for exact extents: %s\n", exact);
+        open = open && exact[0] == '\0';
+    }
+    return open || d->by_hand;
+}
+
 static int decode(decoding *d) {
     sb_device_counters before = {0};
     uint64_t runs[DEPTH];
     double start = 0, us;
     int64_t counted = d->tokens - WARM_UP, waited = 0;
     d->enqueue_us = calloc((size_t)d->tokens, sizeof *d->enqueue_us);
+    bool exact = !feed_prompts(d);
     for (int64_t token = 0; token < d->tokens; token++) {
         if (token == WARM_UP) {
             start = now_us();
@@ -261,7 +288,7 @@ static int decode(decoding *d) {
                 sb_device_count(d->device, &before);
         }
         if (!d->queued) {
-            run_one(d);
+            run_one(d, 1);
             continue;
         }
         if (token - waited == DEPTH)
@@ -272,12 +299,37 @@ static int decode(decoding *d) {
     }
     while (d->queued && waited < d->tokens)
         wait_for(d, runs[waited++ % DEPTH]);
-    return report(d, &before, (now_us() - start) / 1e6, counted);
+    int code = report(d, &before, (now_us() - start) / 1e6, counted);
+    return code == 0 && exact ? 2 : code;
+}
+
+/* Numbers above 0, separated by commas. */
+static bool read_prompts(decoding *d, const char *text) {
+    while (d->prompt_count < MOST_PROMPTS) {
+        char *end;
+        long long tokens = strtoll(text, &end, 10);
+        if (end == text || tokens < 1)
+            return false;
+        d->prompts[d->prompt_count++] = tokens;
+        d->longest = tokens > d->longest ? tokens : d->longest;
+        if (*end == '\0')
+            return true;
+        if (*end != ',')
+            return false;
+        text = end + 1;
+    }
+    return false;
 }
 
 int main(int count, char **arguments) {
+    const char *prompts = NULL;
+    if (count > 2 && strcmp(arguments[1], "--prompts") == 0) {
+        prompts = arguments[2];
+        arguments += 2;
+        count -= 2;
+    }
     if (count < 4) {
-        fprintf(stderr, "usage: decode MODEL DIGESTS WAY [TOKENS [CAPACITY [DRIVER]]]\n");
+        fprintf(stderr, "usage: decode [--prompts N[,N...]] MODEL DIGESTS WAY [TOKENS [CAPACITY [DRIVER]]]\n");
         return 1;
     }
     decoding d = {.way = arguments[3],
@@ -285,6 +337,11 @@ int main(int count, char **arguments) {
                   .capacity = count > 5 ? atoll(arguments[5]) : 4096,
                   .digests = fopen(arguments[2], "w"),
                   .random = 1};
+    if (prompts != NULL && !read_prompts(&d, prompts)) {
+        fprintf(stderr, "--prompts takes up to %d numbers above 0, separated by commas, not %s\n", MOST_PROMPTS,
+                prompts);
+        return 1;
+    }
     d.by_hand = strncmp(d.way, "hand", 4) == 0;
     d.queued = strcmp(d.way, "queue") == 0;
     d.on_device = strcmp(d.way, "hand") != 0 && strcmp(d.way, "cpu") != 0;

@@ -21,22 +21,18 @@ typedef struct decoding {
     decoder_by_hand hand;
 } decoding;
 
-static void begin_with_room(decoding *d, const char *file, int64_t least, sb_graph_mode graphs, int64_t capacity) {
+static void begin(decoding *d, const char *file, int64_t least, sb_graph_mode graphs) {
     sb_session_options options = SB_SESSION_OPTIONS_DEFAULT;
     fake_with_kernels();
     d->device = open_device();
     d->model = load_decoder(file);
-    d->state = decoder_state(d->model, d->device, capacity, least);
+    d->state = decoder_state(d->model, d->device, DECODER_POSITIONS, least);
     options.threads = 1;
     options.state = d->state;
     options.device = d->device;
     options.graphs = graphs;
     MUST(sb_session_create(d->model, &options, &d->session, error));
     begin_by_hand(&d->hand, d->model);
-}
-
-static void begin(decoding *d, const char *file, int64_t least, sb_graph_mode graphs) {
-    begin_with_room(d, file, least, graphs, DECODER_POSITIONS);
 }
 
 static void end(decoding *d) {
@@ -112,40 +108,11 @@ static void test_what_a_token_takes(void **context) {
     }
 }
 
-/* A prompt whose positions are more than formulas are kept for is planned exactly; the tokens behind it are not. */
-static void test_a_long_prompt(void **context) {
-    random_source source = {7};
-    for (sb_graph_mode mode = SB_GRAPHS_OFF; mode <= SB_GRAPHS_BUILD; mode++) {
-        decoding d;
-        begin_with_room(&d, decoder_files[0], 0, mode, DECODER_PROMPT + 20);
-        for (int round = 0; round < 2; round++) {
-            sb_tensor *prompt = decoder_ids(&source, DECODER_PROMPT);
-            check_step(&d, prompt);
-            const char *why = sb_session_exact_plans(d.session);
-            if (strstr(why, "(Range): input 0") == NULL)
-                fail_msg("\"%s\" does not name the node", why);
-            for (int token = 0; token < 5; token++) {
-                sb_tensor *ids = decoder_ids(&source, 1);
-                check_step(&d, ids);
-                assert_string_equal(sb_session_exact_plans(d.session), "");
-                sb_tensor_release(ids);
-            }
-            check_cache(d.state, &d.hand);
-            MUST(sb_state_reset(d.state, error));
-            end_by_hand(&d.hand);
-            begin_by_hand(&d.hand, d.model);
-            sb_tensor_release(prompt);
-        }
-        end(&d);
-    }
-}
-
 int main(int count, char **arguments) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tokens_one_by_one),
         cmocka_unit_test(test_chunks_and_buckets),
         cmocka_unit_test(test_what_a_token_takes),
-        cmocka_unit_test(test_a_long_prompt),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -35,17 +35,17 @@ static sb_model *layers_of(sb_dtype dtype, bool passes) {
     sb_value_id wide = builder_constant(&b, random_tensor(dtype, 2, (int64_t[]){64, 48}, 1));
     sb_value_id narrow = builder_constant(&b, random_tensor(dtype, 2, (int64_t[]){40, 48}, 2));
     sb_value_id bias = builder_constant(&b, random_tensor(dtype, 1, (int64_t[]){40}, 3));
-    sb_value_id layer = builder_binary(&b, "MatMul", x, wide);                                 /* 2 n 48 */
-    sb_value_id heads = reshape(&b, layer, 4, (int64_t[]){2, -1, 3, 16});                      /* 2 n 3 16 */
-    sb_value_id across = transpose(&b, heads, 4, (int64_t[]){0, 2, 1, 3});                     /* 2 3 n 16 */
-    sb_value_id turned = transpose(&b, heads, 4, (int64_t[]){0, 2, 3, 1});                     /* 2 3 16 n */
-    sb_value_id scores = builder_binary(&b, "MatMul", across, turned);                         /* 2 3 n n */
-    sb_value_id squares = builder_binary(&b, "MatMul", scores, scores);                        /* 2 3 n n */
-    sb_value_id rows = reshape(&b, layer, 2, (int64_t[]){-1, 48});                             /* 2n 48 */
+    sb_value_id layer = builder_binary(&b, "MatMul", x, wide);             /* 2 n 48 */
+    sb_value_id heads = reshape(&b, layer, 4, (int64_t[]){2, -1, 3, 16});  /* 2 n 3 16 */
+    sb_value_id across = transpose(&b, heads, 4, (int64_t[]){0, 2, 1, 3}); /* 2 3 n 16 */
+    sb_value_id turned = transpose(&b, heads, 4, (int64_t[]){0, 2, 3, 1}); /* 2 3 16 n */
+    sb_value_id scores = builder_binary(&b, "MatMul", across, turned);     /* 2 3 n n */
+    sb_value_id squares = builder_binary(&b, "MatMul", scores, scores);    /* 2 3 n n */
+    sb_value_id rows = reshape(&b, layer, 2, (int64_t[]){-1, 48});         /* 2n 48 */
     sb_value_id sums = attribute_node(&b, "Gemm", 3, (sb_value_id[]){rows, narrow, bias}, "transB", false, 1,
                                       (int64_t[]){1}); /* 2n 40 */
-    sb_value_id more = attribute_node(&b, "Gemm", 3, (sb_value_id[]){rows, narrow, sums}, "transB", false, 1,
-                                      (int64_t[]){1});
+    sb_value_id more =
+        attribute_node(&b, "Gemm", 3, (sb_value_id[]){rows, narrow, sums}, "transB", false, 1, (int64_t[]){1});
     mark_output(&b, squares);
     mark_output(&b, sums);
     mark_output(&b, more);

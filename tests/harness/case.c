@@ -169,8 +169,10 @@ static void check_all(harness *h, const harness_node *node, const expectation *e
         check_cpu(h, node, expected);
     if ((h->sides & HARNESS_CUDA) != 0 && !h->bench) {
         check_device(h, node, expected);
-        if (expected->outcome == HARNESS_RAN)
+        if (expected->outcome == HARNESS_RAN) {
             harness_check_capacity(h, node);
+            harness_check_known(h, node);
+        }
     }
 }
 

@@ -93,6 +93,7 @@ typedef struct device_frame {
     sb_tensor *outputs[HARNESS_OUTPUTS]; /* bytes that were asked for, kept while a recording writes to them */
     const int64_t *table;                /* where the used extents are; NULL: none is used partly */
     const uint32_t *used_axes;           /* of each input */
+    sb_tensor *const *known;             /* inputs whose elements are in the table; NULL: none's */
 } device_frame;
 
 static sb_status allocate(device_frame *frame, size_t bytes, sb_tensor **tensor, sb_error *error) {
@@ -150,10 +151,20 @@ static const int64_t *used(sb_frame *frame, const sb_call *call, int input, int 
     return own->table != NULL && (own->used_axes[input] >> axis & 1) != 0 ? own->table : NULL;
 }
 
+/* Behind the used extent, for each input room for its elements. */
+static const int64_t *known(sb_frame *frame, const sb_call *call, int input) {
+    const device_frame *own = (device_frame *)frame;
+    bool there = own->table != NULL && own->known != NULL && own->known[input] != NULL;
+    return there ? own->table + 1 + input * HARNESS_KNOWN : NULL;
+}
+
 static device_frame frame_of(const harness_device *own) {
-    return (device_frame){
-        .frame = {.allocate = allocate_output, .workspace = allocate_workspace, .copy = copy, .used = used},
-        .own = own};
+    return (device_frame){.frame = {.allocate = allocate_output,
+                                    .workspace = allocate_workspace,
+                                    .copy = copy,
+                                    .used = used,
+                                    .known = known},
+                          .own = own};
 }
 
 static void release_frame(device_frame *frame) {
@@ -422,6 +433,8 @@ static bool can_be_told(const harness_capacity *capacity, const harness_node *no
     sb_kernel_query query = {.node = node->node, .inputs = facts.pointers, .outputs = facts.outputs};
     for (int i = 0; i < node->node->input_count; i++) {
         told = told && (capacity->axes[i] == 0 || (kernel->host_inputs >> i & 1) == 0);
+        bool elsewhere = capacity->known[0] != NULL && capacity->known[0][i] != NULL;
+        told = told && (!elsewhere || (kernel->known_inputs >> i & 1) != 0);
         for (int d = 0; d < SB_MAX_RANK; d++) {
             if ((capacity->bounded[i] >> d & 1) != 0)
                 told = told && kernel->bounded != NULL && kernel->bounded(&query, i, d);
@@ -439,8 +452,20 @@ static sb_value output_over(const sb_tensor *host, const sb_tensor *input) {
     return sb_value_of_tensor(tensor);
 }
 
-static void write_number(const harness_device *own, const sb_cuda_memory *table, int64_t number) {
-    MUST(sb_cuda_upload(own->staging, &own->queue, table->address, &number, sizeof number, error));
+/* The table of a run: its used extent, and the elements that its inputs have. */
+static void write_table(const harness_device *own, const harness_capacity *capacity, int turn,
+                        const sb_cuda_memory *table) {
+    int64_t numbers[1 + SB_WALK_OPERANDS * HARNESS_KNOWN] = {capacity->used[turn]};
+    for (int i = 0; capacity->known[turn] != NULL && i < capacity->node->node->input_count; i++) {
+        sb_tensor *elements = capacity->known[turn][i], *packed;
+        if (elements == NULL)
+            continue;
+        assert_true(elements->dtype == SB_S64 && sb_tensor_elements(elements) <= HARNESS_KNOWN);
+        MUST(sb_tensor_contiguous(elements, &packed, error));
+        memcpy(numbers + 1 + i * HARNESS_KNOWN, packed->data, (size_t)sb_tensor_elements(packed) * sizeof *numbers);
+        sb_tensor_release(packed);
+    }
+    MUST(sb_cuda_upload(own->staging, &own->queue, table->address, numbers, sizeof numbers, error));
 }
 
 /* Garbage in the outputs, so that what the replay does not write shows. */
@@ -501,17 +526,19 @@ harness_outcome harness_run_at_capacity(harness *h, const harness_capacity *capa
         sb_cuda_queue queue = own->queue;
         device_frame frame = frame_of(own);
         MUST(sb_cuda_task_list_create(&queue.record, error));
-        MUST(sb_cuda_memory_create(own->device, sizeof(int64_t), &table, error));
-        write_number(own, table, capacity->used[0]);
+        MUST(sb_cuda_memory_create(own->device, (1 + SB_WALK_OPERANDS * HARNESS_KNOWN) * sizeof(int64_t), &table,
+                                   error));
+        write_table(own, capacity, 0, table);
         frame.table = h->plant_used ? NULL : (const int64_t *)(uintptr_t)table->address;
         frame.used_axes = capacity->axes;
+        frame.known = capacity->known[0];
         bring_inputs(own, &node, kernel, in);
         if (capacity->over != NULL)
             out[0] = output_over(capacity->over, in[0].tensor);
         launch(&queue, &node, kernel, state, &frame, in, out);
         collect(own, &node, out, outputs[0]);
         outcome = outcome_of(own, why);
-        write_number(own, table, capacity->used[1]);
+        write_table(own, capacity, 1, table);
         spoil_outputs(own, &frame);
         replace_inputs(own, capacity, kernel, in);
         replay(own, queue.record);

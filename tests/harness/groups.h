@@ -58,6 +58,7 @@
     X(moving, blocks, HARNESS_CUDA) \
     X(moving, pads, HARNESS_CUDA) \
     X(moving, making, HARNESS_CUDA) \
+    X(moving, slices, HARNESS_CUDA) \
     X(moving, random, HARNESS_CUDA) \
     X(moving, gathers, HARNESS_CUDA) \
     X(moving, scatters, HARNESS_CUDA) \

@@ -182,7 +182,12 @@ typedef struct harness_capacity {
     uint32_t axes[SB_WALK_OPERANDS];    /* of each input: those that are used partly, a bit each */
     uint32_t bounded[SB_WALK_OPERANDS]; /* of them: those whose used extent the kernel has to know of */
     const sb_tensor *over;              /* output 0 lies over input 0, with these strides; NULL: by itself */
+    /* Of inputs that the kernel reads on the host: the elements that each run has instead, s64; NULL: those there. */
+    sb_tensor *const *known[2];
 } harness_capacity;
+
+/* Elements of an input that a run may have instead of those on the host. */
+enum { HARNESS_KNOWN = 16 };
 
 /** By the device's kernel, which reads the used extents from memory of the device: first given to the device and
  * recorded, then replayed with the second inputs and number. ABSENT where the kernel does not stop at a used extent. */
@@ -191,6 +196,10 @@ harness_outcome harness_run_at_capacity(harness *h, const harness_capacity *capa
 /** Runs a node whose outputs are known at several capacities on the device, where the rules of its axes and its kernel
  * allow that, with garbage behind the used rows, and compares the used rows of the outputs with the definition's. */
 void harness_check_capacity(harness *h, const harness_node *node);
+
+/** Runs a node on the device whose kernel asks for a run's elements (sb_kernel.known_inputs), where those on the host are
+ * others, which leave room for what the run makes, and compares what the run makes with the definition's. */
+void harness_check_known(harness *h, const harness_node *node);
 
 /** Closes the device, if one is open; over the fake driver nothing may live afterwards. */
 void harness_close_device(harness *h);

@@ -117,12 +117,42 @@ void moving_making(harness *h) {
         }
         harness_run(h, &test);
     }
-    harness_case test = harness_op("Range", 11);
-    for (int b = 0; b < 3; b++) {
-        add_list(&test, 1, &DIMS(-7, 1000, 3)[b]);
-        test.inputs[b]->rank = 0;
+    static const int64_t whole[][3] = {{-7, 1000, 3}, {7, 7, 1},       {300, 0, -7}, {0, 300, 1},
+                                       {5, 4, 1},     {-3, -300, -99}, {0, 1, 1000}, {1 << 20, (1 << 20) + 257, 1}};
+    for (int i = 0; i < 8; i++) {
+        harness_case test = harness_op("Range", 11);
+        for (int b = 0; b < 3; b++) {
+            add_list(&test, 1, &whole[i][b]);
+            test.inputs[b]->rank = 0;
+        }
+        harness_run(h, &test);
     }
-    harness_run(h, &test);
+}
+
+/* x [4,7,6]: along one axis or two, from either end, in either direction. */
+void moving_slices(harness *h) {
+    static const int64_t bounds[][3] = {{1, 5, 1},          {-3, INT64_MAX, 1}, {0, -1, 2}, {-1, -9, -1}, {5, 0, -2},
+                                        {-1, INT64_MAX, 1}, {3, 3, 1},          {9, 12, 1}, {-99, 4, 3},  {2, 99, 1}};
+    for (int i = 0; i < SIZES; i++) {
+        for (int first = 0; first < 10; first++) {
+            for (int count = 1; count <= 2; count++) {
+                int64_t lists[4][2];
+                for (int e = 0; e < 2; e++) {
+                    const int64_t *entry = bounds[(first + 3 * e) % 10];
+                    int64_t axis = (first + e) % 3;
+                    lists[0][e] = entry[0];
+                    lists[1][e] = entry[1];
+                    lists[2][e] = e == 0 ? axis - 3 : axis;
+                    lists[3][e] = entry[2];
+                }
+                harness_case test = harness_op("Slice", 13);
+                add_input(&test, any_tensor(h, sizes[i], 3, DIMS(4, 7, 6)));
+                for (int list = 0; list < 4; list++)
+                    add_list(&test, count, lists[list]);
+                harness_run(h, &test);
+            }
+        }
+    }
 }
 
 void moving_random(harness *h) {

@@ -64,6 +64,17 @@ for op in MatMul Gemm Softmax ReduceMean LayerNormalization Gather Concat; do
 done
 echo "$said" | grep -q '^DIFFERS .* Concat by .* appended' || fail "an appending Concat may ignore used extents"
 
+# So is one that takes what is on the host for what the run has.
+for op in Range Trilu Slice; do
+    case $op in
+    Range) cases='moving.making.*' ;;
+    Trilu) cases='moving.blocks.*' ;;
+    *) cases='moving.slices.*' ;;
+    esac
+    said=$("$harness" --plant-used --only "$cases" --side cuda) && fail "$op may take the host's elements for the run's"
+    echo "$said" | grep -q "^DIFFERS .* $op by .* elements of the run$" || fail "$op may ignore a run's elements"
+done
+
 # Names that there are none of are no success.
 "$harness" --only nothing.at.all >/dev/null && fail "no case is a success"
 

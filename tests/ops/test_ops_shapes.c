@@ -251,6 +251,115 @@ static void broadcast_with_what_follows(void **unused) {
     finish(&b);
 }
 
+/* ---- questions about shapes ---- */
+
+/* Formulas of batch and time, or numbers, as lists of one. */
+enum { QUESTIONED = 8 };
+
+static sb_value_id questioned(builder *b, sb_value_id shape, int index) {
+    sb_value_id batch = NODE(b, "Gather", shape, NUMBERS(b, 0)), time = NODE(b, "Gather", shape, NUMBERS(b, 1));
+    switch (index) {
+    case 0:
+        return batch;
+    case 1:
+        return time;
+    case 2:
+        return NODE(b, "Add", batch, time);
+    case 3:
+        return NODE(b, "Add", time, NUMBERS(b, 1));
+    case 4:
+        return NODE(b, "Sub", time, NUMBERS(b, 2));
+    default:
+        return NUMBERS(b, (int64_t[]){-1, 0, 3}[index - 5]);
+    }
+}
+
+static bool is_so(const char *op, int64_t left, int64_t right) {
+    return strcmp(op, "Equal") == 0         ? left == right
+           : strcmp(op, "Less") == 0        ? left < right
+           : strcmp(op, "Greater") == 0     ? left > right
+           : strcmp(op, "LessOrEqual") == 0 ? left <= right
+                                            : left >= right;
+}
+
+static int64_t questioned_number(int index, int64_t batch, int64_t time) {
+    return (int64_t[]){batch, time, batch + time, time + 1, time - 2, -1, 0, 3}[index];
+}
+
+/* An answer is right for all extents; 1: there is one. */
+static int check_answer(const char *op, int left, int right) {
+    builder b = start(NULL);
+    sb_value_id shape = NODE(&b, "Shape", INPUT(&b, SB_F32, "batch", "time"));
+    sb_value_id answer = NODE(&b, op, questioned(&b, shape, left), questioned(&b, shape, right));
+    infer(&b);
+    expect_fact(&b, answer, "bool[1]");
+    const sb_tensor *known = b.facts[answer].constant;
+    for (int64_t batch = 0; batch < 5 && known != NULL; batch++) {
+        for (int64_t time = 0; time < 5; time++) {
+            bool expected = is_so(op, questioned_number(left, batch, time), questioned_number(right, batch, time));
+            assert_int_equal(*(const uint8_t *)known->data, expected);
+        }
+    }
+    int found = known != NULL;
+    finish(&b);
+    return found;
+}
+
+static void comparisons_that_no_symbol_decides(void **unused) {
+    static const char *const ops[] = {"Equal", "Less", "Greater", "LessOrEqual", "GreaterOrEqual"};
+    for (int op = 0; op < 5; op++) {
+        int answers = 0;
+        for (int left = 0; left < QUESTIONED; left++) {
+            for (int right = 0; right < QUESTIONED; right++)
+                answers += check_answer(ops[op], left, right);
+        }
+        assert_true(answers > QUESTIONED + 9); /* those of numbers alone, and with themselves */
+        assert_true(check_answer(ops[op], 0, 5));
+        assert_true(check_answer(ops[op], 1, 3));
+        assert_false(check_answer(ops[op], 0, 7)); /* extents of 3 there are, and others */
+        assert_false(check_answer(ops[op], 0, 1));
+    }
+}
+
+/* What torch.onnx makes of expand(batch, -1, time): extents of -1 become 1, which repeats nothing. */
+static void a_shape_is_asked_for_extents_of_minus_one(void **unused) {
+    builder b = start(NULL);
+    sb_value_id x = INPUT(&b, SB_F32, "batch", "1", "1"), y = INPUT(&b, SB_F32, "2", "time");
+    sb_value_id time = NODE(&b, "Gather", NODE(&b, "Shape", y), NUMBERS(&b, 1));
+    set_int(&b, "axis", 0);
+    sb_value_id wanted = NODE(&b, "Concat", NUMBERS(&b, -1, 2), time);
+    sb_value_id asked = NODE(&b, "Equal", wanted, NUMBERS(&b, -1));
+    sb_value_id shape = NODE(&b, "Where", asked, NUMBERS(&b, 1, 1, 1), wanted);
+    set_int(&b, "to", 9);
+    sb_value_id some = NODE(&b, "Cast", wanted); /* to bool: whether an extent is 0 is open */
+    sb_value_id expanded = NODE(&b, "Expand", x, shape);
+    infer(&b);
+    expect_fact(&b, expanded, "f32[batch,2,time]");
+    expect_fact(&b, some, "bool[3]");
+    assert_null(b.facts[some].constant);
+    finish(&b);
+}
+
+/* Before operator set 7 a node may say with which axis its second input meets the first. */
+static void old_nodes_name_an_axis(void **unused) {
+    builder b = start(NULL);
+    sb_value_id shape = NODE(&b, "Shape", INPUT(&b, SB_F32, "batch", "time")), sum = add_value(&b);
+    sb_value_id column = NODE(&b, "Unsqueeze", shape, NUMBERS(&b, 1));
+    sb_error error;
+    set_int(&b, "axis", 1);
+    sb_value_id square = NODE(&b, "Concat", column, column); /* batch batch, time time */
+    set_int(&b, "broadcast", 1);
+    set_int(&b, "axis", 0);
+    must(sb_graph_add_node(b.graph, sb_op_find("", "Add"), 6, "old", 2, (sb_value_id[]){square, shape}, 0, 1, &sum,
+                           &b.attributes, NULL, &error),
+         &error);
+    infer(&b);
+    expect_fact(&b, sum, "s64[2,2]");
+    assert_non_null(b.facts[square].elements);
+    assert_null(b.facts[sum].elements); /* not batch + time in any place */
+    finish(&b);
+}
+
 /* ---- graphs within graphs ---- */
 
 /* A loop over x[batch,2] with body (i, condition, x, kept) -> (condition, joined, kept, stacked x);
@@ -395,6 +504,9 @@ int main(void) {
         cmocka_unit_test_teardown(parts_and_wholes, leaves_nothing),
         cmocka_unit_test_teardown(size_of_symbols, leaves_nothing),
         cmocka_unit_test_teardown(broadcast_with_what_follows, leaves_nothing),
+        cmocka_unit_test_teardown(comparisons_that_no_symbol_decides, leaves_nothing),
+        cmocka_unit_test_teardown(old_nodes_name_an_axis, leaves_nothing),
+        cmocka_unit_test_teardown(a_shape_is_asked_for_extents_of_minus_one, leaves_nothing),
         cmocka_unit_test_teardown(loop_keeps_what_stays, leaves_nothing),
         cmocka_unit_test_teardown(loop_widens_what_grows, leaves_nothing),
         cmocka_unit_test_teardown(loop_ends_when_the_data_say_so, leaves_nothing),

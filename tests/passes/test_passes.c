@@ -73,6 +73,9 @@ static void test_views(void **state) {
     sb_value_id x = builder_input(&b, SB_F32, 2, (int64_t[]){-1, 64});
     sb_value_id y = builder_unary(&b, "Transpose", builder_unary(&b, "Transpose", x));
     y = builder_unary(&b, "Identity", y);
+    sb_attributes attributes = {0};
+    assert_int_equal(sb_attributes_add_ints(&attributes, "axis", true, 1, (int64_t[]){0}, NULL), SB_OK);
+    y = builder_node(&b, "Concat", 1, &y, &attributes); /* of itself alone */
     y = builder_unary(&b, "ReduceMax", y);
     assert_int_equal(sb_graph_add_output(b.graph, y, NULL), SB_OK);
     run_all_passes(&b);

@@ -40,14 +40,52 @@ static inline sb_status add_named(sb_builder *b, const char *op, const char *nam
     return sb_builder_add_node(b, &node, output, error);
 }
 
-/* x [2,tokens,4] appended to past_key, its negative to past_value: [2,past,4] both. Outputs: x attending to both, and the
- * shape of the keys, which is known without a kernel. */
+static inline sb_status add_integers(sb_builder *b, const char *name, int rank, int64_t count, const int64_t *values,
+                                     sb_builder_value *value, sb_error *error) {
+    sb_tensor *tensor;
+    SB_TRY(sb_tensor_from_data(SB_S64, rank, &count, values, &tensor, error));
+    sb_status status = sb_builder_constant(b, name, tensor, value, error);
+    sb_tensor_release(tensor);
+    return status;
+}
+
+/* How many rows a cache has, as a scalar. */
+static inline sb_status add_rows(sb_builder *b, sb_builder_value cache, const char *shape, const char *name,
+                                 sb_builder_value axis, sb_builder_value *rows, sb_error *error) {
+    sb_builder_value extents;
+    SB_TRY(add_named(b, "Shape", shape, 1, &cache, NULL, &extents, error));
+    return add_named(b, "Gather", name, 2, (sb_builder_value[]){extents, axis}, NULL, rows, error);
+}
+
+/* The positions of the new rows, behind those of the past, expanded to x: as exporters write it, with a shape of which no
+ * extent is -1. */
+static inline sb_status add_positions(sb_builder *b, sb_builder_value x, sb_builder_value past_key,
+                                      sb_builder_value key, sb_builder_value *positions, sb_error *error) {
+    static const int64_t ones[] = {1, 1, 1}, minus = -1;
+    sb_builder_attribute to = sb_attribute_int("to", 1);
+    sb_builder_value one, all, none, begin, end, range, numbers, column, shape, asked, wanted;
+    SB_TRY(add_integers(b, "one", 0, 1, ones, &one, error));
+    SB_TRY(add_integers(b, "ones", 1, 3, ones, &all, error));
+    SB_TRY(add_integers(b, "none", 1, 1, &minus, &none, error));
+    SB_TRY(add_rows(b, past_key, "past_shape", "begin", one, &begin, error));
+    SB_TRY(add_rows(b, key, "key_shape", "end", one, &end, error));
+    SB_TRY(add_named(b, "Range", "range", 3, (sb_builder_value[]){begin, end, one}, NULL, &range, error));
+    SB_TRY(add_named(b, "Cast", "numbers", 1, &range, &to, &numbers, error));
+    SB_TRY(add_named(b, "Unsqueeze", "column", 2, (sb_builder_value[]){numbers, none}, NULL, &column, error));
+    SB_TRY(add_named(b, "Shape", "x_shape", 1, &x, NULL, &shape, error));
+    SB_TRY(add_named(b, "Equal", "asked", 2, (sb_builder_value[]){shape, none}, NULL, &asked, error));
+    SB_TRY(add_named(b, "Where", "wanted", 3, (sb_builder_value[]){asked, all, shape}, NULL, &wanted, error));
+    return add_named(b, "Expand", "positions", 2, (sb_builder_value[]){column, wanted}, NULL, positions, error);
+}
+
+/* x [2,tokens,4] appended to past_key, its negative to past_value: [2,past,4] both. Outputs: x attending to both with the
+ * positions added, and the shape of the keys, which is known without a kernel. */
 static inline sb_status add_cache_model(sb_builder *b, sb_error *error) {
     static const int64_t swapped[] = {0, 2, 1};
     sb_value_description x_like = cache_described("x", "tokens"), key_like = cache_described("past_key", "past"),
                          value_like = cache_described("past_value", "past");
     sb_builder_attribute axis = sb_attribute_int("axis", 1), perm = sb_attribute_ints("perm", 3, swapped);
-    sb_builder_value x, past_key, past_value, negative, turned, scores, shares, outputs[CACHE_OUTPUTS];
+    sb_builder_value x, past_key, past_value, negative, turned, scores, shares, mix[2], outputs[CACHE_OUTPUTS];
     sb_builder_value *mixed = &outputs[0], *length = &outputs[1], *key = &outputs[2], *value = &outputs[3];
     SB_TRY(sb_builder_input(b, &x_like, &x, error));
     SB_TRY(sb_builder_input(b, &key_like, &past_key, error));
@@ -58,7 +96,9 @@ static inline sb_status add_cache_model(sb_builder *b, sb_error *error) {
     SB_TRY(add_named(b, "Transpose", "turned", 1, key, &perm, &turned, error));
     SB_TRY(add_named(b, "MatMul", "scores", 2, (sb_builder_value[]){x, turned}, NULL, &scores, error));
     SB_TRY(add_named(b, "Softmax", "shares", 1, &scores, NULL, &shares, error));
-    SB_TRY(add_named(b, "MatMul", "mixed", 2, (sb_builder_value[]){shares, *value}, NULL, mixed, error));
+    SB_TRY(add_named(b, "MatMul", "mix", 2, (sb_builder_value[]){shares, *value}, NULL, &mix[0], error));
+    SB_TRY(add_positions(b, x, past_key, *key, &mix[1], error));
+    SB_TRY(add_named(b, "Add", "mixed", 2, mix, NULL, mixed, error));
     SB_TRY(add_named(b, "Shape", "length", 1, key, NULL, length, error));
     for (int i = 0; i < CACHE_OUTPUTS; i++)
         SB_TRY(sb_builder_output(b, outputs[i], error));

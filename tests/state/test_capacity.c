@@ -140,6 +140,44 @@ static void test_a_full_cache(void **context) {
     sb_model_release(model);
 }
 
+/* Room for the tokens that a run has is enough, although plans are for more of them. */
+static void test_a_nearly_full_cache(void **context) {
+    static const int64_t chunks[] = {16, 16, 5, 3, 1, 1, 7, 1, 1, 9, 1, 1, 1, 1};
+    for (int64_t least = 0; least < 3; least++) {
+        random_source source = {12};
+        decoder_by_hand hand;
+        sb_model *model = load_decoder(decoder_files[0]);
+        sb_state *state = decoder_state(model, NULL, 64, least == 2 ? 4 : 0);
+        sb_capacity tokens = {"tokens", 16, least};
+        sb_session_options options = SB_SESSION_OPTIONS_DEFAULT;
+        sb_session *session;
+        options.threads = 1;
+        options.state = state;
+        options.capacity_count = 1;
+        options.capacities = &tokens;
+        MUST(sb_session_create(model, &options, &session, error));
+        begin_by_hand(&hand, model);
+        for (size_t run = 0; run < sizeof chunks / sizeof chunks[0]; run++) {
+            if (run + 2 > sizeof chunks / sizeof chunks[0])
+                check_refused(session, state, 2, "extent past is 63, and its capacity, 64, leaves this run no room");
+            sb_tensor *ids = decoder_ids(&source, chunks[run]);
+            sb_tensor *expected = step_by_hand(&hand, ids), *actual = bound_step(session, ids);
+            assert_true(sb_tensor_equal(actual, expected));
+            assert_string_equal(sb_session_exact_plans(session), "");
+            sb_tensor_release(ids);
+            sb_tensor_release(actual);
+            sb_tensor_release(expected);
+        }
+        assert_int_equal(extent_of(state), 64);
+        check_refused(session, state, 1, "extent past is 64, and its capacity, 64, leaves this run no room");
+        check_cache(state, &hand);
+        end_by_hand(&hand);
+        sb_session_destroy(session);
+        sb_state_release(state);
+        sb_model_release(model);
+    }
+}
+
 /* What is trimmed is as if it had never been there. */
 static void test_trimming(void **context) {
     random_source source = {9};
@@ -272,15 +310,11 @@ static void test_inputs_of_any_length(void **context) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_tokens_one_by_one),
-        cmocka_unit_test(test_chunks_of_several_tokens),
-        cmocka_unit_test(test_buckets),
-        cmocka_unit_test(test_a_token_plans_nothing),
-        cmocka_unit_test(test_a_full_cache),
-        cmocka_unit_test(test_trimming),
-        cmocka_unit_test(test_saving),
-        cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_inputs_of_any_length),
+        cmocka_unit_test(test_tokens_one_by_one), cmocka_unit_test(test_chunks_of_several_tokens),
+        cmocka_unit_test(test_buckets),           cmocka_unit_test(test_a_token_plans_nothing),
+        cmocka_unit_test(test_a_full_cache),      cmocka_unit_test(test_a_nearly_full_cache),
+        cmocka_unit_test(test_trimming),          cmocka_unit_test(test_saving),
+        cmocka_unit_test(test_refusals),          cmocka_unit_test(test_inputs_of_any_length),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

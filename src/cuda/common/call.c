@@ -35,6 +35,14 @@ const int64_t *sb_cuda_work_used(sb_cuda_work *work, const sb_call *call, int in
     return used;
 }
 
+const int64_t *sb_cuda_work_known(sb_cuda_work *work, const sb_call *call, int input) {
+    const int64_t *known = sb_call_known(call, input);
+    if (known != NULL)
+        sb_cuda_work_touches(work, known, (size_t)sb_tensor_elements(sb_call_input(call, input)) * sizeof *known,
+                             false);
+    return known;
+}
+
 uint32_t *sb_cuda_work_fault(sb_cuda_work *work, const sb_call *call) {
     uint32_t *word = sb_call_fault(call);
     sb_cuda_work_touches(work, word, sizeof *word, true);

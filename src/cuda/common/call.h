@@ -45,6 +45,8 @@ void sb_cuda_work_writes(sb_cuda_work *work, const sb_tensor *tensor);
 void sb_cuda_work_touches(sb_cuda_work *work, const void *address, size_t bytes, bool written);
 /** Where the kernel reads how many rows of an input's axis are used (sb_call_used), noted as read; NULL: all. */
 const int64_t *sb_cuda_work_used(sb_cuda_work *work, const sb_call *call, int input, int axis);
+/** Where the kernel reads the run's elements of an input on the host (sb_call_known), noted as read; NULL: as on the host. */
+const int64_t *sb_cuda_work_known(sb_cuda_work *work, const sb_call *call, int input);
 /** The word that the work's kernel sets to an SB_FAULT_… when the data are wrong; noted as written. */
 uint32_t *sb_cuda_work_fault(sb_cuda_work *work, const sb_call *call);
 

@@ -216,20 +216,18 @@ static sb_status launch_trilu(sb_call *call) {
     sb_tensor *input, *output;
     SB_TRY(sb_call_output(call, 0, &output));
     SB_TRY(sb_call_contiguous(call, 0, &input));
-    int64_t rows = input->dims[input->rank - 2], columns = input->dims[input->rank - 1];
     sb_cuda_trilu parameters = {
         .elements = sb_tensor_elements(output),
-        .rows = rows,
-        .columns = columns,
-        /* Beyond the matrix, every diagonal is as good as the first one outside. */
-        .diagonal = diagonal > columns ? columns
-                    : diagonal < -rows ? -rows
-                                       : diagonal,
+        .rows = input->dims[input->rank - 2],
+        .columns = input->dims[input->rank - 1],
+        .diagonal = diagonal,
         .upper = params->upper != 0,
         .in = input->data,
         .out = output->data,
     };
     sb_cuda_work work = {.parameters = &parameters, .parameter_bytes = sizeof parameters};
+    if (sb_call_input(call, 1) != NULL)
+        parameters.known = sb_cuda_work_known(&work, call, 1);
     sb_cuda_work_writes(&work, output);
     sb_cuda_work_reads(&work, input);
     sb_status status = sb_cuda_launch_each(call, &work, "moving", "sb_cuda_trilu", sb_cuda_size_suffix(input->dtype),
@@ -269,11 +267,23 @@ static sb_status launch_eye_like(sb_call *call) {
     return sb_cuda_launch_each(call, &work, "moving", "sb_cuda_eye", sb_cuda_size_suffix(dtype), parameters.elements);
 }
 
+/* Start or limit are the run's, which only the device knows. */
+static sb_status launch_range_of_run(sb_call *call, const sb_range *planned, sb_tensor *output) {
+    sb_cuda_run_range parameters = {.planned = *planned, .out = output->data};
+    sb_cuda_work work = {.parameters = &parameters, .parameter_bytes = sizeof parameters};
+    parameters.start = sb_cuda_work_known(&work, call, 0);
+    parameters.limit = sb_cuda_work_known(&work, call, 1);
+    sb_cuda_work_writes(&work, output);
+    return sb_cuda_launch_each(call, &work, "moving", "sb_cuda_range_of_run", NULL, planned->count);
+}
+
 static sb_status launch_range(sb_call *call) {
     sb_cuda_range_fill parameters;
     sb_tensor *output;
     SB_TRY(sb_range_read(call, &parameters.range));
     SB_TRY(sb_call_output_shape(call, 0, parameters.range.dtype, 1, &parameters.range.count, &output));
+    if (sb_call_known(call, 0) != NULL || sb_call_known(call, 1) != NULL)
+        return launch_range_of_run(call, &parameters.range, output);
     parameters.out = output->data;
     sb_cuda_work work = {.parameters = &parameters, .parameter_bytes = sizeof parameters};
     sb_cuda_work_writes(&work, output);
@@ -297,10 +307,20 @@ const sb_kernel sb_cuda_kernels_moving[] = {
     MOVING("DepthToSpace", "copies", 0, launch_copies),
     MOVING("EyeLike", "eye", 0, launch_eye_like),
     MOVING("Pad", "pad", ~UINT64_C(1), launch_pad),
-    MOVING("Range", "range", 7, launch_range),
+    {.op = "Range",
+     .name = "range",
+     .supports = sb_cuda_supports_all,
+     .host_inputs = 7,
+     .known_inputs = 3,
+     .launch = launch_range},
     MOVING("ReverseSequence", "reverse", 0, launch_reverse),
     MOVING("SpaceToDepth", "copies", 0, launch_copies),
     MOVING("Tile", "copies", ~UINT64_C(1), launch_copies),
-    MOVING("Trilu", "trilu", 2, launch_trilu),
+    {.op = "Trilu",
+     .name = "trilu",
+     .supports = sb_cuda_supports_all,
+     .host_inputs = 2,
+     .known_inputs = 2,
+     .launch = launch_trilu},
     {0},
 };

@@ -23,11 +23,28 @@ SB_CUDA_KERNEL(sb_cuda_range, sb_cuda_range_fill, p) {
     sb_range_store(&p->range, p->out, index);
 }
 
+SB_CUDA_KERNEL(sb_cuda_range_of_run, sb_cuda_run_range, p) {
+    sb_range range = p->planned;
+    range.whole_start = p->start != NULL ? (uint64_t)*p->start : range.whole_start;
+    range.whole_limit = p->limit != NULL ? *p->limit : range.whole_limit;
+    uint64_t length = sb_range_length((int64_t)range.whole_start, range.whole_limit, (int64_t)range.whole_delta);
+    range.count = length < (uint64_t)range.count ? (int64_t)length : range.count;
+    SB_CUDA_EACH(index, range.count)
+    sb_range_store(&range, p->out, index);
+}
+
+/* Beyond the matrix, every diagonal is as good as the first one outside. */
+SB_CUDA_FUNCTION int64_t diagonal_of(const sb_cuda_trilu *p) {
+    int64_t diagonal = p->known != NULL ? *p->known : p->diagonal;
+    return diagonal > p->columns ? p->columns : diagonal < -p->rows ? -p->rows : diagonal;
+}
+
 #define TRILU(size, type)                                                                                              \
     SB_CUDA_KERNEL(sb_cuda_trilu_##size, sb_cuda_trilu, p) {                                                           \
+        const int64_t diagonal = diagonal_of(p);                                                                       \
         SB_CUDA_EACH(index, p->elements) {                                                                             \
             int64_t row = index, column = sb_cuda_take(&row, p->columns);                                              \
-            int64_t above = column - sb_cuda_take(&row, p->rows) - p->diagonal;                                        \
+            int64_t above = column - sb_cuda_take(&row, p->rows) - diagonal;                                           \
             int kept = p->upper ? above >= 0 : above <= 0;                                                             \
             ((type *)(void *)p->out)[index] = kept ? ((const type *)(const void *)p->in)[index] : (type)0;             \
         }                                                                                                              \

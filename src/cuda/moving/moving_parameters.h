@@ -37,9 +37,17 @@ typedef struct sb_cuda_range_fill {
     char *out;
 } sb_cuda_range_fill;
 
+/* s64: the first elements of the run's range, of which there are no more than the planned one has. */
+typedef struct sb_cuda_run_range {
+    sb_range planned;
+    const int64_t *start, *limit; /* the run's; NULL: as planned */
+    char *out;
+} sb_cuda_run_range;
+
 /* [matrices, rows, columns]: 0 where column < row + diagonal (upper) or column > row + diagonal. */
 typedef struct sb_cuda_trilu {
     int64_t elements, rows, columns, diagonal;
+    const int64_t *known; /* the run's diagonal; NULL: the one above */
     int32_t upper;
     const char *in;
     char *out;

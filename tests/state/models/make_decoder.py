@@ -66,7 +66,7 @@ def main():
     parser.add_argument("--width", type=int, default=16)
     parser.add_argument("--heads", type=int, default=2)
     parser.add_argument("--vocabulary", type=int, default=31)
-    parser.add_argument("--positions", type=int, default=400)
+    parser.add_argument("--positions", type=int, default=1024)
     parser.add_argument("--dtype", choices=("f32", "f16", "bf16"), default="f32")
     parser.add_argument("--without-traces", action="store_true")
     given = parser.parse_args()
