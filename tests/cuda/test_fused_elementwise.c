@@ -80,7 +80,10 @@ static sb_value_id add_step(builder *b, random_source *random, sb_value_id value
                                         "Sqrt", "Reciprocal", "Softsign", "HardSwish", "HardSigmoid", "Round"};
     static const char *const long_ones[] = {"Exp",     "Log",      "Sin",  "Tanh", "Erf",  "Elu",
                                             "Sigmoid", "Softplus", "Mish", "Atan", "Selu", "Cosh"};
-    static const char *const pairs[] = {"Add", "Sub", "Mul", "Div", "PRelu", "Max", "Min"};
+#define NAME(op, unused) #op,
+    static const char *const pairs[] = {SB_BINARY_LIGHT_FLOATS(NAME, )};
+#undef NAME
+    const int last_pair = (int)(sizeof pairs / sizeof pairs[0]) - 1;
     sb_value_id other = operands[random_between(random, 0, 2)];
     switch (random_between(random, 0, heavy ? 13 : 9)) {
     case 0:
@@ -88,7 +91,7 @@ static sb_value_id add_step(builder *b, random_source *random, sb_value_id value
         return builder_unary(b, light[random_between(random, 0, 11)], value);
     case 2:
     case 3:
-        return builder_binary(b, pairs[random_between(random, 0, 6)], value, other);
+        return builder_binary(b, pairs[random_between(random, 0, last_pair)], value, other);
     case 4:
         return builder_binary(b, pairs[random_between(random, 0, 3)], add_constant(b, *dtype, 0.3f), value);
     case 5:
@@ -98,7 +101,7 @@ static sb_value_id add_step(builder *b, random_source *random, sb_value_id value
         return builder_node(b, "Clip", (int)random_between(random, 1, 3), bounds, NULL);
     }
     case 7:
-        return builder_binary(b, pairs[random_between(random, 0, 6)], value, add_constant(b, *dtype, 2.5f));
+        return builder_binary(b, pairs[random_between(random, 0, last_pair)], value, add_constant(b, *dtype, 2.5f));
     case 8:
         return builder_binary(b, "Mul", value, value);
     case 9: {

@@ -204,8 +204,10 @@ static sb_status launch(const setting *setting, const sb_cuda_operation *operati
 }
 
 static bool gives_truth(const char *op) {
-    static const char *const questions[] = {
-        "IsNaN", "IsInf", "Not", "And", "Or", "Xor", "Equal", "Greater", "Less", "GreaterOrEqual", "LessOrEqual"};
+#define NAME(op, unused) #op,
+    static const char *const questions[] = {"IsNaN", "IsInf", "Not",
+                                            SB_BINARY_TRUTHS(NAME, ) SB_BINARY_COMPARISONS(NAME, )};
+#undef NAME
     for (size_t i = 0; i < sizeof questions / sizeof questions[0]; i++) {
         if (strcmp(op, questions[i]) == 0)
             return true;

@@ -1,4 +1,5 @@
 /* Element-wise operators: values at the corners, and every row loop against the definition. */
+#include "ops/binary.h"
 #include "ops/definition_cases.h"
 #include "ops/unary_list.h"
 
@@ -146,24 +147,33 @@ static void unary_loops_equal_the_definition(void **unused) {
 }
 
 static void binary_loops_equal_the_definition(void **unused) {
-    static const char *const names[] = {"Add", "Sub", "Mul",   "Div",     "Pow",  "PRelu",          "Max",
-                                        "Min", "Sum", "Equal", "Greater", "Less", "GreaterOrEqual", "LessOrEqual"};
-    static const sb_dtype dtypes[] = {SB_F32, SB_F16, SB_BF16, SB_F64, SB_S8, SB_U16, SB_S32, SB_U64};
+#define ROW(op) {#op, SB_BINARY_ROW_##op},
+    static const struct {
+        const char *name;
+        int row; /* of the loops that it has */
+    } ops[] = {SB_BINARY_OPS(ROW) ROW(Max) ROW(Min) ROW(Pow){"Sum", SB_BINARY_ROW_Pow}};
+#undef ROW
+    static const sb_dtype dtypes[] = {SB_F32, SB_F16, SB_BF16, SB_F64, SB_S8, SB_U16, SB_BOOL, SB_S32, SB_U64};
     random_source source = {12};
-    for (size_t n = 0; n < sizeof names / sizeof names[0]; n++) {
-        for (int round = 0; round < 16; round++) {
-            sb_dtype dtype = dtypes[round % 8];
-            bool floats_only = strcmp(names[n], "Pow") == 0 || strcmp(names[n], "Sum") == 0;
-            if (sb_dtype_is_integer(dtype) && (floats_only || strcmp(names[n], "Div") == 0))
+    for (size_t n = 0; n < sizeof ops / sizeof ops[0]; n++) {
+        for (int round = 0; round < 18; round++) {
+            sb_dtype dtype = dtypes[round % 9];
+            bool divides = strcmp(ops[n].name, "Div") == 0 || strcmp(ops[n].name, "Mod") == 0;
+            if (sb_binary_loops_scalar[ops[n].row][dtype] == NULL || (divides && sb_dtype_is_integer(dtype)))
                 continue;
             distribution kind = (distribution)(round % DISTRIBUTIONS);
             int64_t other[] = {random_between(&source, 0, 1) == 0 ? 1 : 5, random_between(&source, 0, 1) == 0 ? 1 : 37};
-            check_loops((node_runner){.op = names[n],
-                                      .version = 16,
-                                      .input_count = 2,
-                                      .output_count = 1,
-                                      .inputs = {random_tensor(&source, kind, dtype, 3, extents),
-                                                 random_tensor(&source, kind, dtype, 2, other)}});
+            node_runner runner = {.op = ops[n].name,
+                                  .version = 19,
+                                  .input_count = 2,
+                                  .output_count = 1,
+                                  .inputs = {random_tensor(&source, kind, dtype, 3, extents),
+                                             random_tensor(&source, kind, dtype, 2, other)}};
+            if (strcmp(ops[n].name, "Mod") == 0)
+                add_int(&runner, "fmod", 1);
+            if (strcmp(ops[n].name, "BitShift") == 0)
+                add_text(&runner, "direction", "LEFT");
+            check_loops(runner);
         }
     }
 }
