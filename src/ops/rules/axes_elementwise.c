@@ -1,8 +1,9 @@
 /* Operators whose elements depend on one element of each input: all axes are independent,
  * those that are repeated excepted. */
 #include "ops/binary_list.h"
+#include "ops/list.h"
 #include "ops/unary_list.h"
-#include "rules/axes/question.h"
+#include "rules/question.h"
 
 /* Inputs beyond the first are numbers (the bounds of Clip) or only lend their dtype (CastLike). */
 static sb_status first_input(const sb_axis_question *question, sb_axis_rule *answer) {

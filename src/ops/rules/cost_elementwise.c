@@ -1,7 +1,8 @@
 /* Element-wise operators: 1 operation per element of the output, and none for what only moves or converts elements. */
 #include "ops/binary_list.h"
+#include "ops/list.h"
 #include "ops/unary_list.h"
-#include "rules/cost/counting.h"
+#include "rules/counting.h"
 
 static sb_dim folded(const sb_cost_question *question, int64_t number) {
     int formal = question->node->input_count - question->node->capture_count;
