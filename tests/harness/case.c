@@ -2,6 +2,19 @@
 #include "cuda/contraction/tiles.h"
 #include "harness/harness.h"
 
+/* ---- groups ---- */
+
+static harness_group *first_group, **last_group = &first_group;
+
+void harness_enter(harness_group *group) {
+    *last_group = group;
+    last_group = &group->next;
+}
+
+const harness_group *harness_groups(void) {
+    return first_group;
+}
+
 /* ---- making ---- */
 
 static uint64_t seed_of(const harness *h) {
@@ -80,6 +93,11 @@ void set_float(harness_case *test, const char *name, float value) {
 void set_text(harness_case *test, const char *name, const char *value) {
     sb_string text = {value, strlen(value)};
     MUST(sb_attributes_add_strings(&test->attributes, name, true, 1, &text, error));
+}
+
+void expect_output(harness_case *test, int index, sb_tensor *tensor) {
+    assert_true(index < test->outputs);
+    test->expected[index] = tensor;
 }
 
 /* ---- running ---- */
@@ -188,6 +206,19 @@ static const sb_node *add_node(builder *b, harness_case *test) {
     return b->graph->nodes[b->graph->node_count - 1];
 }
 
+/* What was worked out by hand against what the definition gives. */
+static void check_definition(harness *h, const harness_node *node, harness_case *test, const expectation *defined) {
+    char what[192];
+    for (int i = 0; i < test->outputs; i++) {
+        if (test->expected[i] == NULL)
+            continue;
+        snprintf(what, sizeof what, "output %d of %s by its definition", i, test->op);
+        if (defined->outcome != HARNESS_RAN || defined->outputs[i] == NULL)
+            harness_fail("%s: %s", what, defined->why);
+        harness_compare(h, what, test->expected[i], defined->outputs[i], node->inputs, node->node->input_count);
+    }
+}
+
 void harness_run(harness *h, harness_case *test) {
     builder b = builder_create();
     harness_node node = {&b, add_node(&b, test), test->inputs, test->constants};
@@ -196,10 +227,12 @@ void harness_run(harness *h, harness_case *test) {
         printf("%s %s\n", h->name, test->op);
     } else if (h->chosen) {
         expected.outcome = harness_define(&node, expected.outputs, expected.why);
+        check_definition(h, &node, test, &expected);
         check_all(h, &node, &expected);
     }
     release_some(expected.outputs, HARNESS_OUTPUTS);
     release_some(test->inputs, test->count);
+    release_some(test->expected, HARNESS_OUTPUTS);
     builder_destroy(&b);
     *test = (harness_case){0};
     harness_next(h);

@@ -46,10 +46,26 @@ typedef struct harness {
 
 /* A group of cases. */
 typedef struct harness_group {
-    const char *name;
+    const char *name; /* FAMILY.GROUP */
     void (*run)(harness *h);
     unsigned needs;
+    struct harness_group *next;
 } harness_group;
+
+/** A group, followed by the body of the function that makes its cases, FAMILY.GROUP.0 and so on; `sides` must have a
+ * kernel for each of them. It enters itself among all groups before main begins. */
+#define HARNESS_GROUP(family, group, sides)                                                                            \
+    static void family##_##group(harness *h);                                                                          \
+    __attribute__((constructor)) static void enter_##family##_##group(void) {                                          \
+        static harness_group entry = {#family "." #group, family##_##group, sides, NULL};                              \
+        harness_enter(&entry);                                                                                         \
+    }                                                                                                                  \
+    static void family##_##group(harness *h)
+
+/** Puts a group, which is to live on, behind all others. */
+void harness_enter(harness_group *group);
+/** All groups, in the order in which they were entered. */
+const harness_group *harness_groups(void);
 
 /* ---- one node as a case ---- */
 
@@ -60,6 +76,7 @@ typedef struct harness_case {
     sb_tensor *inputs[SB_WALK_OPERANDS]; /* NULL: omitted */
     uint64_t constants;                  /* inputs whose values are known beforehand, a bit each */
     sb_attributes attributes;
+    sb_tensor *expected[HARNESS_OUTPUTS]; /* what the definition has to give; NULL: whatever it does */
 } harness_case;
 
 /** A case in the making: a node of ONNX's own domain with one output. */
@@ -73,6 +90,9 @@ void set_ints(harness_case *test, const char *name, int64_t count, const int64_t
 void set_int(harness_case *test, const char *name, int64_t value);
 void set_float(harness_case *test, const char *name, float value);
 void set_text(harness_case *test, const char *name, const char *value);
+/** Demands that output `index` has these elements: the definition and all who compute the case are compared with them.
+ * The case takes the reference. */
+void expect_output(harness_case *test, int index, sb_tensor *tensor);
 /** Runs the case, if it is wanted, releases all of it, and goes on to the next one. */
 void harness_run(harness *h, harness_case *test);
 
@@ -82,6 +102,11 @@ void harness_run(harness *h, harness_case *test);
  * Expected is what its nodes give one by one. The builder and the tensors stay the caller's; the graph is another one
  * afterwards. Goes on to the next case. */
 void harness_run_fused(harness *h, builder *b, sb_value_id result, sb_tensor *const *inputs);
+
+/* ---- cases written as text ---- */
+
+/** Enters the group FAMILY.cases for each file FAMILY.txt of tests/cases. */
+void harness_enter_files(void);
 
 /* ---- raw functions as cases ---- */
 

@@ -3,7 +3,6 @@
 #include <stdarg.h>
 
 #include "base/allocation.h"
-#include "harness/groups.h"
 #include "harness/harness.h"
 
 static harness the; /* for harness_fail alone */
@@ -68,17 +67,17 @@ static bool wants_group(const char *group, const char *pattern) {
 }
 
 int main(int argc, char **argv) {
-    static const harness_group groups[] = {HARNESS_GROUPS(HARNESS_GROUP_ENTRY)};
     harness *h = &the;
     *h = (harness){.seed = 42, .program = argv[0], .sides = HARNESS_CPU | HARNESS_CUDA};
     if (!parse(h, argc, argv)) {
         fputs(help, stderr);
         return 2;
     }
-    for (size_t g = 0; g < sizeof groups / sizeof groups[0]; g++) {
-        harness_begin_group(h, &groups[g]);
+    harness_enter_files();
+    for (const harness_group *group = harness_groups(); group != NULL; group = group->next) {
+        harness_begin_group(h, group);
         if (wants_group(h->group, h->exactly != NULL ? h->exactly : h->only))
-            groups[g].run(h);
+            group->run(h);
     }
     harness_close_device(h);
     if (h->list)

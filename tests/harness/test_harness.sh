@@ -17,6 +17,12 @@ for word in '^DIFFERS moving.joins.[0-9]*, ' '^  element   0 of ' '^  expected .
     echo "$said" | grep -q "$word" || fail "nothing like \"$word\" in: $said"
 done
 
+# What was worked out by hand is compared with the definition.
+if said=$("$harness" --plant --only 'elementwise.cases.*' --side cpu); then
+    fail "definitions may give other values than those of the files"
+fi
+echo "$said" | grep -q '^DIFFERS elementwise.cases.0, output 0 of Add by its definition$' || fail "nothing of Add's definition in: $said"
+
 # That command runs one case, whose values are those that it had among the others.
 again=$("$harness" --plant --side cuda --case "$first" --seed 42) && fail "the case passes by itself"
 echo "$again" | grep -q '^1 cases, ' || fail "more than one case: $again"
