@@ -41,7 +41,8 @@ static bool has_random_floats(const made_case *made) {
 static void run_written(void *context, const made_case *made) {
     harness *h = context;
     if (!made->sides)
-        harness_fail("a case of %s stands before the line \"sides …\", which says which sides must have kernels", made->op);
+        harness_fail("a case of %s stands before the line \"sides …\", which says which sides must have kernels",
+                     made->op);
     int rounds = has_random_floats(made) ? 1 + DISTRIBUTIONS : 1;
     h->needs = (made->on_cpu ? HARNESS_CPU : 0u) | (made->on_cuda ? HARNESS_CUDA : 0u);
     for (int round = 0; round < rounds; round++) {
