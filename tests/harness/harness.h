@@ -77,6 +77,7 @@ typedef struct harness_case {
     uint64_t constants;                  /* inputs whose values are known beforehand, a bit each */
     sb_attributes attributes;
     sb_tensor *expected[HARNESS_OUTPUTS]; /* what the definition has to give; NULL: whatever it does */
+    const char *refusal; /* what the message has to say with which the node is refused; NULL: it runs */
 } harness_case;
 
 /** A case in the making: a node of ONNX's own domain with one output. */

@@ -10,6 +10,10 @@
  *     TopK 11 axis=0 | f32[3]{1,nan,2} s64{2} | f32[2]{nan,2} s64[2]{1,2}
  *     Split 13 axis=1 | f32[2,6] s64{1,2,3} | ? ? ?
  *
+ * What is refused has a part of the message in place of outputs:
+ *
+ *     Div 14 | s32[1]{1} s32[1]{0} | !integer division by zero
+ *
  * The line "sides cpu cuda" says which sides must have a kernel for the cases behind it; "sides" alone, none.
  *
  * Include after cmocka.h, or after what has its words. */
@@ -34,6 +38,7 @@ typedef struct made_case {
     const char *attributes;
     const char *inputs[MADE_INPUTS];
     const char *results[MADE_OUTPUTS]; /* NULL where they are not known */
+    const char *refusal;               /* a part of the message with which it is refused; NULL: it runs */
     bool sides, on_cpu, on_cuda;       /* whether it was said which sides must have a kernel; which ones */
 } made_case;
 
@@ -130,6 +135,11 @@ static inline bool is_known_text(const char *text) {
 }
 
 static inline void read_outputs(made_case *made, char *text) {
+    if (*text == '!') {
+        made->refusal = text + 1;
+        made->outputs = 1;
+        return;
+    }
     for (char *rest, *word = strtok_r(text, " \n", &rest); word != NULL; word = strtok_r(NULL, " \n", &rest)) {
         assert_true(made->outputs < MADE_OUTPUTS);
         bool known = strcmp(word, "?") != 0 && strcmp(word, "-") != 0;
@@ -156,10 +166,10 @@ static inline void read_case(made_case *made, const char *path, char *line) {
     made->version = (int)strtol(version, &version, 10);
     made->attributes = version + strspn(version, " ");
     read_inputs(made, inputs);
-    if (outputs != NULL)
-        read_outputs(made, outputs);
-    else
+    if (outputs == NULL)
         made->outputs = 1;
+    else
+        read_outputs(made, outputs + strspn(outputs, " "));
     if (sb_op_find("", made->op) == NULL)
         fail_msg("%s: there is no operator %s", path, made->op);
 }
