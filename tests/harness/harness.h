@@ -34,6 +34,7 @@ typedef struct harness {
     bool list, bench, plant, plant_used;
     harness_device *device; /* opened when first needed */
     const char *driver;     /* NULL: the fake one */
+    const char *cases;      /* the folder of written ones */
     const char *group;
     unsigned needs;              /* the sides that must have a kernel for each case of the group */
     int number;                  /* of the present case in its group */
@@ -106,8 +107,8 @@ void harness_run_fused(harness *h, builder *b, sb_value_id result, sb_tensor *co
 
 /* ---- cases written as text ---- */
 
-/** Enters the group FAMILY.cases for each file FAMILY.txt of tests/cases. */
-void harness_enter_files(void);
+/** Enters the group FAMILY.cases for each file FAMILY.txt of h->cases. False when there is none. */
+bool harness_enter_files(const harness *h);
 
 /* ---- raw functions as cases ---- */
 

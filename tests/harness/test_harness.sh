@@ -50,7 +50,8 @@ for op in MatMul Gemm Softmax ReduceMean LayerNormalization Gather Concat; do
 done
 echo "$said" | grep -q '^DIFFERS .* Concat by .* appended' || fail "an appending Concat may ignore used extents"
 
-# Names that there are none of are no success.
+# Names that there are none of are no success, nor are cases that are gone.
+"$harness" --cases /nowhere --only 'moving.joins.*' >/dev/null 2>&1 && fail "written cases may be missing"
 "$harness" --only nothing.at.all >/dev/null && fail "no case is a success"
 "$harness" --list --only 'moving.joins.*' | grep -q '^moving.joins.0 Concat$' || fail "--list does not name a case"
 "$harness" --bench --case gemm.batches.3 | grep -q '^bench gemm.batches.3/.* samebit=.* peer=.* unit=us ratio=' || fail "no line of --bench"
