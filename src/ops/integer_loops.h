@@ -7,9 +7,7 @@
 
 #include "ops/binary_list.h"
 #include "ops/loops.h"
-
-/* X(op): sb_unary_<op>_<type>; the context is an sb_unary_params. */
-#define SB_INTEGER_UNARY_OPS(X) X(Abs) X(Sign) X(Relu) X(BitwiseNot) X(Shrink)
+#include "ops/unary_list.h"
 
 #define SB_DECLARE_LOOP(name) void name(void *context, int64_t count, char *const *data, const int64_t *steps);
 #define SB_DECLARE_SIGNED(name)                                                                                        \
@@ -24,9 +22,12 @@
     SB_DECLARE_LOOP(name##_u64)
 #define SB_DECLARE_INTEGERS(name) SB_DECLARE_SIGNED(name) SB_DECLARE_UNSIGNED(name)
 
-#define SB_DECLARE_UNARY(op) SB_DECLARE_INTEGERS(sb_unary_##op)
-SB_INTEGER_UNARY_OPS(SB_DECLARE_UNARY)
-SB_DECLARE_SIGNED(sb_unary_Neg)
+/* sb_unary_<op>_<type>: the context is an sb_unary_params. */
+#define SB_DECLARE_UNARY(op, unused) SB_DECLARE_INTEGERS(sb_unary_##op)
+#define SB_DECLARE_UNARY_SIGNED(op, unused) SB_DECLARE_SIGNED(sb_unary_##op)
+SB_UNARY_LIGHT_INTEGERS(SB_DECLARE_UNARY, )
+SB_UNARY_HEAVY_INTEGERS(SB_DECLARE_UNARY, )
+SB_UNARY_SIGNED(SB_DECLARE_UNARY_SIGNED, )
 
 /* sb_binary_<op>_<type>: the context of quotients is an sb_binary_context, the others have none. */
 #define SB_DECLARE_BINARY(op, unused) SB_DECLARE_INTEGERS(sb_binary_##op)
@@ -51,6 +52,7 @@ SB_DECLARE_CASTS(s64)
 #undef SB_DECLARE_CASTS
 #undef SB_DECLARE_SHIFT
 #undef SB_DECLARE_BINARY
+#undef SB_DECLARE_UNARY_SIGNED
 #undef SB_DECLARE_UNARY
 #undef SB_DECLARE_INTEGERS
 #undef SB_DECLARE_UNSIGNED

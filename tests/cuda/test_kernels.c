@@ -205,8 +205,8 @@ static sb_status launch(const setting *setting, const sb_cuda_operation *operati
 
 static bool gives_truth(const char *op) {
 #define NAME(op, unused) #op,
-    static const char *const questions[] = {"IsNaN", "IsInf", "Not",
-                                            SB_BINARY_TRUTHS(NAME, ) SB_BINARY_COMPARISONS(NAME, )};
+    static const char *const questions[] = {SB_UNARY_QUESTIONS(NAME, ) SB_UNARY_TRUTHS(NAME, ) SB_BINARY_TRUTHS(NAME, )
+                                                SB_BINARY_COMPARISONS(NAME, )};
 #undef NAME
     for (size_t i = 0; i < sizeof questions / sizeof questions[0]; i++) {
         if (strcmp(op, questions[i]) == 0)

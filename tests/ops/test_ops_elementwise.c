@@ -1,7 +1,7 @@
 /* Element-wise operators: values at the corners, and every row loop against the definition. */
 #include "ops/binary.h"
 #include "ops/definition_cases.h"
-#include "ops/unary_list.h"
+#include "ops/unary.h"
 
 static void corners_of_one_input(void **unused) {
     const float inf = INFINITY, nan = NAN;
@@ -128,20 +128,25 @@ static void choices(void **unused) {
 static int64_t extents[] = {3, 5, 37};
 
 static void unary_loops_equal_the_definition(void **unused) {
-#define NAME(op) #op,
-    static const char *const names[] = {
-        SB_UNARY_FLOAT_OPS(NAME) "Abs", "Neg", "Sign", "Relu", "Shrink", "Gelu", "IsNaN", "IsInf"};
-#undef NAME
+#define ROW(op) {#op, SB_UNARY_ROW_##op},
+    static const struct {
+        const char *name;
+        int row;
+    } ops[] = {SB_UNARY_OPS(ROW)};
+#undef ROW
     random_source source = {11};
-    for (size_t n = 0; n < sizeof names / sizeof names[0]; n++) {
-        for (int round = 0; round < 10; round++) {
-            static const sb_dtype dtypes[] = {SB_F32, SB_F32, SB_F16, SB_BF16, SB_F64};
+    for (size_t n = 0; n < sizeof ops / sizeof ops[0]; n++) {
+        for (int round = 0; round < 14; round++) {
+            static const sb_dtype dtypes[] = {SB_F32, SB_F32, SB_F16, SB_BF16, SB_F64, SB_S16, SB_U64, SB_BOOL};
+            sb_dtype dtype = round < 10 ? dtypes[round % 5] : dtypes[4 + (round - 10) % 4];
             distribution kind = (distribution)(round % DISTRIBUTIONS);
-            check_loops((node_runner){.op = names[n],
+            if (sb_unary_loops_scalar[ops[n].row][dtype] == NULL)
+                continue;
+            check_loops((node_runner){.op = ops[n].name,
                                       .version = 20,
                                       .input_count = 1,
                                       .output_count = 1,
-                                      .inputs = {random_tensor(&source, kind, dtypes[round % 5], 3, extents)}});
+                                      .inputs = {random_tensor(&source, kind, dtype, 3, extents)}});
         }
     }
 }

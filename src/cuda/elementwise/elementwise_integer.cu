@@ -45,11 +45,8 @@
 #define KERNELS(dtype, suffix, type, wide, more_unary, more_binary)                                                    \
     SB_CUDA_ELEMENTWISE(sb_cuda_unary_integer_##suffix, 2, SB_CUDA_LOAD_X(type),                                       \
                         switch (p->op) {                                                                               \
-                            UNARY(Abs, suffix)                                                                         \
-                            UNARY(Sign, suffix)                                                                        \
-                            UNARY(Relu, suffix)                                                                        \
-                            UNARY(BitwiseNot, suffix)                                                                  \
-                            UNARY_LONG(Shrink, suffix, type)                                                           \
+                            SB_UNARY_LIGHT_INTEGERS(UNARY, suffix)                                                     \
+                            SB_UNARY_HEAVY_INTEGERS(UNARY_LONG, suffix, type)                                          \
                             more_unary(suffix)                                                                         \
                         },                                                                                             \
                         type)                                                                                          \
@@ -67,12 +64,13 @@
                         uint8_t)
 /* clang-format on */
 #define NONE(suffix)
-#define NEGATION(suffix) UNARY(Neg, suffix)
+#define SIGNED(suffix) SB_UNARY_SIGNED(UNARY, suffix)
 #define SHIFTS(suffix) SB_BINARY_SHIFTS(BINARY, suffix)
-SB_SIGNED_TYPES(KERNELS, NEGATION, NONE)
+SB_SIGNED_TYPES(KERNELS, SIGNED, NONE)
 SB_UNSIGNED_TYPES(KERNELS, NONE, SHIFTS)
 
 /* C's `bool` is a macro, so it must not pass through a second one. */
-SB_CUDA_UNARY(Not, bool, uint8_t, uint8_t)
-#define TRUTH(op, unused) SB_CUDA_BINARY(op, bool, uint8_t, uint8_t)
-SB_BINARY_TRUTHS(TRUTH, )
+#define UNARY_TRUTH(op, unused) SB_CUDA_UNARY(op, bool, uint8_t, uint8_t)
+SB_UNARY_TRUTHS(UNARY_TRUTH, )
+#define BINARY_TRUTH(op, unused) SB_CUDA_BINARY(op, bool, uint8_t, uint8_t)
+SB_BINARY_TRUTHS(BINARY_TRUTH, )

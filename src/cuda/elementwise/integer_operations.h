@@ -5,10 +5,13 @@
 #define SB_CUDA_ELEMENTWISE_INTEGER_OPERATIONS_H
 
 #include "ops/binary_list.h"
+#include "ops/unary_list.h"
 
-/* X(op): sb_cuda_unary_integer_<type>; Neg of signed types only. */
-#define SB_CUDA_INTEGER_UNARY_OPS(X) X(Abs) X(Sign) X(Relu) X(BitwiseNot) X(Shrink) X(Neg)
-/* sb_cuda_binary_integer_<type>; shifts of unsigned types only. */
+/* X(op): sb_cuda_unary_integer_<type>. */
+#define SB_CUDA_INTEGER_UNARY_OPS(X)                                                                                   \
+    SB_UNARY_LIGHT_INTEGERS(SB_UNARY_ALONE, X)                                                                         \
+    SB_UNARY_HEAVY_INTEGERS(SB_UNARY_ALONE, X) SB_UNARY_SIGNED(SB_UNARY_ALONE, X)
+/* sb_cuda_binary_integer_<type>. */
 #define SB_CUDA_INTEGER_BINARY_OPS(X)                                                                                  \
     SB_BINARY_INTEGERS(SB_BINARY_ALONE, X)                                                                             \
     SB_BINARY_INTEGER_QUOTIENTS(SB_BINARY_ALONE, X) SB_BINARY_SHIFTS(SB_BINARY_ALONE, X)
