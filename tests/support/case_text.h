@@ -5,7 +5,7 @@
  *     attributes  "axis=1 pads=[0,0,1,1] alpha=0.5 mode=linear" (a number with a point is a float)
  *
  * In a file each line is a case: operator, operator set and attributes; inputs; and, where they are known by hand or there are
- * several, outputs. '-' is an input or output that is omitted, '?' an output that nobody has worked out, '#' begins a comment:
+ * several, outputs. '-' is an input that is omitted, '?' an output that nobody has worked out, '#' begins a comment:
  *
  *     TopK 11 axis=0 | f32[3]{1,nan,2} s64{2} | f32[2]{nan,2} s64[2]{1,2}
  *     Split 13 axis=1 | f32[2,6] s64{1,2,3} | ? ? ?
@@ -61,6 +61,8 @@ static inline sb_tensor *made_tensor(const char *text, random_source *random) {
     int rank = 0, length = (int)strcspn(text, "[{");
     snprintf(name, sizeof name, "%.*s", length, text);
     sb_dtype dtype = sb_dtype_from_name(name);
+    if (dtype == SB_DTYPE_NONE || dtype == SB_STRING)
+        fail_msg("\"%s\" is no tensor of numbers: DTYPE[DIMS]{ELEMENTS}", text);
     const char *at = text + length;
     while (*at == '[' || (rank > 0 && *at == ',')) {
         dims[rank] = strtoll(at + 1, (char **)(uintptr_t)&at, 10);
@@ -84,13 +86,18 @@ static inline sb_tensor *made_tensor(const char *text, random_source *random) {
         double value = below > 0 ? (double)random_between(random, 0, below - 1)
                                  : (double)random_between(random, -1000, 1000) / 1000.0;
         if (list != NULL) {
+            const char *start = list;
             value = strtod(list, (char **)(uintptr_t)&list);
+            if (list == start)
+                fail_msg("%s has fewer than %lld elements", text, (long long)elements);
             list += *list == ',';
         } else if (below == 0 && !sb_dtype_is_float(dtype)) {
             value = (double)random_between(random, 0, dtype == SB_BOOL ? 1 : 100);
         }
         store_number(dtype, tensor->data, i, value);
     }
+    if (list != NULL && *list != '\0' && strcmp(list, "}") != 0)
+        fail_msg("%s has more than %lld elements", text, (long long)elements);
     return tensor;
 }
 
@@ -100,6 +107,8 @@ static inline void made_attribute(sb_attributes *attributes, const char *text) {
     char name[40], word[40];
     int64_t ints[16];
     int64_t count = 0;
+    if (strcspn(text, "=") >= strcspn(text, " "))
+        fail_msg("\"%s\" is no attribute: NAME=VALUE", text);
     const char *value = strchr(text, '=') + 1;
     snprintf(name, sizeof name, "%.*s", (int)(value - 1 - text), text);
     int length = (int)strcspn(value, " ");
@@ -142,8 +151,7 @@ static inline void read_outputs(made_case *made, char *text) {
     }
     for (char *rest, *word = strtok_r(text, " \n", &rest); word != NULL; word = strtok_r(NULL, " \n", &rest)) {
         assert_true(made->outputs < MADE_OUTPUTS);
-        bool known = strcmp(word, "?") != 0 && strcmp(word, "-") != 0;
-        made->results[made->outputs++] = known ? word : NULL;
+        made->results[made->outputs++] = strcmp(word, "?") != 0 ? word : NULL;
     }
 }
 
@@ -157,11 +165,12 @@ static inline void read_inputs(made_case *made, char *text) {
 
 /* Cuts the line into the parts of a case, which stay in it. */
 static inline void read_case(made_case *made, const char *path, char *line) {
-    char *rest, *head = strtok_r(line, "|", &rest), *inputs = strtok_r(NULL, "|", &rest);
-    char *outputs = strtok_r(NULL, "|", &rest), *version = strchr(head, ' ');
+    char *rest, *head = strtok_r(line, "|", &rest), *inputs = head != NULL ? strtok_r(NULL, "|", &rest) : NULL;
+    char *outputs = inputs != NULL ? strtok_r(NULL, "|", &rest) : NULL,
+         *version = inputs != NULL ? strchr(head, ' ') : NULL;
     *made = (made_case){.op = head, .sides = made->sides, .on_cpu = made->on_cpu, .on_cuda = made->on_cuda};
-    if (version == NULL || inputs == NULL)
-        fail_msg("%s: \"%s\" is no case: OPERATOR VERSION ATTRIBUTES | INPUTS | OUTPUTS", path, head);
+    if (version == NULL)
+        fail_msg("%s: \"%s\" is no case: OPERATOR VERSION ATTRIBUTES | INPUTS | OUTPUTS", path, line);
     *version++ = '\0';
     made->version = (int)strtol(version, &version, 10);
     made->attributes = version + strspn(version, " ");
@@ -172,6 +181,18 @@ static inline void read_case(made_case *made, const char *path, char *line) {
         read_outputs(made, outputs + strspn(outputs, " "));
     if (sb_op_find("", made->op) == NULL)
         fail_msg("%s: there is no operator %s", path, made->op);
+}
+
+static inline void read_sides(made_case *made, const char *path, char *text) {
+    made->sides = true;
+    made->on_cpu = made->on_cuda = false;
+    for (char *rest, *word = strtok_r(text, " ", &rest); word != NULL; word = strtok_r(NULL, " ", &rest)) {
+        bool cpu = strcmp(word, "cpu") == 0, cuda = strcmp(word, "cuda") == 0;
+        if (!cpu && !cuda)
+            fail_msg("%s: \"%s\" is no side: cpu, cuda", path, word);
+        made->on_cpu = made->on_cpu || cpu;
+        made->on_cuda = made->on_cuda || cuda;
+    }
 }
 
 /* Calls `visit` for each case of a file, from the first to the last. */
@@ -185,9 +206,7 @@ static inline void read_cases(const char *path, void (*visit)(void *context, con
             fail_msg("%s: a line is longer than %d bytes", path, MADE_LINE - 2);
         line[strcspn(line, "#\n")] = '\0';
         if (strncmp(line, "sides", strlen("sides")) == 0) {
-            made.sides = true;
-            made.on_cpu = strstr(line, " cpu") != NULL;
-            made.on_cuda = strstr(line, " cuda") != NULL;
+            read_sides(&made, path, line + strlen("sides"));
         } else if (line[strspn(line, " ")] != '\0') {
             read_case(&made, path, line);
             visit(context, &made);
