@@ -212,6 +212,7 @@ static const sb_node *add_node(builder *b, harness_case *test) {
     if (test->refusal == NULL)
         harness_fail("%s", failure.message);
     check_refusal(test, failure.message);
+    sb_attributes_clear(&test->attributes); /* which a node that is not refused takes */
     return NULL;
 }
 
