@@ -56,8 +56,8 @@ def names(body, headers):
 
 
 def families():
-    text = (OPS / "list.h").read_text()
-    return re.findall(r"family\((\w+)\)", text)
+    text = (OPS / "families.h").read_text()
+    return re.findall(r"F\((\w+),\s*ops,", text)
 
 
 def rows():

@@ -1,20 +1,9 @@
-/* The families of CPU kernels: one source file and one table each. */
+/* The tables of CPU kernels, one for each family of ops/families.h that has any. */
 #ifndef SB_CPU_LIST_H
 #define SB_CPU_LIST_H
 
 #include "kernel/kernel.h"
-
-/* Each table ends with an entry without a name. Where several kernels take a node, the first wins. */
-/* clang-format off */
-#define SB_CPU_FAMILIES(family) \
-    family(normalize) \
-    family(matmul) \
-    family(conv) \
-    family(pool) \
-    family(recurrent) \
-    family(elementwise)
-
-/* clang-format on */
+#include "ops/families.h"
 
 #define SB_DECLARE_FAMILY(name) extern const sb_kernel sb_cpu_kernels_##name[];
 SB_CPU_FAMILIES(SB_DECLARE_FAMILY)

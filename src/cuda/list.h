@@ -1,43 +1,9 @@
-/* The families of GPU kernels for operators: one table each. */
+/* The tables of GPU kernels for operators, one for each family of ops/families.h that has any. */
 #ifndef SB_CUDA_LIST_H
 #define SB_CUDA_LIST_H
 
 #include "kernel/kernel.h"
-
-/* Each table ends with an entry without a name. Where several kernels take a node, the first wins. */
-/* clang-format off */
-#define SB_CUDA_FAMILIES(family) \
-    family(dropout) \
-    family(slice) \
-    family(views) \
-    family(moving) \
-    family(gather) \
-    family(resize) \
-    family(sampling) \
-    family(windows) \
-    family(einsum) \
-    family(signal) \
-    family(random) \
-    family(matmul_integer) \
-    family(convert) \
-    family(quantize) \
-    family(select) \
-    family(matmul) \
-    family(conv) \
-    family(fused_elementwise) \
-    family(reduce) \
-    family(softmax) \
-    family(pool) \
-    family(order) \
-    family(losses) \
-    family(recurrent) \
-    family(normalize) \
-    family(batch) \
-    family(variadic) \
-    family(elementwise) \
-    family(body)
-
-/* clang-format on */
+#include "ops/families.h"
 
 #define SB_DECLARE_FAMILY(name) extern const sb_kernel sb_cuda_kernels_##name[];
 SB_CUDA_FAMILIES(SB_DECLARE_FAMILY)

@@ -20,8 +20,14 @@ static int row_of(const sb_node *node) {
     return row == SB_BINARY_ROW_Mod ? SB_BINARY_ROW_Fmod : SB_BINARY_ROW_ShiftRight;
 }
 
-static bool is_question(int row) {
-    return row >= SB_BINARY_ROW_Equal && row <= SB_BINARY_ROW_LessOrEqual;
+#define COMPARISON(op, unused) case SB_BINARY_ROW_##op:
+static bool is_comparison(int row) {
+    switch (row) {
+        SB_BINARY_COMPARISONS(COMPARISON, )
+        return true;
+    default:
+        return false;
+    }
 }
 
 static uint32_t dtypes_of(int row) {
@@ -117,7 +123,7 @@ static sb_status infer_binary(sb_infer *infer) {
         return sb_infer_fail(infer, SB_ERROR_INVALID_MODEL,
                              "inputs have dtypes %s and %s, which must be equal: put a Cast before one",
                              sb_dtype_name(left->dtype), sb_dtype_name(right->dtype));
-    return sb_binary_infer_shape(infer, is_question(row) ? SB_BOOL : left->dtype);
+    return sb_binary_infer_shape(infer, is_comparison(row) ? SB_BOOL : left->dtype);
 }
 
 /* Only since operator set 28 is the floored remainder of floats defined. */
@@ -231,6 +237,7 @@ static sb_answer is_not_greater(sb_scope *scope, const sb_dim *operands) {
         .most_outputs = 1, .flags = SB_OP_ELEMENTWISE, .params_size = sizeof(sb_binary_params),    \
         .eval = eval_binary, .loop = loop_binary, __VA_ARGS__},
 #define PLAIN .prepare = sb_binary_prepare, .infer = infer_binary
+#define PLAIN_OP(op) BINARY_OP(op, PLAIN)
 
 const sb_op sb_ops_binary[] = {
     BINARY_OP(Add, PLAIN, .formula = formula_add)
@@ -239,18 +246,13 @@ const sb_op sb_ops_binary[] = {
     BINARY_OP(Div, PLAIN, .formula = formula_div)
     BINARY_OP(Mod, .prepare = prepare_mod, .infer = infer_mod, .formula = formula_mod)
     BINARY_OP(PRelu, .prepare = prepare_prelu, .infer = infer_binary)
-    BINARY_OP(And, PLAIN)
-    BINARY_OP(Or, PLAIN)
-    BINARY_OP(Xor, PLAIN)
     BINARY_OP(Equal, PLAIN, .answer = is_equal)
     BINARY_OP(Greater, PLAIN, .answer = is_greater)
     BINARY_OP(Less, PLAIN, .answer = is_less)
     BINARY_OP(GreaterOrEqual, PLAIN, .answer = is_not_less)
     BINARY_OP(LessOrEqual, PLAIN, .answer = is_not_greater)
     BINARY_OP(BitShift, .prepare = prepare_shift, .infer = infer_binary)
-    BINARY_OP(BitwiseAnd, PLAIN)
-    BINARY_OP(BitwiseOr, PLAIN)
-    BINARY_OP(BitwiseXor, PLAIN)
-    {0},
+    SB_BINARY_PLAIN_OPS(PLAIN_OP)
+    [SB_BINARY_ROW_Fmod] = {0}, /* the row behind the last operator */
 };
 /* clang-format on */

@@ -2,6 +2,7 @@
 #ifndef SB_OPS_BINARY_H
 #define SB_OPS_BINARY_H
 
+#include "ops/binary_list.h"
 #include "ops/loops.h"
 
 /* node->params of the operators in the families `binary` and `power`. */
@@ -13,11 +14,6 @@ typedef struct sb_binary_params {
 } sb_binary_params;
 
 /* Rows of the tables of loops. Those of SB_BINARY_OPS are places in sb_ops_binary as well. */
-/* clang-format off */
-#define SB_BINARY_OPS(X) \
-    X(Add) X(Sub) X(Mul) X(Div) X(Mod) X(PRelu) X(And) X(Or) X(Xor) X(Equal) X(Greater) X(Less) \
-    X(GreaterOrEqual) X(LessOrEqual) X(BitShift) X(BitwiseAnd) X(BitwiseOr) X(BitwiseXor)
-/* clang-format on */
 #define SB_BINARY_ROW(op) SB_BINARY_ROW_##op,
 enum {
     SB_BINARY_OPS(SB_BINARY_ROW) SB_BINARY_ROW_Fmod,
@@ -25,7 +21,8 @@ enum {
     SB_BINARY_ROW_Max,
     SB_BINARY_ROW_Min,
     SB_BINARY_ROW_Pow,
-    SB_BINARY_ROWS
+    SB_BINARY_ROWS,
+    SB_BINARY_ROW_ShiftLeft = SB_BINARY_ROW_BitShift
 };
 
 /* What a loop notes. Only integer Div, Mod and Fmod touch it; the others may be called without. */

@@ -5,7 +5,7 @@
 #include "ops/integer_loops.h"
 
 /* A divisor of 0 is noted, and reported once the walk is over. */
-#define DIVISION(op, suffix, type)                                                                                     \
+#define QUOTIENT(op, suffix, type)                                                                                     \
     void sb_binary_##op##_##suffix(void *opaque, int64_t count, char *const *data, const int64_t *steps) {             \
         sb_binary_context *context = opaque;                                                                           \
         for (int64_t i = 0; i < count; i++) {                                                                          \
@@ -15,29 +15,14 @@
             SB_AT(type, data[0], steps[0], i) = sb_binary_value_##op##_##suffix(left, right);                          \
         }                                                                                                              \
     }
-#define LOOP(op, suffix, out_type, type)                                                                               \
-    SB_DENSE_BINARY(sb_binary_##op##_##suffix, out_type, type, sb_binary_value_##op##_##suffix)
+#define LOOP(op, suffix, type) SB_DENSE_BINARY(sb_binary_##op##_##suffix, type, type, sb_binary_value_##op##_##suffix)
+#define COMPARISON(op, suffix, type)                                                                                   \
+    SB_DENSE_BINARY(sb_binary_##op##_##suffix, uint8_t, type, sb_binary_value_##op##_##suffix)
 #define LOOPS(dtype, suffix, type, wide, unused)                                                                       \
-    LOOP(Add, suffix, type, type)                                                                                      \
-    LOOP(Sub, suffix, type, type)                                                                                      \
-    LOOP(Mul, suffix, type, type)                                                                                      \
-    LOOP(PRelu, suffix, type, type)                                                                                    \
-    LOOP(BitwiseAnd, suffix, type, type)                                                                               \
-    LOOP(BitwiseOr, suffix, type, type)                                                                                \
-    LOOP(BitwiseXor, suffix, type, type)                                                                               \
-    LOOP(Max, suffix, type, type)                                                                                      \
-    LOOP(Min, suffix, type, type)                                                                                      \
-    LOOP(Equal, suffix, uint8_t, type)                                                                                 \
-    LOOP(Greater, suffix, uint8_t, type)                                                                               \
-    LOOP(Less, suffix, uint8_t, type)                                                                                  \
-    LOOP(GreaterOrEqual, suffix, uint8_t, type)                                                                        \
-    LOOP(LessOrEqual, suffix, uint8_t, type)                                                                           \
-    DIVISION(Div, suffix, type)                                                                                        \
-    DIVISION(Mod, suffix, type)                                                                                        \
-    DIVISION(Fmod, suffix, type)
-#define SHIFTS(dtype, suffix, type, wide, unused)                                                                      \
-    LOOP(ShiftLeft, suffix, type, type)                                                                                \
-    LOOP(ShiftRight, suffix, type, type)
+    SB_BINARY_INTEGERS(LOOP, suffix, type)                                                                             \
+    SB_BINARY_INTEGER_QUOTIENTS(QUOTIENT, suffix, type)                                                                \
+    SB_BINARY_COMPARISONS(COMPARISON, suffix, type)
+#define SHIFTS(dtype, suffix, type, wide, unused) SB_BINARY_SHIFTS(LOOP, suffix, type)
 SB_SIGNED_TYPES(LOOPS, )
 SB_UNSIGNED_TYPES(LOOPS, )
 SB_UNSIGNED_TYPES(SHIFTS, )

@@ -8,76 +8,55 @@
 
 #define LOOP(op, suffix, out_type, type)                                                                               \
     SB_BINARY_LOOP(op##_##suffix, sb_binary_context, out_type, type, type, sb_binary_value_##op##_##suffix)
-#define COMPARISON_LOOPS(suffix, type)                                                                                 \
-    LOOP(Equal, suffix, uint8_t, type)                                                                                 \
-    LOOP(Greater, suffix, uint8_t, type)                                                                               \
-    LOOP(Less, suffix, uint8_t, type)                                                                                  \
-    LOOP(GreaterOrEqual, suffix, uint8_t, type)                                                                        \
-    LOOP(LessOrEqual, suffix, uint8_t, type)
-
-/* Powers and remainders are long: once each, so rows of other steps go by pieces. */
+/* Heavy ones are long: once each, so rows of other steps go by pieces. */
 #define LONG_LOOP(op, suffix, type) static SB_DENSE_BINARY(op##_##suffix, type, type, sb_binary_value_##op##_##suffix)
-#define REAL_LOOPS(suffix, type)                                                                                       \
-    LOOP(Add, suffix, type, type)                                                                                      \
-    LOOP(Sub, suffix, type, type)                                                                                      \
-    LOOP(Mul, suffix, type, type)                                                                                      \
-    LOOP(Div, suffix, type, type)                                                                                      \
-    LOOP(PRelu, suffix, type, type)                                                                                    \
-    LOOP(Max, suffix, type, type)                                                                                      \
-    LOOP(Min, suffix, type, type)                                                                                      \
-    LONG_LOOP(Mod, suffix, type)                                                                                       \
-    LONG_LOOP(Fmod, suffix, type)                                                                                      \
-    LONG_LOOP(Pow, suffix, type)                                                                                       \
-    COMPARISON_LOOPS(suffix, type)
-REAL_LOOPS(f32, float)
-REAL_LOOPS(f64, double)
 
-#define HALF_LOOPS(suffix, dtype)                                                                                      \
-    SB_HALF_LOOP(Add, suffix, dtype, 2)                                                                                \
-    SB_HALF_LOOP(Sub, suffix, dtype, 2)                                                                                \
-    SB_HALF_LOOP(Mul, suffix, dtype, 2)                                                                                \
-    SB_HALF_LOOP(Div, suffix, dtype, 2)                                                                                \
-    SB_HALF_LOOP(PRelu, suffix, dtype, 2)                                                                              \
-    SB_HALF_LOOP(Max, suffix, dtype, 2)                                                                                \
-    SB_HALF_LOOP(Min, suffix, dtype, 2)                                                                                \
-    SB_HALF_LOOP(Mod, suffix, dtype, 2)                                                                                \
-    SB_HALF_LOOP(Fmod, suffix, dtype, 2)                                                                               \
-    SB_HALF_LOOP(Pow, suffix, dtype, 2)                                                                                \
-    SB_HALF_QUESTION(Equal, suffix, dtype, 2)                                                                          \
-    SB_HALF_QUESTION(Greater, suffix, dtype, 2)                                                                        \
-    SB_HALF_QUESTION(Less, suffix, dtype, 2)                                                                           \
-    SB_HALF_QUESTION(GreaterOrEqual, suffix, dtype, 2)                                                                 \
-    SB_HALF_QUESTION(LessOrEqual, suffix, dtype, 2)
-HALF_LOOPS(f16, SB_F16)
-HALF_LOOPS(bf16, SB_BF16)
+#define LIGHT_LOOPS(op, unused)                                                                                        \
+    LOOP(op, f32, float, float)                                                                                        \
+    LOOP(op, f64, double, double)                                                                                      \
+    SB_HALF_LOOP(op, f16, SB_F16, 2)                                                                                   \
+    SB_HALF_LOOP(op, bf16, SB_BF16, 2)
+SB_BINARY_LIGHT_FLOATS(LIGHT_LOOPS, )
 
-LOOP(And, bool, uint8_t, uint8_t)
-LOOP(Or, bool, uint8_t, uint8_t)
-LOOP(Xor, bool, uint8_t, uint8_t)
-LOOP(Equal, bool, uint8_t, uint8_t)
+#define HEAVY_LOOPS(op, unused)                                                                                        \
+    LONG_LOOP(op, f32, float)                                                                                          \
+    LONG_LOOP(op, f64, double)                                                                                         \
+    SB_HALF_LOOP(op, f16, SB_F16, 2)                                                                                   \
+    SB_HALF_LOOP(op, bf16, SB_BF16, 2)
+SB_BINARY_HEAVY_FLOATS(HEAVY_LOOPS, )
 
+#define COMPARISON_LOOPS(op, unused)                                                                                   \
+    LOOP(op, f32, uint8_t, float)                                                                                      \
+    LOOP(op, f64, uint8_t, double)                                                                                     \
+    SB_HALF_QUESTION(op, f16, SB_F16, 2)                                                                               \
+    SB_HALF_QUESTION(op, bf16, SB_BF16, 2)
+SB_BINARY_COMPARISONS(COMPARISON_LOOPS, )
+
+#define TRUTH_LOOP(op, unused) LOOP(op, bool, uint8_t, uint8_t)
+SB_BINARY_TRUTHS(TRUTH_LOOP, )
+
+/* A row's entries come from one list for each kind of element. */
+#define FLOAT_ENTRIES(op, unused)                                                                                      \
+    [SB_BINARY_ROW_##op][SB_F16] = op##_f16, [SB_BINARY_ROW_##op][SB_BF16] = op##_bf16,                                \
+    [SB_BINARY_ROW_##op][SB_F32] = op##_f32, [SB_BINARY_ROW_##op][SB_F64] = op##_f64,
+#define SIGNED_ENTRIES(op, unused)                                                                                     \
+    [SB_BINARY_ROW_##op][SB_S8] = sb_binary_##op##_s8, [SB_BINARY_ROW_##op][SB_S16] = sb_binary_##op##_s16,            \
+    [SB_BINARY_ROW_##op][SB_S32] = sb_binary_##op##_s32, [SB_BINARY_ROW_##op][SB_S64] = sb_binary_##op##_s64,
+#define UNSIGNED_ENTRIES(op, unused)                                                                                   \
+    [SB_BINARY_ROW_##op][SB_U8] = sb_binary_##op##_u8, [SB_BINARY_ROW_##op][SB_U16] = sb_binary_##op##_u16,            \
+    [SB_BINARY_ROW_##op][SB_U32] = sb_binary_##op##_u32, [SB_BINARY_ROW_##op][SB_U64] = sb_binary_##op##_u64,
+#define INTEGER_ENTRIES(op, unused) SIGNED_ENTRIES(op, unused) UNSIGNED_ENTRIES(op, unused)
+#define TRUTH_ENTRY(op, unused) [SB_BINARY_ROW_##op][SB_BOOL] = op##_bool,
+
+/* clang-format off */
 sb_walk_row *const SB_ISA_NAME(sb_binary_loops)[SB_BINARY_ROWS][SB_DTYPE_COUNT] = {
-    [SB_BINARY_ROW_Add] = {SB_FLOAT_LOOPS(Add), SB_INTEGER_LOOPS(sb_binary_Add)},
-    [SB_BINARY_ROW_Sub] = {SB_FLOAT_LOOPS(Sub), SB_INTEGER_LOOPS(sb_binary_Sub)},
-    [SB_BINARY_ROW_Mul] = {SB_FLOAT_LOOPS(Mul), SB_INTEGER_LOOPS(sb_binary_Mul)},
-    [SB_BINARY_ROW_Div] = {SB_FLOAT_LOOPS(Div), SB_INTEGER_LOOPS(sb_binary_Div)},
-    [SB_BINARY_ROW_Mod] = {SB_FLOAT_LOOPS(Mod), SB_INTEGER_LOOPS(sb_binary_Mod)},
-    [SB_BINARY_ROW_Fmod] = {SB_FLOAT_LOOPS(Fmod), SB_INTEGER_LOOPS(sb_binary_Fmod)},
-    [SB_BINARY_ROW_PRelu] = {SB_FLOAT_LOOPS(PRelu), SB_INTEGER_LOOPS(sb_binary_PRelu)},
-    [SB_BINARY_ROW_And] = {[SB_BOOL] = And_bool},
-    [SB_BINARY_ROW_Or] = {[SB_BOOL] = Or_bool},
-    [SB_BINARY_ROW_Xor] = {[SB_BOOL] = Xor_bool},
-    [SB_BINARY_ROW_Equal] = {SB_FLOAT_LOOPS(Equal), SB_INTEGER_LOOPS(sb_binary_Equal), [SB_BOOL] = Equal_bool},
-    [SB_BINARY_ROW_Greater] = {SB_FLOAT_LOOPS(Greater), SB_INTEGER_LOOPS(sb_binary_Greater)},
-    [SB_BINARY_ROW_Less] = {SB_FLOAT_LOOPS(Less), SB_INTEGER_LOOPS(sb_binary_Less)},
-    [SB_BINARY_ROW_GreaterOrEqual] = {SB_FLOAT_LOOPS(GreaterOrEqual), SB_INTEGER_LOOPS(sb_binary_GreaterOrEqual)},
-    [SB_BINARY_ROW_LessOrEqual] = {SB_FLOAT_LOOPS(LessOrEqual), SB_INTEGER_LOOPS(sb_binary_LessOrEqual)},
-    [SB_BINARY_ROW_BitShift] = {SB_UNSIGNED_LOOPS(sb_binary_ShiftLeft)},
-    [SB_BINARY_ROW_ShiftRight] = {SB_UNSIGNED_LOOPS(sb_binary_ShiftRight)},
-    [SB_BINARY_ROW_BitwiseAnd] = {SB_INTEGER_LOOPS(sb_binary_BitwiseAnd)},
-    [SB_BINARY_ROW_BitwiseOr] = {SB_INTEGER_LOOPS(sb_binary_BitwiseOr)},
-    [SB_BINARY_ROW_BitwiseXor] = {SB_INTEGER_LOOPS(sb_binary_BitwiseXor)},
-    [SB_BINARY_ROW_Max] = {SB_FLOAT_LOOPS(Max), SB_INTEGER_LOOPS(sb_binary_Max)},
-    [SB_BINARY_ROW_Min] = {SB_FLOAT_LOOPS(Min), SB_INTEGER_LOOPS(sb_binary_Min)},
-    [SB_BINARY_ROW_Pow] = {SB_FLOAT_LOOPS(Pow)},
+    SB_BINARY_LIGHT_FLOATS(FLOAT_ENTRIES, )
+    SB_BINARY_HEAVY_FLOATS(FLOAT_ENTRIES, )
+    SB_BINARY_COMPARISONS(FLOAT_ENTRIES, )
+    SB_BINARY_INTEGERS(INTEGER_ENTRIES, )
+    SB_BINARY_INTEGER_QUOTIENTS(INTEGER_ENTRIES, )
+    SB_BINARY_COMPARISONS(INTEGER_ENTRIES, )
+    SB_BINARY_SHIFTS(UNSIGNED_ENTRIES, )
+    SB_BINARY_TRUTHS(TRUTH_ENTRY, )
 };
+/* clang-format on */

@@ -5,14 +5,9 @@
 #ifndef SB_OPS_INTEGER_LOOPS_H
 #define SB_OPS_INTEGER_LOOPS_H
 
+#include "ops/binary_list.h"
 #include "ops/loops.h"
-
-/* X(op): sb_unary_<op>_<type>; the context is an sb_unary_params. */
-#define SB_INTEGER_UNARY_OPS(X) X(Abs) X(Sign) X(Relu) X(BitwiseNot) X(Shrink)
-/* X(op): sb_binary_<op>_<type>; the context of divisions is an sb_binary_context, the others have none. */
-#define SB_INTEGER_COMPARISON_OPS(X) X(Equal) X(Greater) X(Less) X(GreaterOrEqual) X(LessOrEqual)
-#define SB_INTEGER_DIVISION_OPS(X) X(Div) X(Mod) X(Fmod)
-#define SB_INTEGER_BINARY_OPS(X) X(Add) X(Sub) X(Mul) X(PRelu) X(BitwiseAnd) X(BitwiseOr) X(BitwiseXor) X(Max) X(Min)
+#include "ops/unary_list.h"
 
 #define SB_DECLARE_LOOP(name) void name(void *context, int64_t count, char *const *data, const int64_t *steps);
 #define SB_DECLARE_SIGNED(name)                                                                                        \
@@ -27,16 +22,20 @@
     SB_DECLARE_LOOP(name##_u64)
 #define SB_DECLARE_INTEGERS(name) SB_DECLARE_SIGNED(name) SB_DECLARE_UNSIGNED(name)
 
-#define SB_DECLARE_UNARY(op) SB_DECLARE_INTEGERS(sb_unary_##op)
-SB_INTEGER_UNARY_OPS(SB_DECLARE_UNARY)
-SB_DECLARE_SIGNED(sb_unary_Neg)
+/* sb_unary_<op>_<type>: the context is an sb_unary_params. */
+#define SB_DECLARE_UNARY(op, unused) SB_DECLARE_INTEGERS(sb_unary_##op)
+#define SB_DECLARE_UNARY_SIGNED(op, unused) SB_DECLARE_SIGNED(sb_unary_##op)
+SB_UNARY_LIGHT_INTEGERS(SB_DECLARE_UNARY, )
+SB_UNARY_HEAVY_INTEGERS(SB_DECLARE_UNARY, )
+SB_UNARY_SIGNED(SB_DECLARE_UNARY_SIGNED, )
 
-#define SB_DECLARE_BINARY(op) SB_DECLARE_INTEGERS(sb_binary_##op)
-SB_INTEGER_BINARY_OPS(SB_DECLARE_BINARY)
-SB_INTEGER_COMPARISON_OPS(SB_DECLARE_BINARY)
-SB_INTEGER_DIVISION_OPS(SB_DECLARE_BINARY)
-SB_DECLARE_UNSIGNED(sb_binary_ShiftLeft)
-SB_DECLARE_UNSIGNED(sb_binary_ShiftRight)
+/* sb_binary_<op>_<type>: the context of quotients is an sb_binary_context, the others have none. */
+#define SB_DECLARE_BINARY(op, unused) SB_DECLARE_INTEGERS(sb_binary_##op)
+#define SB_DECLARE_SHIFT(op, unused) SB_DECLARE_UNSIGNED(sb_binary_##op)
+SB_BINARY_INTEGERS(SB_DECLARE_BINARY, )
+SB_BINARY_INTEGER_QUOTIENTS(SB_DECLARE_BINARY, )
+SB_BINARY_COMPARISONS(SB_DECLARE_BINARY, )
+SB_BINARY_SHIFTS(SB_DECLARE_SHIFT, )
 
 /* sb_cast_<to>_from_<from> among b8 and the integers; also a type to itself, which copies. */
 #define SB_DECLARE_CASTS(to) SB_DECLARE_LOOP(sb_cast_##to##_from_b8) SB_DECLARE_INTEGERS(sb_cast_##to##_from)
@@ -51,7 +50,9 @@ SB_DECLARE_CASTS(s32)
 SB_DECLARE_CASTS(s64)
 
 #undef SB_DECLARE_CASTS
+#undef SB_DECLARE_SHIFT
 #undef SB_DECLARE_BINARY
+#undef SB_DECLARE_UNARY_SIGNED
 #undef SB_DECLARE_UNARY
 #undef SB_DECLARE_INTEGERS
 #undef SB_DECLARE_UNSIGNED

@@ -4,10 +4,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FAMILY_TABLE(name) sb_ops_##name,
-static const sb_op *const families[] = {SB_OP_FAMILIES(FAMILY_TABLE)};
-#undef FAMILY_TABLE
+#include "rules/counting.h"
+#include "rules/question.h"
+
+/* ---- tables ---- */
+
+#define OPS(name) sb_ops_##name,
+static const sb_op *const families[] = {SB_OP_FAMILIES(OPS)};
 #define FAMILY_COUNT (sizeof families / sizeof families[0])
+
+#define AXES(name) sb_axes_##name,
+const void *const sb_axes_tables[] = {SB_AXES_FAMILIES(AXES) NULL};
+
+#define COST(name) sb_cost_##name,
+const void *const sb_cost_tables[] = {SB_COST_FAMILIES(COST) NULL};
 
 /* ---- by name ---- */
 

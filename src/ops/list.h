@@ -1,68 +1,20 @@
-/* The families of operators: one source file and one table each. Adding an op is one entry in its family's table. */
+/* The tables of operators and of their rules, one for each family of families.h that has any. */
 #ifndef SB_OPS_LIST_H
 #define SB_OPS_LIST_H
 
 #include "graph/op.h"
+#include "ops/families.h"
+#include "rules/axes.h"
+#include "rules/cost.h"
 
-/* Each table ends with an entry without a name. */
-/* clang-format off */
-#define SB_OP_FAMILIES(family) \
-    family(identity) \
-    family(constants) \
-    family(views) \
-    family(slices) \
-    family(joins) \
-    family(pad) \
-    family(blocks) \
-    family(gather) \
-    family(scatter) \
-    family(selection) \
-    family(topk) \
-    family(control) \
-    family(loop) \
-    family(scan) \
-    family(sequences) \
-    family(resize) \
-    family(einsum) \
-    family(determinant) \
-    family(text) \
-    family(random) \
-    family(sampling) \
-    family(regions) \
-    family(signal) \
-    family(fused) \
-    family(unary) \
-    family(binary) \
-    family(power) \
-    family(variadic) \
-    family(select) \
-    family(cast) \
-    family(quantize) \
-    family(reduce) \
-    family(arg_reduce) \
-    family(cumulative) \
-    family(softmax) \
-    family(row_normalization) \
-    family(normalization) \
-    family(batch_normalization) \
-    family(dropout) \
-    family(losses) \
-    family(matmul) \
-    family(gemm) \
-    family(matmul_integer) \
-    family(convolution) \
-    family(convolution_transpose) \
-    family(convolution_integer) \
-    family(convolution_deformable) \
-    family(pool_max) \
-    family(pool_average) \
-    family(pool_global) \
-    family(recurrent)
-
-/* clang-format on */
-
-#define SB_DECLARE_FAMILY(name) extern const sb_op sb_ops_##name[];
-SB_OP_FAMILIES(SB_DECLARE_FAMILY)
-#undef SB_DECLARE_FAMILY
+#define SB_DECLARE_OPS(name) extern const sb_op sb_ops_##name[];
+#define SB_DECLARE_AXES(name) extern const sb_axes_entry sb_axes_##name[];
+#define SB_DECLARE_COST(name) extern const sb_cost_entry sb_cost_##name[];
+SB_OP_FAMILIES(SB_DECLARE_OPS)
+SB_AXES_FAMILIES(SB_DECLARE_AXES)
+SB_COST_FAMILIES(SB_DECLARE_COST)
+#undef SB_DECLARE_COST
+#undef SB_DECLARE_AXES
+#undef SB_DECLARE_OPS
 
 #endif

@@ -15,6 +15,8 @@
 #include "ops/loops.h"
 #include "ops/rows.h"
 #include "ops/softmax_row.h"
+#include "rules/counting.h"
+#include "rules/question.h"
 
 static sb_status prepare_loss(sb_node *node, sb_error *error) {
     static const char *const names[] = {"none", "sum", "mean"};
@@ -190,3 +192,48 @@ const sb_op sb_ops_losses[] = {
     {0},
 };
 /* clang-format on */
+
+/* ---- rules: scores [batch, classes, space], targets [batch, space], a weight per class ---- */
+
+#define CHOSEN "targets choose from the classes"
+
+/* The loss has the shape of the targets, or none; the log-probabilities have that of the scores. */
+static sb_status axes_of_loss(const sb_axis_question *question, sb_axis_rule *answer) {
+    const sb_loss_params *params = question->node->params;
+    bool each = params->reduction == SB_LOSS_NONE;
+    int scores_axis = question->input == 1 && question->axis > 0 ? question->axis + 1 : question->axis;
+    if (question->input == 2)
+        return sb_axis_bounded(question, answer, SB_AXIS_NONE, CHOSEN);
+    bool classes = question->input == 0 && question->axis == 1;
+    if (classes)
+        sb_axis_bounded(question, answer, SB_AXIS_NONE, CHOSEN);
+    else if (!each)
+        sb_axis_bounded(question, answer, SB_AXIS_NONE, "all losses become one");
+    else
+        sb_axis_independent(question, answer, scores_axis > 1 ? scores_axis - 1 : scores_axis);
+    if (answer->output_axes != NULL && question->node->output_count > 1)
+        answer->output_axes[1] = scores_axis;
+    return SB_OK;
+}
+
+#define LOSS_AXES(op_name)                                                                                             \
+    {                                                                                                                  \
+        .op = {op_name}, .rule = axes_of_loss, .checked = 2,                                                           \
+        .independent = "batch and space, where every loss is an output",                                               \
+        .bounded = "classes; batch and space, where the losses become one"                                             \
+    }
+
+const sb_axes_entry sb_axes_losses[] = {
+    LOSS_AXES("NegativeLogLikelihoodLoss"),
+    LOSS_AXES("SoftmaxCrossEntropyLoss"),
+    {.op = {NULL}},
+};
+
+#define LOSS_COST(op_name)                                                                                             \
+    { .op = {op_name}, .flops = &sb_flops_uncounted, .bytes = &sb_bytes_whole }
+
+const sb_cost_entry sb_cost_losses[] = {
+    LOSS_COST("NegativeLogLikelihoodLoss"),
+    LOSS_COST("SoftmaxCrossEntropyLoss"),
+    {.op = {NULL}},
+};

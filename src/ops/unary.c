@@ -119,18 +119,12 @@ static sb_dim formula_sign(const sb_node *node, sb_scope *scope, int count, cons
 #define PLAIN_OP(op) UNARY_OP(op, .prepare = prepare_unary)
 
 const sb_op sb_ops_unary[] = {
-    SB_UNARY_LIGHT_OPS(PLAIN_OP)
-    SB_UNARY_HEAVY_OPS(PLAIN_OP)
+    SB_UNARY_PLAIN_OPS(PLAIN_OP)
     UNARY_OP(Abs, .prepare = prepare_unary, .formula = formula_abs)
     UNARY_OP(Neg, .prepare = prepare_unary, .formula = formula_neg)
     UNARY_OP(Sign, .prepare = prepare_unary, .formula = formula_sign)
     UNARY_OP(Relu, .prepare = prepare_unary, .formula = formula_relu)
-    PLAIN_OP(Shrink)
     UNARY_OP(Gelu, .prepare = prepare_gelu)
-    PLAIN_OP(IsNaN)
-    PLAIN_OP(IsInf)
-    PLAIN_OP(Not)
-    PLAIN_OP(BitwiseNot)
-    {0},
+    [SB_UNARY_ROW_GeluTanh] = {0}, /* the row behind the last operator */
 };
 /* clang-format on */

@@ -81,10 +81,7 @@ static SB_HD_HOT double sb_clamp_unit_f64(double t) {
 }
 
 /* X(op): all of the above. */
-/* clang-format off */
-#define SB_UNARY_FORMULAS(X) \
-    SB_UNARY_FLOAT_OPS(X) X(Abs) X(Neg) X(Sign) X(Relu) X(Shrink) X(Gelu) X(GeluTanh)
-/* clang-format on */
+#define SB_UNARY_FORMULAS(X) SB_UNARY_LIGHT_FLOATS(SB_UNARY_ALONE, X) SB_UNARY_HEAVY_FLOATS(SB_UNARY_ALONE, X)
 
 #define SB_DEFINE_UNARY(op)                                                                                            \
     static SB_HD_HOT float sb_unary_##op##_f32(float x, float a, float b) {                                            \

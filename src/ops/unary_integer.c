@@ -15,12 +15,9 @@
             out[i] = sb_unary_value_##op##_##suffix(in[i], parameters.a, parameters.b);                                \
     }
 #define LOOPS(dtype, suffix, type, wide, unused)                                                                       \
-    LOOP(Abs, suffix, type)                                                                                            \
-    LOOP(Sign, suffix, type)                                                                                           \
-    LOOP(Relu, suffix, type)                                                                                           \
-    LOOP(BitwiseNot, suffix, type)                                                                                     \
-    LOOP(Shrink, suffix, type)
-#define NEGATION(dtype, suffix, type, wide, unused) LOOP(Neg, suffix, type)
+    SB_UNARY_LIGHT_INTEGERS(LOOP, suffix, type)                                                                        \
+    SB_UNARY_HEAVY_INTEGERS(LOOP, suffix, type)
+#define SIGNED_LOOPS(dtype, suffix, type, wide, unused) SB_UNARY_SIGNED(LOOP, suffix, type)
 SB_SIGNED_TYPES(LOOPS, )
 SB_UNSIGNED_TYPES(LOOPS, )
-SB_SIGNED_TYPES(NEGATION, )
+SB_SIGNED_TYPES(SIGNED_LOOPS, )

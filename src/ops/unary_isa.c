@@ -27,28 +27,37 @@
     SB_HALF_LOOP(op, bf16, SB_BF16, 1)
 SB_UNARY_FORMULAS(FLOAT_LOOPS_OF)
 
-#define QUESTION_LOOPS(op)                                                                                             \
+#define QUESTION_LOOPS(op, unused)                                                                                     \
     UNARY_LOOP(op##_f32, uint8_t, float, sb_unary_value_##op##_f32)                                                    \
     UNARY_LOOP(op##_f64, uint8_t, double, sb_unary_value_##op##_f64)                                                   \
     SB_HALF_QUESTION(op, f16, SB_F16, 1)                                                                               \
     SB_HALF_QUESTION(op, bf16, SB_BF16, 1)
-QUESTION_LOOPS(IsNaN)
-QUESTION_LOOPS(IsInf)
+SB_UNARY_QUESTIONS(QUESTION_LOOPS, )
 
-UNARY_LOOP(Not_bool, uint8_t, uint8_t, sb_unary_value_Not_bool)
+#define TRUTH_LOOP(op, unused) UNARY_LOOP(op##_bool, uint8_t, uint8_t, sb_unary_value_##op##_bool)
+SB_UNARY_TRUTHS(TRUTH_LOOP, )
 
-#define ROWS_OF(op) [SB_UNARY_ROW_##op] = {SB_FLOAT_LOOPS(op)},
+/* A row's entries come from one list for each kind of element. */
+#define FLOAT_ENTRIES(op, unused)                                                                                      \
+    [SB_UNARY_ROW_##op][SB_F16] = op##_f16, [SB_UNARY_ROW_##op][SB_BF16] = op##_bf16,                                  \
+    [SB_UNARY_ROW_##op][SB_F32] = op##_f32, [SB_UNARY_ROW_##op][SB_F64] = op##_f64,
+#define SIGNED_ENTRIES(op, unused)                                                                                     \
+    [SB_UNARY_ROW_##op][SB_S8] = sb_unary_##op##_s8, [SB_UNARY_ROW_##op][SB_S16] = sb_unary_##op##_s16,                \
+    [SB_UNARY_ROW_##op][SB_S32] = sb_unary_##op##_s32, [SB_UNARY_ROW_##op][SB_S64] = sb_unary_##op##_s64,
+#define UNSIGNED_ENTRIES(op, unused)                                                                                   \
+    [SB_UNARY_ROW_##op][SB_U8] = sb_unary_##op##_u8, [SB_UNARY_ROW_##op][SB_U16] = sb_unary_##op##_u16,                \
+    [SB_UNARY_ROW_##op][SB_U32] = sb_unary_##op##_u32, [SB_UNARY_ROW_##op][SB_U64] = sb_unary_##op##_u64,
+#define INTEGER_ENTRIES(op, unused) SIGNED_ENTRIES(op, unused) UNSIGNED_ENTRIES(op, unused)
+#define TRUTH_ENTRY(op, unused) [SB_UNARY_ROW_##op][SB_BOOL] = op##_bool,
 
+/* clang-format off */
 sb_walk_row *const SB_ISA_NAME(sb_unary_loops)[SB_UNARY_ROWS][SB_DTYPE_COUNT] = {
-    SB_UNARY_FLOAT_OPS(ROWS_OF)[SB_UNARY_ROW_Abs] = {SB_FLOAT_LOOPS(Abs), SB_INTEGER_LOOPS(sb_unary_Abs)},
-    [SB_UNARY_ROW_Neg] = {SB_FLOAT_LOOPS(Neg), SB_SIGNED_LOOPS(sb_unary_Neg)},
-    [SB_UNARY_ROW_Sign] = {SB_FLOAT_LOOPS(Sign), SB_INTEGER_LOOPS(sb_unary_Sign)},
-    [SB_UNARY_ROW_Relu] = {SB_FLOAT_LOOPS(Relu), SB_INTEGER_LOOPS(sb_unary_Relu)},
-    [SB_UNARY_ROW_Shrink] = {SB_FLOAT_LOOPS(Shrink), SB_INTEGER_LOOPS(sb_unary_Shrink)},
-    [SB_UNARY_ROW_Gelu] = {SB_FLOAT_LOOPS(Gelu)},
-    [SB_UNARY_ROW_IsNaN] = {SB_FLOAT_LOOPS(IsNaN)},
-    [SB_UNARY_ROW_IsInf] = {SB_FLOAT_LOOPS(IsInf)},
-    [SB_UNARY_ROW_Not] = {[SB_BOOL] = Not_bool},
-    [SB_UNARY_ROW_BitwiseNot] = {SB_INTEGER_LOOPS(sb_unary_BitwiseNot)},
-    [SB_UNARY_ROW_GeluTanh] = {SB_FLOAT_LOOPS(GeluTanh)},
+    SB_UNARY_LIGHT_FLOATS(FLOAT_ENTRIES, )
+    SB_UNARY_HEAVY_FLOATS(FLOAT_ENTRIES, )
+    SB_UNARY_QUESTIONS(FLOAT_ENTRIES, )
+    SB_UNARY_LIGHT_INTEGERS(INTEGER_ENTRIES, )
+    SB_UNARY_HEAVY_INTEGERS(INTEGER_ENTRIES, )
+    SB_UNARY_SIGNED(SIGNED_ENTRIES, )
+    SB_UNARY_TRUTHS(TRUTH_ENTRY, )
 };
+/* clang-format on */

@@ -2,16 +2,9 @@
 
 #include <pthread.h>
 
-#include "rules/axes/question.h"
+#include "rules/question.h"
 
-#define TABLE(name) sb_axes_##name,
-static const void *const tables[] = {SB_AXES_FAMILIES(TABLE)};
-#undef TABLE
-
-static sb_registry registry = {.name = "axes",
-                               .tables = tables,
-                               .table_count = sizeof tables / sizeof tables[0],
-                               .entry_bytes = sizeof(sb_axes_entry)};
+static sb_registry registry = {.name = "axes", .tables = sb_axes_tables, .entry_bytes = sizeof(sb_axes_entry)};
 static pthread_once_t indexed = PTHREAD_ONCE_INIT;
 
 static void make_index(void) {

@@ -2,16 +2,9 @@
 
 #include <pthread.h>
 
-#include "rules/cost/counting.h"
+#include "rules/counting.h"
 
-#define TABLE(name) sb_cost_##name,
-static const void *const tables[] = {SB_COST_FAMILIES(TABLE)};
-#undef TABLE
-
-static sb_registry registry = {.name = "cost",
-                               .tables = tables,
-                               .table_count = sizeof tables / sizeof tables[0],
-                               .entry_bytes = sizeof(sb_cost_entry)};
+static sb_registry registry = {.name = "cost", .tables = sb_cost_tables, .entry_bytes = sizeof(sb_cost_entry)};
 static pthread_once_t indexed = PTHREAD_ONCE_INIT;
 
 static void make_index(void) {

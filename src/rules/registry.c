@@ -23,7 +23,7 @@ static const void *next_entry(const sb_registry *registry, const void *entry) {
 
 void sb_registry_index(sb_registry *registry) {
     registry->count = 0;
-    for (size_t t = 0; t < registry->table_count; t++) {
+    for (size_t t = 0; registry->tables[t] != NULL; t++) {
         for (const void *entry = registry->tables[t]; key_of(entry)->name != NULL;
              entry = next_entry(registry, entry)) {
             const sb_op *op = sb_op_find(domain_of(entry), key_of(entry)->name);
@@ -58,7 +58,7 @@ static void note_gap(void *context, const sb_op *op) {
 
 static sb_status check_entries(const sb_registry *registry, size_t *count, sb_error *error) {
     *count = 0;
-    for (size_t t = 0; t < registry->table_count; t++) {
+    for (size_t t = 0; registry->tables[t] != NULL; t++) {
         for (const void *entry = registry->tables[t]; key_of(entry)->name != NULL;
              entry = next_entry(registry, entry)) {
             const sb_op *op = sb_op_find(domain_of(entry), key_of(entry)->name);

@@ -18,8 +18,7 @@ typedef struct sb_rule_key {
 
 typedef struct sb_registry {
     const char *name;
-    const void *const *tables; /* each an array of entries that one without a name ends */
-    size_t table_count;
+    const void *const *tables; /* each an array of entries that one without a name ends; NULL ends the tables */
     size_t entry_bytes;
     /* Made by sb_registry_index: the entries in the order of their operators' addresses. */
     size_t count;

@@ -13,7 +13,7 @@
 static const char head[] =
     "# Rules\n"
     "\n"
-    "This page is written by `rules_page` (`tests/docs`) from the registries in `src/rules`; edit those instead.\n"
+    "This page is written by `rules_page` (`tests/docs`) from the tables of rules in `src/ops`; edit those instead.\n"
     "They say what is known of each operator beside its definition.\n"
     "\n"
     "**Axes**: what a node does with one axis of an input whose buffer has room for more rows than are used.\n"

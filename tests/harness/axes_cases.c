@@ -1,5 +1,4 @@
 /* Pools, and operators that compare, select and accumulate along an axis, losses and determinants. */
-#include "harness/groups.h"
 #include "harness/harness.h"
 
 /* ---- pools ---- */
@@ -40,7 +39,7 @@ static harness_case pool_case(harness *h, const char *op, int version, sb_dtype 
     return test;
 }
 
-void axes_pools(harness *h) {
+HARNESS_GROUP(axes, pools, HARNESS_CUDA) {
     static const sb_dtype dtypes[] = {SB_F16, SB_BF16, SB_F32, SB_F64, SB_S8, SB_U8};
     for (size_t s = 0; s < sizeof pools / sizeof pools[0]; s++) {
         for (int t = 0; t < 6; t++) {
@@ -63,7 +62,7 @@ void axes_pools(harness *h) {
     }
 }
 
-void axes_global_pools(harness *h) {
+HARNESS_GROUP(axes, global_pools, HARNESS_CUDA) {
     static const char *const ops[] = {"GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool"};
     static const struct {
         int rank;
@@ -84,7 +83,7 @@ void axes_global_pools(harness *h) {
 }
 
 /* Indices that several elements share: the last of them stays. And one that is outside. */
-void axes_unpool(harness *h) {
+HARNESS_GROUP(axes, unpool, HARNESS_CUDA) {
     static const int64_t dims[] = {2, 3, 4, 3}, kernel[] = {2, 2}, larger[] = {2, 3, 10, 7};
     for (int variant = 0; variant < 8; variant++) {
         sb_dtype dtype = (sb_dtype[]){SB_F32, SB_S8, SB_F16, SB_F64}[variant % 4];
@@ -117,7 +116,7 @@ static const axis_shape axes[] = {
 };
 #define AXES (int)(sizeof axes / sizeof axes[0])
 
-void axes_best(harness *h) {
+HARNESS_GROUP(axes, best, HARNESS_CUDA) {
     for (int s = 0; s < AXES; s++) {
         for (int t = SB_U8; t < SB_STRING; t++) {
             for (int variant = 0; variant < 4; variant++) {
@@ -132,7 +131,7 @@ void axes_best(harness *h) {
     }
 }
 
-void axes_cumulative(harness *h) {
+HARNESS_GROUP(axes, cumulative, HARNESS_CUDA) {
     for (int s = 0; s < AXES; s++) {
         for (int t = SB_U8; t < SB_STRING; t++) {
             for (int variant = 0; variant < 4; variant++) {
@@ -148,7 +147,7 @@ void axes_cumulative(harness *h) {
     }
 }
 
-void axes_topk(harness *h) {
+HARNESS_GROUP(axes, topk, HARNESS_CUDA) {
     for (int s = 0; s < AXES; s++) {
         int64_t extent = axes[s].dims[axes[s].axis < 0 ? axes[s].rank - 1 : axes[s].axis];
         for (int t = SB_U8; t < SB_STRING; t++) {
@@ -174,7 +173,7 @@ void axes_topk(harness *h) {
 
 /* ---- losses and determinants ---- */
 
-void axes_losses(harness *h) {
+HARNESS_GROUP(axes, losses, HARNESS_CUDA) {
     static const char *const reductions[] = {"none", "sum", "mean"};
     static const struct {
         int rank;
@@ -211,7 +210,7 @@ void axes_losses(harness *h) {
     }
 }
 
-void axes_determinants(harness *h) {
+HARNESS_GROUP(axes, determinants, HARNESS_CUDA) {
     static const struct {
         int rank;
         int64_t dims[3];

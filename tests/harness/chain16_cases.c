@@ -4,7 +4,7 @@
 #include "base/allocation.h"
 #include "cpu/contraction/chain16.h"
 #include "harness/cpu_raw.h"
-#include "harness/groups.h"
+#include "harness/harness.h"
 #include "numerics/chain.h"
 #include "ops/real.h"
 
@@ -243,7 +243,7 @@ static void check_patterns(harness *h, sb_dtype dtype, pattern left, pattern rig
     check_product(h, what, make_product(h, dtype, left, right, m, n, k));
 }
 
-void chain16_patterns(harness *h) {
+HARNESS_GROUP(chain16, patterns, HARNESS_CPU) {
     for (int format = 0; format < 2; format++) {
         for (int left = 0; left < PATTERNS; left++) {
             for (int right = 0; right < PATTERNS; right++) {
@@ -254,7 +254,7 @@ void chain16_patterns(harness *h) {
     }
 }
 
-void chain16_shapes(harness *h) {
+HARNESS_GROUP(chain16, shapes, HARNESS_CPU) {
     static const int ks[] = {0, 1, 15, 16, 17, 31, 32, 33, 48, 160};
     static const int ns[] = {0, 1, 7, 8, 9, 15, 16, 17, 31, 32, 33, 47, 48, 63, 64, 65, 100, 129};
     for (size_t i = 0; i < sizeof ks / sizeof *ks; i++) {
@@ -267,7 +267,7 @@ void chain16_shapes(harness *h) {
 }
 
 /* Sixteen products at their largest and an accumulator that carries their sum past 2^31 units. */
-void chain16_largest(harness *h) {
+HARNESS_GROUP(chain16, largest, HARNESS_CPU) {
     for (int round = 0; round < 4; round++) {
         sb_dtype dtype = round / 2 != 0 ? SB_F16 : SB_BF16;
         product p = make_product(h, dtype, NORMAL, NORMAL, 1, 64, 16);
@@ -396,7 +396,7 @@ static void run_views(harness *h, const product *p, int trial) {
 
 /* Rectangles of any cut, transposed operands with strides of both signs, gathered rows, an epilogue, and C in every dtype
  * and both directions, all give what the plain product gives. */
-void chain16_views(harness *h) {
+HARNESS_GROUP(chain16, views, HARNESS_CPU) {
     for (int trial = 0; trial < 36; trial++) {
         product p = make_product(h, trial % 2 != 0 ? SB_F16 : SB_BF16, NORMAL, NORMAL, M, N, K);
         sb_tensor *inputs[] = {p.a, p.b};

@@ -2,7 +2,6 @@
  * on its first device. */
 #include "cuda/contraction/tiles.h"
 #include "harness/graphs.h"
-#include "harness/groups.h"
 #include "ops/real.h"
 
 #define AXES 4
@@ -92,7 +91,7 @@ static const convolution shapes[] = {
 };
 #define SHAPES ((int)(sizeof shapes / sizeof shapes[0]))
 
-void conv_shapes(harness *h) {
+HARNESS_GROUP(conv, shapes, HARNESS_CUDA) {
     for (int i = 0; i < SHAPES; i++) {
         check_conv(h, SB_F32, &shapes[i], PACKED, -1, sb_cuda_tile_count() - 1);
         for (int layout = 1; layout < LAYOUTS; layout++)
@@ -101,7 +100,7 @@ void conv_shapes(harness *h) {
 }
 
 /* More than one tile along both axes, for every shape of tiles. */
-void conv_tiles(harness *h) {
+HARNESS_GROUP(conv, tiles, HARNESS_CUDA) {
     for (int tile = 0; tile < sb_cuda_tile_count(); tile++) {
         const sb_cuda_tile *shape = sb_cuda_tile_at(tile);
         convolution conv = {2,      1,      16,     shape->m + 5, 1,    {8, shape->n / 8 + 3}, {2, 2}, {1, 1},
@@ -113,7 +112,7 @@ void conv_tiles(harness *h) {
     }
 }
 
-void conv_dtypes(harness *h) {
+HARNESS_GROUP(conv, dtypes, HARNESS_CUDA) {
     static const sb_dtype dtypes[] = {SB_F16, SB_BF16, SB_F64};
     for (int i = 0; i < 3 * SHAPES; i++)
         check_conv(h, dtypes[i % 3], &shapes[i / 3], (enum layout)(i / 3 % LAYOUTS), -1, -1);
@@ -131,7 +130,7 @@ static sb_value_id add_statistics(harness *h, builder *b, int64_t channels, sb_v
 }
 
 /* Residuals, factors of batch normalisation and bounds behind convolutions of all kinds. */
-void conv_epilogues(harness *h) {
+HARNESS_GROUP(conv, epilogues, HARNESS_CUDA) {
     for (int round = 0; round < 2 * SHAPES; round++) {
         const convolution *conv = &shapes[round % SHAPES];
         builder b = builder_create();

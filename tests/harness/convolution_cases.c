@@ -1,5 +1,4 @@
 /* Convolutions of all kinds, as the CPU computes them. */
-#include "harness/groups.h"
 #include "harness/harness.h"
 
 static const sb_dtype float_dtypes[] = {SB_F32, SB_F16, SB_BF16};
@@ -41,7 +40,7 @@ static void random_conv(harness *h, distribution kind, sb_dtype dtype, harness_c
     test->constants = random_bits(&h->random) & 6;
 }
 
-void convolution_random(harness *h) {
+HARNESS_GROUP(convolution, random, HARNESS_CPU) {
     for (int round = 0; round < 150; round++) {
         harness_case test;
         random_conv(h, (distribution)(round / 3 % DISTRIBUTIONS), float_dtypes[round % 3], &test);
@@ -49,7 +48,7 @@ void convolution_random(harness *h) {
     }
 }
 
-void convolution_large(harness *h) {
+HARNESS_GROUP(convolution, large, HARNESS_CPU) {
     harness_case test = harness_op("Conv", 11);
     set_ints(&test, "pads", 4, (int64_t[]){1, 1, 1, 1});
     add_input(&test, random_tensor(h, ORDINARY, SB_F32, 4, (int64_t[]){1, 24, 40, 41}));
@@ -59,7 +58,7 @@ void convolution_large(harness *h) {
     harness_run(h, &test);
 }
 
-void convolution_empty(harness *h) {
+HARNESS_GROUP(convolution, empty, HARNESS_CPU) {
     static const int64_t cases[][2][4] = {{{0, 3, 5, 5}, {4, 3, 2, 2}},
                                           {{2, 0, 5, 5}, {4, 0, 2, 2}},
                                           {{2, 3, 1, 5}, {4, 3, 2, 2}},

@@ -1,5 +1,4 @@
 /* Element-wise operators of one and of two inputs, all of their lists, of each dtype, and copies of tensors. */
-#include "harness/groups.h"
 #include "harness/harness.h"
 #include "ops/binary.h"
 #include "ops/unary.h"
@@ -108,7 +107,7 @@ static void check_unary(harness *h, int row, sb_dtype dtype, int s) {
     harness_run(h, &test);
 }
 
-void elementwise_unary(harness *h) {
+HARNESS_GROUP(elementwise, unary, HARNESS_CPU | HARNESS_CUDA) {
     for (int row = 0; row < SB_UNARY_ROWS; row++) {
         int found = 0;
         for (int dtype = 1; dtype < SB_STRING; dtype++) {
@@ -128,7 +127,7 @@ void elementwise_unary(harness *h) {
 }
 
 /* Every f16 and bf16 that there is. */
-void elementwise_halves(harness *h) {
+HARNESS_GROUP(elementwise, halves, HARNESS_CUDA) {
     for (int row = 0; row < SB_UNARY_ROWS; row++) {
         for (int dtype = SB_F16; dtype <= SB_BF16; dtype++) {
             if (sb_unary_loops_scalar[row][dtype] == NULL)
@@ -187,7 +186,7 @@ static void check_distribution(harness *h, int row, sb_dtype dtype, distribution
     harness_run(h, &test);
 }
 
-void elementwise_binary(harness *h) {
+HARNESS_GROUP(elementwise, binary, HARNESS_CPU | HARNESS_CUDA) {
     for (int row = 0; row <= SUM; row++) {
         int found = 0;
         for (int dtype = 1; dtype < SB_STRING; dtype++) {
@@ -222,7 +221,7 @@ static void choose_divisors(harness *h, sb_tensor *left, sb_tensor *right) {
 }
 
 /* Of integers. */
-void elementwise_divisions(harness *h) {
+HARNESS_GROUP(elementwise, divisions, HARNESS_CUDA) {
     static const int rows[] = {SB_BINARY_ROW_Div, SB_BINARY_ROW_Mod, SB_BINARY_ROW_Fmod};
     for (int i = 0; i < 3; i++) {
         int found = 0;
@@ -259,7 +258,7 @@ static sb_tensor *many_exponents(harness *h, sb_dtype dtype, int64_t count) {
     return tensor;
 }
 
-void elementwise_remainders(harness *h) {
+HARNESS_GROUP(elementwise, remainders, HARNESS_CUDA) {
     for (int i = 0; i < 4; i++) {
         sb_dtype dtype = i < 2 ? SB_F32 : SB_F64;
         int row = i % 2 == 0 ? SB_BINARY_ROW_Mod : SB_BINARY_ROW_Fmod;
@@ -308,7 +307,7 @@ static void check_join(harness *h, int row, sb_dtype dtype, const shape *shape) 
 
 /* Joining two operands at a time, with the output in any place: what Max, Min and Pow of other dtypes come down to. And
  * what integers divided by 0 give beside the fault, which no node shows. */
-void elementwise_joins(harness *h) {
+HARNESS_GROUP(elementwise, joins, HARNESS_CUDA) {
     static const int rows[] = {SB_BINARY_ROW_Max, SB_BINARY_ROW_Min, SB_BINARY_ROW_Pow,
                                SB_BINARY_ROW_Div, SB_BINARY_ROW_Mod, SB_BINARY_ROW_Fmod};
     for (int i = 0; i < 6; i++) {
@@ -337,7 +336,7 @@ static void check_copy(harness *h, sb_dtype dtype, const shape *shape) {
     harness_next(h);
 }
 
-void elementwise_copies(harness *h) {
+HARNESS_GROUP(elementwise, copies, HARNESS_CUDA) {
     for (int dtype = 1; dtype < SB_STRING; dtype++) {
         for (int s = 0; s < SHAPES; s++)
             check_copy(h, (sb_dtype)dtype, &shapes[s]);

@@ -2,7 +2,7 @@
  * epilogue.cuh on the host, four columns at once where there are four, against the nodes one by one. Products with
  * epilogues through their kernels are cases of gemm and conv. */
 #include "harness/fused_steps.h"
-#include "harness/groups.h"
+#include "harness/harness.h"
 #include "ops/real.h"
 
 #include "cuda/host_words.h"
@@ -146,7 +146,7 @@ static void run(harness *h, builder *b, const fused_shape *shape, sb_value_id pr
     builder_destroy(b);
 }
 
-void epilogue_steps(harness *h) {
+HARNESS_GROUP(epilogue, steps, HARNESS_CUDA) {
     static const sb_dtype dtypes[] = {SB_F32, SB_F16, SB_BF16};
     for (int round = 0; round < 120; round++) {
         const fused_shape *shape = &products[round % 4];
@@ -165,7 +165,7 @@ void epilogue_steps(harness *h) {
 }
 
 /* Sums and bounds of f32 alone, up to four of them: programs that kernels run without an interpreter. */
-void epilogue_quick(harness *h) {
+HARNESS_GROUP(epilogue, quick, HARNESS_CUDA) {
     for (int round = 0; round < 40; round++) {
         const fused_shape *shape = &products[round % 4];
         builder b = builder_create();

@@ -3,7 +3,7 @@
 #include "base/allocation.h"
 #include "cpu/contraction/conv.h"
 #include "harness/cpu_raw.h"
-#include "harness/groups.h"
+#include "harness/harness.h"
 
 #define METHODS (SB_CONV_DEPTHWISE_STRIP + 1)
 
@@ -197,7 +197,7 @@ static void check(harness *h, sb_conv_shape shape, int methods[METHODS]) {
     harness_next(h);
 }
 
-void f32_convolution_random(harness *h) {
+HARNESS_GROUP(f32_convolution, random, HARNESS_CPU) {
     int methods[METHODS] = {0};
     for (int i = 0; i < 1000; i++)
         check(h, random_shape(&h->random), methods);
@@ -206,7 +206,7 @@ void f32_convolution_random(harness *h) {
 }
 
 /* Sizes at which strips, blocks of pixels and parts of k have several pieces. */
-void f32_convolution_larger(harness *h) {
+HARNESS_GROUP(f32_convolution, larger, HARNESS_CPU) {
     static const struct {
         int rank;
         int64_t batch, groups, inputs, outputs;

@@ -4,7 +4,7 @@
 
 #include "base/allocation.h"
 #include "harness/cpu_raw.h"
-#include "harness/groups.h"
+#include "harness/harness.h"
 
 typedef struct problem {
     sb_gemm_args args;
@@ -128,7 +128,7 @@ static void check(harness *h, int64_t m, int64_t n, int64_t k) {
     harness_next(h);
 }
 
-void f32_product_small(harness *h) {
+HARNESS_GROUP(f32_product, small, HARNESS_CPU) {
     for (int i = 0; i < 1500; i++) {
         int64_t m = random_between(&h->random, 0, 40), n = random_between(&h->random, 0, 80);
         check(h, m, n, random_between(&h->random, 0, 40));
@@ -136,7 +136,7 @@ void f32_product_small(harness *h) {
 }
 
 /* Around the seams of the blocking: parts of k, blocks of rows, panels, postponed steps. */
-void f32_product_seams(harness *h) {
+HARNESS_GROUP(f32_product, seams, HARNESS_CPU) {
     static const int64_t shapes[][3] = {
         {1, 1, 1},      {1, 300, 700},  {2, 257, 321},   {3, 129, 320},   {14, 32, 256}, {15, 33, 257},
         {223, 40, 20},  {224, 65, 330}, {225, 31, 19},   {450, 300, 5},   {7, 520, 640}, {29, 600, 9},
@@ -194,7 +194,7 @@ static void check_step(harness *h, sb_epilogue_kind kind, int i, int j) {
 }
 
 /* Every kind of step with operands of every sign of zero, infinity and NaN. */
-void f32_product_steps(harness *h) {
+HARNESS_GROUP(f32_product, steps, HARNESS_CPU) {
     for (int kind = 0; kind <= SB_EPILOGUE_CALL; kind++) {
         for (int i = 0; i < CORNERS; i++) {
             char what[96];

@@ -1,6 +1,6 @@
 /* Bodies of element-wise nodes that are fused into one, against their nodes one by one. */
 #include "harness/fused_steps.h"
-#include "harness/groups.h"
+#include "harness/harness.h"
 #include "ops/real.h"
 
 static const fused_shape shapes[] = {
@@ -21,7 +21,7 @@ static sb_value_id add_random_steps(harness *h, builder *b, sb_value_id value, s
     return value;
 }
 
-void fused_bodies(harness *h) {
+HARNESS_GROUP(fused, bodies, HARNESS_CPU_IF_ANY | HARNESS_CUDA) {
     static const sb_dtype dtypes[] = {SB_F32, SB_F32, SB_F16, SB_BF16};
     for (int round = 0; round < 300; round++) {
         builder b = builder_create();
@@ -49,7 +49,7 @@ static sb_value_id add_statistic(harness *h, builder *b, sb_dtype dtype, int64_t
     return value;
 }
 
-void fused_normalizations(harness *h) {
+HARNESS_GROUP(fused, normalizations, HARNESS_CPU_IF_ANY | HARNESS_CUDA) {
     static const fused_shape normalized[] = {{4, {2, 5, 3, 8}}, {4, {1, 3, 5, 5}}, {2, {7, 12}}, {2, {5, 3}}, {1, {6}}};
     for (int i = 0; i < 10; i++) {
         const fused_shape *shape = &normalized[i / 2];
@@ -68,7 +68,7 @@ void fused_normalizations(harness *h) {
 }
 
 /* Integers and f64 that a body reads only to cast them. */
-void fused_casts(harness *h) {
+HARNESS_GROUP(fused, casts, HARNESS_CPU_IF_ANY | HARNESS_CUDA) {
     for (int dtype = 1; dtype < SB_STRING; dtype++) {
         for (int s = 0; s < SHAPES; s++) {
             builder b = builder_create();
@@ -86,7 +86,7 @@ void fused_casts(harness *h) {
 }
 
 /* As many values as the program of a body can keep. What is beyond is refused: tests/cuda/test_compute.c. */
-void fused_values(harness *h) {
+HARNESS_GROUP(fused, values, HARNESS_CPU | HARNESS_CUDA) {
     for (int values = 2; values <= 8; values++) {
         builder b = builder_create();
         sb_tensor *tensors[SB_WALK_OPERANDS] = {NULL};

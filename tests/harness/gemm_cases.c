@@ -2,7 +2,6 @@
  * on its first device. */
 #include "cuda/contraction/tiles.h"
 #include "harness/graphs.h"
-#include "harness/groups.h"
 
 typedef struct operand {
     int rank;
@@ -24,7 +23,7 @@ static void check_matmul(harness *h, sb_dtype dtype, const operand *a, const ope
 
 /* Every shape of tiles with more than one tile along both axes and a rest, for chains of no, one,
  * many and not a multiple of the tile's k, however the operands lie. */
-void gemm_tiles(harness *h) {
+HARNESS_GROUP(gemm, tiles, HARNESS_CUDA) {
     static const int64_t depths[] = {0, 1, 7, 16, 64, 83, 200};
     for (int tile = 0; tile < sb_cuda_tile_count(); tile++) {
         const sb_cuda_tile *shape = sb_cuda_tile_at(tile);
@@ -39,7 +38,7 @@ void gemm_tiles(harness *h) {
 }
 
 /* Extents that are multiples of 4, so that four elements are fetched and stored at once. */
-void gemm_vectors(harness *h) {
+HARNESS_GROUP(gemm, vectors, HARNESS_CUDA) {
     for (int round = 0; round < 4; round++) {
         layout left = round % 2 == 0 ? PACKED : TRANSPOSED;
         layout right = round / 2 == 0 ? PACKED : TRANSPOSED;
@@ -73,7 +72,7 @@ static const struct {
 };
 #define CASES ((int)(sizeof cases / sizeof cases[0]))
 
-void gemm_batches(harness *h) {
+HARNESS_GROUP(gemm, batches, HARNESS_CUDA) {
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         check_matmul(h, SB_F32, &cases[i].a, &cases[i].b, -1, sb_cuda_tile_count() - 1);
     }
@@ -112,7 +111,7 @@ static void check_gemm(harness *h, sb_dtype dtype, int round, int first, int las
 static const sb_dtype others[] = {SB_F16, SB_BF16, SB_F64, SB_S32, SB_S64, SB_U32, SB_U64};
 #define OTHERS ((int)(sizeof others / sizeof others[0]))
 
-void gemm_dtypes(harness *h) {
+HARNESS_GROUP(gemm, dtypes, HARNESS_CUDA) {
     for (int dtype = 0; dtype < OTHERS; dtype++) {
         for (int i = 0; i < CASES; i++)
             check_matmul(h, others[dtype], &cases[i].a, &cases[i].b, -1, -1);
@@ -123,7 +122,7 @@ void gemm_dtypes(harness *h) {
 
 /* Chains whose every product is a negative number too small for f32: they end at -0, unless
  * something takes part that does not belong to them. */
-void gemm_negative_zeros(harness *h) {
+HARNESS_GROUP(gemm, negative_zeros, HARNESS_CUDA) {
     for (int64_t k = 1; k < 90; k += 11) {
         builder b = builder_create();
         sb_tensor *tensors[SB_WALK_OPERANDS] = {NULL};
@@ -142,7 +141,7 @@ void gemm_negative_zeros(harness *h) {
     }
 }
 
-void gemm_gemm(harness *h) {
+HARNESS_GROUP(gemm, gemm, HARNESS_CUDA) {
     for (int round = 0; round < 40; round++)
         check_gemm(h, SB_F32, round, -1, round % 8 == 0 ? sb_cuda_tile_count() - 1 : -1);
 }
@@ -168,7 +167,7 @@ static sb_value_id add_epilogue(harness *h, builder *b, sb_value_id value, int r
     return value;
 }
 
-void gemm_epilogues(harness *h) {
+HARNESS_GROUP(gemm, epilogues, HARNESS_CUDA) {
     static const struct {
         operand a, b;
         int rank;

@@ -35,6 +35,7 @@ typedef struct harness {
     bool list, bench, plant, plant_used;
     harness_device *device; /* opened when first needed */
     const char *driver;     /* NULL: the fake one */
+    const char *cases;      /* the folder of written ones */
     const char *group;
     unsigned needs;              /* the sides that must have a kernel for each case of the group */
     int number;                  /* of the present case in its group */
@@ -48,10 +49,26 @@ typedef struct harness {
 
 /* A group of cases. */
 typedef struct harness_group {
-    const char *name;
+    const char *name; /* FAMILY.GROUP */
     void (*run)(harness *h);
     unsigned needs;
+    struct harness_group *next;
 } harness_group;
+
+/** A group, followed by the body of the function that makes its cases, FAMILY.GROUP.0 and so on; `sides` must have a
+ * kernel for each of them. It enters itself among all groups before main begins. */
+#define HARNESS_GROUP(family, group, sides)                                                                            \
+    static void family##_##group(harness *h);                                                                          \
+    __attribute__((constructor)) static void enter_##family##_##group(void) {                                          \
+        static harness_group entry = {#family "." #group, family##_##group, sides, NULL};                              \
+        harness_enter(&entry);                                                                                         \
+    }                                                                                                                  \
+    static void family##_##group(harness *h)
+
+/** Puts a group, which is to live on, behind all others. */
+void harness_enter(harness_group *group);
+/** All groups, in the order in which they were entered. */
+const harness_group *harness_groups(void);
 
 /* ---- one node as a case ---- */
 
@@ -63,6 +80,8 @@ typedef struct harness_case {
     uint64_t constants;                  /* inputs whose values are known beforehand, a bit each */
     sb_attributes attributes;
     sb_tensor *place; /* of garbage: where output 0 of the device's kernel is to lie; NULL: where the kernel wants it */
+    sb_tensor *expected[HARNESS_OUTPUTS]; /* what the definition has to give; NULL: whatever it does */
+    const char *refusal; /* what the message has to say with which the node is refused; NULL: it runs */
 } harness_case;
 
 /** A case in the making: a node of ONNX's own domain with one output. */
@@ -79,6 +98,9 @@ void set_text(harness_case *test, const char *name, const char *value);
 /** Where output 0 of the device's kernel shall lie, with any strides: only for kernels that take placed outputs. The case
  * takes the reference. What lies between the elements must stay as it is. */
 void place_output(harness_case *test, sb_tensor *place);
+/** Demands that output `index` has these elements: the definition and all who compute the case are compared with them.
+ * The case takes the reference. */
+void expect_output(harness_case *test, int index, sb_tensor *tensor);
 /** Runs the case, if it is wanted, releases all of it, and goes on to the next one. */
 void harness_run(harness *h, harness_case *test);
 
@@ -88,6 +110,11 @@ void harness_run(harness *h, harness_case *test);
  * Expected is what its nodes give one by one. The builder and the tensors stay the caller's; the graph is another one
  * afterwards. Goes on to the next case. */
 void harness_run_fused(harness *h, builder *b, sb_value_id result, sb_tensor *const *inputs);
+
+/* ---- cases written as text ---- */
+
+/** Enters the group FAMILY.cases for each file FAMILY.txt of h->cases. False when there is none. */
+bool harness_enter_files(const harness *h);
 
 /* ---- raw functions as cases ---- */
 

@@ -3,7 +3,6 @@
 #include <stdarg.h>
 
 #include "base/allocation.h"
-#include "harness/groups.h"
 #include "harness/harness.h"
 
 static harness the; /* for harness_fail alone */
@@ -16,6 +15,7 @@ static const char help[] =
     "  --seed N         another seed for all values (42)\n"
     "  --side SIDE      cpu or cuda; both unless given\n"
     "  --driver FILE    a CUDA driver's library (libcuda.so.1) in place of the fake one\n"
+    "  --cases FOLDER   where the cases lie that are written as text, if tests/cases has moved since the build\n"
     "  --list           says what the cases are and runs none: operator, inputs (dtype, extents, layout unless packed, "
     "values\n"
     "                   that are known beforehand), attributes, outputs, what the elements are like, tiles that are "
@@ -56,6 +56,8 @@ static bool parse(harness *h, int argc, char **argv) {
             h->exactly = argv[++i];
         else if (strcmp(word, "--driver") == 0)
             h->driver = argv[++i];
+        else if (strcmp(word, "--cases") == 0)
+            h->cases = argv[++i];
         else if (strcmp(word, "--seed") == 0)
             h->seed = strtoull(argv[++i], NULL, 0);
         else if (strcmp(word, "--side") == 0 && (strcmp(value, "cpu") == 0 || strcmp(value, "cuda") == 0))
@@ -73,17 +75,20 @@ static bool wants_group(const char *group, const char *pattern) {
 }
 
 int main(int argc, char **argv) {
-    static const harness_group groups[] = {HARNESS_GROUPS(HARNESS_GROUP_ENTRY)};
     harness *h = &the;
-    *h = (harness){.seed = 42, .program = argv[0], .sides = HARNESS_CPU | HARNESS_CUDA};
+    *h = (harness){.seed = 42, .program = argv[0], .sides = HARNESS_CPU | HARNESS_CUDA, .cases = CASES_FOLDER};
     if (!parse(h, argc, argv)) {
         fputs(help, stderr);
         return 2;
     }
-    for (size_t g = 0; g < sizeof groups / sizeof groups[0]; g++) {
-        harness_begin_group(h, &groups[g]);
+    if (!harness_enter_files(h)) {
+        fprintf(stderr, "harness: no cases lie in %s: --cases says where they do\n", h->cases);
+        return 2;
+    }
+    for (const harness_group *group = harness_groups(); group != NULL; group = group->next) {
+        harness_begin_group(h, group);
         if (wants_group(h->group, h->exactly != NULL ? h->exactly : h->only))
-            groups[g].run(h);
+            group->run(h);
     }
     harness_close_device(h);
     if (h->list)

@@ -1,5 +1,4 @@
 /* MatMul and Gemm of all sizes, as the CPU computes them. */
-#include "harness/groups.h"
 #include "harness/harness.h"
 
 static const sb_dtype float_dtypes[] = {SB_F32, SB_F16, SB_BF16};
@@ -9,7 +8,7 @@ static int64_t random_extent(harness *h) {
     return sizes[random_between(&h->random, 0, 12)];
 }
 
-void matmul_matmul(harness *h) {
+HARNESS_GROUP(matmul, matmul, HARNESS_CPU) {
     for (int round = 0; round < 90; round++) {
         sb_dtype dtype = float_dtypes[round % 3];
         distribution kind = (distribution)(round / 3 % DISTRIBUTIONS);
@@ -39,7 +38,7 @@ void matmul_matmul(harness *h) {
     }
 }
 
-void matmul_large(harness *h) {
+HARNESS_GROUP(matmul, large, HARNESS_CPU) {
     for (int round = 0; round < 3; round++) {
         sb_dtype dtype = float_dtypes[round];
         int64_t k = dtype == SB_F32 ? 300 : 70;
@@ -51,7 +50,7 @@ void matmul_large(harness *h) {
     }
 }
 
-void matmul_gemm(harness *h) {
+HARNESS_GROUP(matmul, gemm, HARNESS_CPU) {
     static const float scales[] = {1, 0.3f, -2, 0};
     for (int round = 0; round < 90; round++) {
         sb_dtype dtype = float_dtypes[round % 3];

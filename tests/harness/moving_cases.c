@@ -1,5 +1,4 @@
 /* Operators that move, pick, place and make elements. */
-#include "harness/groups.h"
 #include "harness/harness.h"
 
 #define DIMS(...) ((const int64_t[]){__VA_ARGS__})
@@ -10,7 +9,7 @@ static const sb_dtype sizes[] = {SB_U8, SB_BOOL, SB_F16, SB_BF16, SB_F32, SB_S32
 
 /* ---- copies ---- */
 
-void moving_joins(harness *h) {
+HARNESS_GROUP(moving, joins, HARNESS_CUDA) {
     for (int i = 0; i < SIZES; i++) {
         for (int axis = -3; axis < 3; axis++) {
             harness_case test = harness_op("Concat", 13);
@@ -33,7 +32,7 @@ void moving_joins(harness *h) {
     }
 }
 
-void moving_blocks(harness *h) {
+HARNESS_GROUP(moving, blocks, HARNESS_CUDA) {
     for (int i = 0; i < SIZES; i++) {
         harness_case test = harness_op("DepthToSpace", 13);
         add_input(&test, any_tensor(h, sizes[i], 4, DIMS(2, 12, 3, 5)));
@@ -69,7 +68,7 @@ void moving_blocks(harness *h) {
     }
 }
 
-void moving_pads(harness *h) {
+HARNESS_GROUP(moving, pads, HARNESS_CUDA) {
     static const char *const modes[] = {"constant", "edge", "reflect", "wrap"};
     static const int64_t pads[][6] = {
         {1, 0, 2, 0, 3, 1}, {0, 0, 0, 0, 0, 0}, {0, -1, 9, 7, 0, -2}, {-2, 12, 0, 1, 1, 0}};
@@ -96,7 +95,7 @@ void moving_pads(harness *h) {
     }
 }
 
-void moving_making(harness *h) {
+HARNESS_GROUP(moving, making, HARNESS_CUDA) {
     for (int dtype = 1; dtype < SB_STRING; dtype++) {
         harness_case test = harness_op("ConstantOfShape", 9);
         add_list(&test, 3, DIMS(3, 1, 7));
@@ -130,7 +129,7 @@ void moving_making(harness *h) {
 }
 
 /* x [4,7,6]: along one axis or two, from either end, in either direction. */
-void moving_slices(harness *h) {
+HARNESS_GROUP(moving, slices, HARNESS_CUDA) {
     static const int64_t bounds[][3] = {{1, 5, 1},          {-3, INT64_MAX, 1}, {0, -1, 2}, {-1, -9, -1}, {5, 0, -2},
                                         {-1, INT64_MAX, 1}, {3, 3, 1},          {9, 12, 1}, {-99, 4, 3},  {2, 99, 1}};
     for (int i = 0; i < SIZES; i++) {
@@ -155,7 +154,7 @@ void moving_slices(harness *h) {
     }
 }
 
-void moving_random(harness *h) {
+HARNESS_GROUP(moving, random, HARNESS_CUDA) {
     static const sb_dtype floats[] = {SB_F32, SB_F16, SB_BF16, SB_F64};
     static const char *const alike[] = {"RandomUniformLike", "RandomNormalLike"};
     for (int round = 0; round < 16; round++) {
@@ -180,7 +179,7 @@ void moving_random(harness *h) {
 
 /* ---- by index ---- */
 
-void moving_gathers(harness *h) {
+HARNESS_GROUP(moving, gathers, HARNESS_CUDA) {
     static const int64_t widths[] = {1, 2, 3, 4, 6, 8, 16, 768};
     for (int i = 0; i < SIZES; i++) {
         for (int round = 0; round < 8; round++) {
@@ -223,7 +222,7 @@ void moving_gathers(harness *h) {
 }
 
 /* Few places and many updates, so that most places are written several times. */
-void moving_scatters(harness *h) {
+HARNESS_GROUP(moving, scatters, HARNESS_CUDA) {
     static const char *const ways[] = {"none", "add", "mul", "max", "min"};
     for (int dtype = 1; dtype < SB_STRING; dtype++) {
         for (int way = 0; way < 5; way++) {

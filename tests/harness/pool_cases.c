@@ -1,5 +1,4 @@
 /* Pools, as the CPU computes them. */
-#include "harness/groups.h"
 #include "harness/harness.h"
 
 static void random_pool(harness *h, distribution kind, harness_case *test) {
@@ -29,7 +28,7 @@ static void random_pool(harness *h, distribution kind, harness_case *test) {
     add_input(test, random_tensor(h, kind, SB_F32, axes + 2, dims));
 }
 
-void pool_windows(harness *h) {
+HARNESS_GROUP(pool, windows, HARNESS_CPU) {
     for (int round = 0; round < 100; round++) {
         harness_case test;
         random_pool(h, (distribution)(round % DISTRIBUTIONS), &test);
@@ -37,7 +36,7 @@ void pool_windows(harness *h) {
     }
 }
 
-void pool_global(harness *h) {
+HARNESS_GROUP(pool, global, HARNESS_CPU) {
     static const char *const ops[] = {"GlobalAveragePool", "GlobalMaxPool"};
     for (int round = 0; round < 60; round++) {
         int axes = (int)random_between(&h->random, 1, 3);

@@ -1,5 +1,4 @@
 /* RNN, GRU and LSTM. */
-#include "harness/groups.h"
 #include "harness/harness.h"
 
 typedef struct extents {
@@ -69,7 +68,7 @@ static void check_layer(harness *h, const char *op, sb_dtype dtype, const extent
     harness_run(h, &test);
 }
 
-void recurrent_layers(harness *h) {
+HARNESS_GROUP(recurrent, layers, HARNESS_CUDA) {
     static const char *const ops[] = {"RNN", "GRU", "LSTM"};
     for (int o = 0; o < 3; o++) {
         for (int t = 0; t < 4; t++) {
@@ -98,7 +97,7 @@ static void add_optional_inputs(harness *h, harness_case *test, distribution kin
 }
 
 /* Any extents, options and inputs, with weights that may be known beforehand, of every distribution. */
-void recurrent_random(harness *h) {
+HARNESS_GROUP(recurrent, random, HARNESS_CPU | HARNESS_CUDA) {
     static const char *const ops[] = {"RNN", "GRU", "LSTM"};
     static const char *const names[] = {"forward", "reverse", "bidirectional"};
     random_source *random = &h->random;
@@ -132,7 +131,7 @@ void recurrent_random(harness *h) {
 }
 
 /* Lengths that no row can have are found on the device. */
-void recurrent_lengths(harness *h) {
+HARNESS_GROUP(recurrent, lengths, HARNESS_CUDA) {
     check_layer(h, "GRU", SB_F32, &sizes[0], 0, true);
     check_layer(h, "LSTM", SB_F16, &sizes[0], 0x92, true);
 }

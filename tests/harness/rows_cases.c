@@ -1,5 +1,4 @@
 /* Operators over rows: reductions, softmax, normalisations. */
-#include "harness/groups.h"
 #include "harness/harness.h"
 
 typedef struct row_shape {
@@ -50,7 +49,7 @@ static bool is_empty_mean(const char *op, sb_dtype dtype, const row_shape *shape
     return empty && !sb_dtype_is_float(dtype) && strcmp(op, "ReduceMean") == 0;
 }
 
-void rows_reductions(harness *h) {
+HARNESS_GROUP(rows, reductions, HARNESS_CUDA) {
     static const char *const ops[] = {"ReduceSum", "ReduceMean", "ReduceMax",       "ReduceMin",    "ReduceProd",
                                       "ReduceL1",  "ReduceL2",   "ReduceSumSquare", "ReduceLogSum", "ReduceLogSumExp"};
     for (size_t o = 0; o < sizeof ops / sizeof ops[0]; o++) {
@@ -84,7 +83,7 @@ static void check_plain(harness *h, const char *op, int version, sb_dtype dtype,
     harness_run(h, &test);
 }
 
-void rows_plain_rows(harness *h) {
+HARNESS_GROUP(rows, plain_rows, HARNESS_CUDA) {
     static const struct {
         const char *op;
         int version;
@@ -116,7 +115,7 @@ void rows_plain_rows(harness *h) {
 }
 
 /* Factors that repeat, and that do not; of the input's type, and of another. */
-void rows_layers(harness *h) {
+HARNESS_GROUP(rows, layers, HARNESS_CUDA) {
     static const struct {
         int rank;
         int64_t dims[4];
@@ -153,7 +152,7 @@ void rows_layers(harness *h) {
     }
 }
 
-void rows_channels(harness *h) {
+HARNESS_GROUP(rows, channels, HARNESS_CUDA) {
     static const struct {
         const char *op;
         int version;

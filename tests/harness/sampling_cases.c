@@ -1,5 +1,4 @@
 /* Operators that sample, slide windows and contract in their own ways. */
-#include "harness/groups.h"
 #include "harness/harness.h"
 #include "numerics/convert.h"
 
@@ -26,7 +25,7 @@ static sb_tensor *mild_tensor(harness *h, sb_dtype dtype, int rank, const int64_
 
 /* ---- Resize ---- */
 
-void sampling_resize(harness *h) {
+HARNESS_GROUP(sampling, resize, HARNESS_CUDA) {
     static const char *const modes[] = {"nearest", "linear", "cubic"};
     static const char *const transforms[] = {"half_pixel",        "half_pixel_symmetric", "pytorch_half_pixel",
                                              "align_corners",     "asymmetric",           "tf_half_pixel_for_nn",
@@ -61,7 +60,7 @@ void sampling_resize(harness *h) {
 
 /* ---- GridSample and AffineGrid, regions ---- */
 
-void sampling_sampling(harness *h) {
+HARNESS_GROUP(sampling, sampling, HARNESS_CUDA) {
     static const char *const modes[] = {"nearest", "linear", "cubic"};
     static const char *const paddings[] = {"zeros", "border", "reflection"};
     for (int round = 0; round < 72; round++) {
@@ -86,7 +85,7 @@ void sampling_sampling(harness *h) {
     }
 }
 
-void sampling_regions(harness *h) {
+HARNESS_GROUP(sampling, regions, HARNESS_CUDA) {
     for (int round = 0; round < 64; round++) {
         sb_dtype dtype = floats[round % 4];
         bool astray = round % 16 == 15;
@@ -115,7 +114,7 @@ void sampling_regions(harness *h) {
 
 /* ---- convolutions ---- */
 
-void sampling_transposed(harness *h) {
+HARNESS_GROUP(sampling, transposed, HARNESS_CUDA) {
     for (int round = 0; round < 48; round++) {
         sb_dtype dtype = floats[round % 4];
         int64_t group = 1 + round / 4 % 2;
@@ -141,7 +140,7 @@ void sampling_transposed(harness *h) {
     }
 }
 
-void sampling_deformed(harness *h) {
+HARNESS_GROUP(sampling, deformed, HARNESS_CUDA) {
     for (int round = 0; round < 16; round++) {
         sb_dtype dtype = floats[round % 4];
         int64_t group = 1 + round / 4 % 2;
@@ -161,7 +160,7 @@ void sampling_deformed(harness *h) {
     }
 }
 
-void sampling_folds(harness *h) {
+HARNESS_GROUP(sampling, folds, HARNESS_CUDA) {
     for (int dtype = SB_U8; dtype < SB_STRING; dtype++) {
         harness_case test = harness_op("Col2Im", 18);
         add_input(&test, any_tensor(h, (sb_dtype)dtype, 3, DIMS(2, 12, 12)));
@@ -180,7 +179,7 @@ static sb_dtype narrow(int bit) {
     return bit == 0 ? SB_U8 : SB_S8;
 }
 
-void sampling_integer_convolutions(harness *h) {
+HARNESS_GROUP(sampling, integer_convolutions, HARNESS_CUDA) {
     for (int round = 0; round < 16; round++) {
         sb_dtype x = narrow(round & 1), w = narrow(round >> 1 & 1), y = narrow(round >> 2 & 1);
         bool each = (round & 8) != 0;
@@ -211,7 +210,7 @@ void sampling_integer_convolutions(harness *h) {
     }
 }
 
-void sampling_integer_products(harness *h) {
+HARNESS_GROUP(sampling, integer_products, HARNESS_CUDA) {
     for (int round = 0; round < 24; round++) {
         sb_dtype a = narrow(round & 1), b = narrow(round >> 1 & 1), y = narrow(round >> 2 & 1);
         bool each = (round & 8) != 0;
@@ -243,7 +242,7 @@ void sampling_integer_products(harness *h) {
 
 /* ---- Einsum and spectra ---- */
 
-void sampling_einsum(harness *h) {
+HARNESS_GROUP(sampling, einsum, HARNESS_CUDA) {
     static const struct {
         const char *equation;
         int count, ranks[3];
@@ -276,7 +275,7 @@ void sampling_einsum(harness *h) {
     }
 }
 
-void sampling_spectra(harness *h) {
+HARNESS_GROUP(sampling, spectra, HARNESS_CUDA) {
     static const char *const windows[] = {"HannWindow", "HammingWindow", "BlackmanWindow"};
     for (int round = 0; round < 32; round++) {
         sb_dtype dtype = floats[round % 4];

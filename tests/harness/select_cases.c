@@ -1,5 +1,4 @@
 /* Single element-wise operators: types, choices, quantization, dropout. */
-#include "harness/groups.h"
 #include "harness/harness.h"
 #include "numerics/convert.h"
 
@@ -47,7 +46,7 @@ static int onnx_type(sb_dtype dtype) {
     return codes[dtype];
 }
 
-void select_casts(harness *h) {
+HARNESS_GROUP(select, casts, HARNESS_CPU_IF_ANY | HARNESS_CUDA) {
     for (int from = 1; from < SB_STRING; from++) {
         for (int to = 1; to < SB_STRING; to++) {
             for (int s = 0; s < SHAPES; s++) {
@@ -65,7 +64,7 @@ void select_casts(harness *h) {
 
 /* ---- Where, Clip ---- */
 
-void select_choices(harness *h) {
+HARNESS_GROUP(select, choices, HARNESS_CPU_IF_ANY | HARNESS_CUDA) {
     for (int dtype = 1; dtype < SB_STRING; dtype++) {
         for (int s = 0; s < SHAPES; s++) {
             sb_tensor *inputs[3] = {broadcast_tensor(h, SB_BOOL, &shapes[s]),
@@ -76,7 +75,7 @@ void select_choices(harness *h) {
     }
 }
 
-void select_clips(harness *h) {
+HARNESS_GROUP(select, clips, HARNESS_CPU_IF_ANY | HARNESS_CUDA) {
     for (int dtype = 1; dtype < SB_STRING; dtype++) {
         for (int s = 0; s < SHAPES * 4 && dtype != SB_BOOL; s++) {
             sb_tensor *inputs[3] = {listed_tensor(h, (sb_dtype)dtype, &shapes[s / 4]),
@@ -102,7 +101,7 @@ void select_clips(harness *h) {
 }
 
 /* Cast, Where and Clip on views of every distribution, whose rows are no multiple of any vector. */
-void select_views(harness *h) {
+HARNESS_GROUP(select, views, HARNESS_CPU | HARNESS_CUDA) {
     static const sb_dtype dtypes[] = {SB_F32, SB_F16, SB_F64, SB_S8, SB_U32};
     static const int64_t odd[] = {3, 5, 37};
     for (int from = 1; from < SB_STRING; from++) {
@@ -130,7 +129,7 @@ void select_views(harness *h) {
 
 /* ---- Pow ---- */
 
-void select_powers(harness *h) {
+HARNESS_GROUP(select, powers, HARNESS_CPU_IF_ANY | HARNESS_CUDA) {
     static const sb_dtype bases[] = {SB_F16, SB_BF16, SB_F32, SB_F64, SB_S32, SB_S64};
     for (int base = 0; base < 6; base++) {
         for (int exponent = 1; exponent < SB_STRING; exponent++) {
@@ -145,7 +144,7 @@ void select_powers(harness *h) {
 
 /* ---- any number of inputs ---- */
 
-void select_joins(harness *h) {
+HARNESS_GROUP(select, joins, HARNESS_CPU_IF_ANY | HARNESS_CUDA) {
     static const char *const ops[] = {"Max", "Min", "Sum", "Mean"};
     for (int op = 0; op < 4; op++) {
         for (int dtype = 1; dtype < SB_STRING; dtype++) {
@@ -164,7 +163,7 @@ void select_joins(harness *h) {
 
 /* ---- batch normalisation ---- */
 
-void select_normalizations(harness *h) {
+HARNESS_GROUP(select, normalizations, HARNESS_CUDA) {
     static const sb_dtype dtypes[] = {SB_F32, SB_F16, SB_BF16, SB_F64};
     static const list normalized[] = {{4, {2, 5, 3, 8}}, {2, {7, 3}}, {3, {2, 4, 0}}, {1, {9}}};
     for (int s = 0; s < 16; s++) {
@@ -178,7 +177,7 @@ void select_normalizations(harness *h) {
 }
 
 /* In training: the moments of the batch, in every operator set's way of asking for them. */
-void select_training(harness *h) {
+HARNESS_GROUP(select, training, HARNESS_CUDA) {
     static const sb_dtype dtypes[] = {SB_F32, SB_F16, SB_BF16, SB_F64};
     static const list trained[] = {{4, {3, 4, 5, 7}}, {3, {2, 3, 4500}}, {2, {300, 5}}, {1, {9}}, {3, {2, 4, 0}}};
     for (int round = 0; round < 40; round++) {
@@ -211,7 +210,7 @@ void select_training(harness *h) {
 
 /* ---- quantization ---- */
 
-void select_quantization(harness *h) {
+HARNESS_GROUP(select, quantization, HARNESS_CUDA) {
     static const sb_dtype quantized[] = {SB_U8, SB_S8, SB_U16, SB_S16, SB_S32};
     static const sb_dtype reals[] = {SB_F32, SB_F16, SB_BF16};
     static const list tensors[] = {{2, {9, 12}}, {3, {2, 6, 7}}, {1, {100}}, {2, {0, 4}}};
@@ -260,7 +259,7 @@ static sb_tensor *scalar(sb_dtype dtype, float value) {
     return tensor;
 }
 
-void select_dropout(harness *h) {
+HARNESS_GROUP(select, dropout, HARNESS_CUDA) {
     static const sb_dtype dtypes[] = {SB_F32, SB_F16, SB_BF16, SB_F64};
     for (int round = 0; round < 8 * SHAPES; round++) {
         sb_attributes attributes = {0};

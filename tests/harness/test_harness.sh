@@ -44,6 +44,11 @@ for group in f32_product.small f32_product.seams f32_product.steps f32_convoluti
     chain16.shapes chain16.largest chain16.views; do
     planted $group cpu
 done
+# What was worked out by hand is compared with the definition.
+if said=$("$harness" --plant --only 'elementwise.cases.*' --side cpu); then
+    fail "definitions may give other values than those of the files"
+fi
+echo "$said" | grep -q '^DIFFERS elementwise.cases.0, output 0 of Add by its definition$' || fail "nothing of Add's definition in: $said"
 
 # A kernel that takes the whole extent where a part is used is found: in sums, rows and joins, also when it is replayed.
 for op in MatMul Gemm Softmax ReduceMean LayerNormalization Gather Concat; do
@@ -75,7 +80,8 @@ for op in Range Trilu Slice; do
     echo "$said" | grep -q "^DIFFERS .* $op by .* elements of the run$" || fail "$op may ignore a run's elements"
 done
 
-# Names that there are none of are no success.
+# Names that there are none of are no success, nor are cases that are gone.
+"$harness" --cases /nowhere --only 'moving.joins.*' >/dev/null 2>&1 && fail "written cases may be missing"
 "$harness" --only nothing.at.all >/dev/null && fail "no case is a success"
 
 # What --list says: operators, inputs, layouts, known values, attributes, outputs. Hardly two cases are told alike.

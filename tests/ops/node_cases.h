@@ -15,7 +15,8 @@ static inline void fill_random(random_source *source, distribution kind, sb_tens
         else if (sb_dtype_is_float(tensor->dtype))
             sb_real_store_f32(tensor->dtype, tensor->data, i, value);
         else
-            memcpy(tensor->data + (size_t)i * sb_dtype_size(tensor->dtype), &(uint64_t){random_bits(source)},
+            memcpy(tensor->data + (size_t)i * sb_dtype_size(tensor->dtype),
+                   &(uint64_t){random_bits(source) & (tensor->dtype == SB_BOOL ? 1 : UINT64_MAX)},
                    sb_dtype_size(tensor->dtype));
     }
 }

@@ -41,9 +41,9 @@ static void check_lookup(void **state) {
 /* A registry of the entries `keys`, which one without a name ends. */
 static void expect_complaint(const sb_rule_key *keys, const char *words) {
     static sb_registry registry;
-    const void *const tables[] = {keys};
+    const void *const tables[] = {keys, NULL};
     sb_error error = {SB_OK, ""};
-    registry = (sb_registry){.name = "test", .tables = tables, .table_count = 1, .entry_bytes = sizeof keys[0]};
+    registry = (sb_registry){.name = "test", .tables = tables, .entry_bytes = sizeof keys[0]};
     sb_registry_index(&registry);
     assert_int_equal(sb_registry_check(&registry, &error), SB_ERROR_INTERNAL);
     if (strstr(error.message, words) == NULL)

@@ -197,11 +197,17 @@ static const struct {
                        SB_CUDA_INTEGER_COMPARISON_OPS(KIND_COMPARISON)};
 _Static_assert(sizeof integer_ops / sizeof integer_ops[0] == SB_CUDA_INTEGER_OPS, "one entry for each number");
 
+#define CASE(op, unused) case SB_CUDA_INTEGER_##op:
 static bool has_operator(int op, sb_dtype dtype) {
     bool is_signed = dtype >= SB_S8 && dtype <= SB_S64;
-    return op == SB_CUDA_INTEGER_Neg                                             ? is_signed
-           : op == SB_CUDA_INTEGER_ShiftLeft || op == SB_CUDA_INTEGER_ShiftRight ? !is_signed
-                                                                                 : true;
+    switch (op) {
+        SB_UNARY_SIGNED(CASE, )
+        return is_signed;
+        SB_BINARY_SHIFTS(CASE, )
+        return !is_signed;
+    default:
+        return true;
+    }
 }
 
 static sb_status find_integer(sb_cuda_device *device, const char *op, sb_dtype dtype, sb_cuda_operation *operation,

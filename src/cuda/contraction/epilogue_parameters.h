@@ -8,6 +8,7 @@
 
 #include <stdint.h>
 
+#include "ops/binary_list.h"
 #include "ops/unary_list.h"
 
 #define SB_CUDA_EPILOGUE_STEPS 40
@@ -18,13 +19,13 @@
 #define SB_CUDA_EPILOGUE_LIGHT_REGISTERS 2
 
 /* Operators of one input that take few instructions: unary_formulas.h. */
-#define SB_CUDA_EPILOGUE_LIGHT_UNARY(X) X(Abs) X(Neg) X(Sign) X(Relu) X(Shrink) SB_UNARY_LIGHT_OPS(X)
+#define SB_CUDA_EPILOGUE_LIGHT_UNARY(X) SB_UNARY_LIGHT_FLOATS(SB_UNARY_ALONE, X)
 /* Operators of two inputs likewise, binary_values.h: those that give a float, and those that give a truth value. */
-#define SB_CUDA_EPILOGUE_LIGHT_BINARY(X) X(Add) X(Sub) X(Mul) X(Div) X(PRelu) X(Max) X(Min)
-#define SB_CUDA_EPILOGUE_QUESTIONS(X) X(Equal) X(Greater) X(Less) X(GreaterOrEqual) X(LessOrEqual)
+#define SB_CUDA_EPILOGUE_LIGHT_BINARY(X) SB_BINARY_LIGHT_FLOATS(SB_BINARY_ALONE, X)
+#define SB_CUDA_EPILOGUE_QUESTIONS(X) SB_BINARY_COMPARISONS(SB_BINARY_ALONE, X)
 /* Elementary functions, some hundred instructions each. */
-#define SB_CUDA_EPILOGUE_HEAVY_UNARY(X) SB_UNARY_HEAVY_OPS(X) X(Gelu) X(GeluTanh)
-#define SB_CUDA_EPILOGUE_HEAVY_BINARY(X) X(Mod) X(Fmod) X(Pow)
+#define SB_CUDA_EPILOGUE_HEAVY_UNARY(X) SB_UNARY_HEAVY_FLOATS(SB_UNARY_ALONE, X)
+#define SB_CUDA_EPILOGUE_HEAVY_BINARY(X) SB_BINARY_HEAVY_FLOATS(SB_BINARY_ALONE, X)
 
 /* Opcodes. Light ones come first: evaluators of light programs know those below
  * SB_CUDA_EPILOGUE_FIRST_HEAVY alone, and inputs of f32, f16 and bf16. */

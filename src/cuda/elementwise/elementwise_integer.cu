@@ -28,7 +28,7 @@
         }                                                                                                              \
         break;
 /* Threads that divide by zero all write the same. */
-#define DIVISION(op, suffix, type)                                                                                     \
+#define QUOTIENT(op, suffix, type)                                                                                     \
     case SB_CUDA_INTEGER_##op:                                                                                         \
         SB_CUDA_KEEP_LOOP                                                                                              \
         for (int turn = 0; turn < SB_CUDA_GROUP; turn++) {                                                             \
@@ -45,52 +45,32 @@
 #define KERNELS(dtype, suffix, type, wide, more_unary, more_binary)                                                    \
     SB_CUDA_ELEMENTWISE(sb_cuda_unary_integer_##suffix, 2, SB_CUDA_LOAD_X(type),                                       \
                         switch (p->op) {                                                                               \
-                            UNARY(Abs, suffix)                                                                         \
-                            UNARY(Sign, suffix)                                                                        \
-                            UNARY(Relu, suffix)                                                                        \
-                            UNARY(BitwiseNot, suffix)                                                                  \
-                            UNARY_LONG(Shrink, suffix, type)                                                           \
+                            SB_UNARY_LIGHT_INTEGERS(UNARY, suffix)                                                     \
+                            SB_UNARY_HEAVY_INTEGERS(UNARY_LONG, suffix, type)                                          \
                             more_unary(suffix)                                                                         \
                         },                                                                                             \
                         type)                                                                                          \
     SB_CUDA_ELEMENTWISE(sb_cuda_binary_integer_##suffix, 3, SB_CUDA_LOAD_XY(type),                                     \
                         switch (p->op) {                                                                               \
-                            BINARY(Add, suffix)                                                                        \
-                            BINARY(Sub, suffix)                                                                        \
-                            BINARY(Mul, suffix)                                                                        \
-                            DIVISION(Div, suffix, type)                                                                \
-                            DIVISION(Mod, suffix, type)                                                                \
-                            DIVISION(Fmod, suffix, type)                                                               \
-                            BINARY(PRelu, suffix)                                                                      \
-                            BINARY(BitwiseAnd, suffix)                                                                 \
-                            BINARY(BitwiseOr, suffix)                                                                  \
-                            BINARY(BitwiseXor, suffix)                                                                 \
-                            BINARY(Max, suffix)                                                                        \
-                            BINARY(Min, suffix)                                                                        \
+                            SB_BINARY_INTEGERS(BINARY, suffix)                                                         \
+                            SB_BINARY_INTEGER_QUOTIENTS(QUOTIENT, suffix, type)                                        \
                             more_binary(suffix)                                                                        \
                         },                                                                                             \
                         type)                                                                                          \
     SB_CUDA_ELEMENTWISE(sb_cuda_comparison_integer_##suffix, 3, SB_CUDA_LOAD_XY(type),                                 \
                         switch (p->op) {                                                                               \
-                            BINARY(Equal, suffix)                                                                      \
-                            BINARY(Greater, suffix)                                                                    \
-                            BINARY(Less, suffix)                                                                       \
-                            BINARY(GreaterOrEqual, suffix)                                                             \
-                            BINARY(LessOrEqual, suffix)                                                                \
+                            SB_BINARY_COMPARISONS(BINARY, suffix)                                                      \
                         },                                                                                             \
                         uint8_t)
 /* clang-format on */
 #define NONE(suffix)
-#define NEGATION(suffix) UNARY(Neg, suffix)
-#define SHIFTS(suffix)                                                                                                 \
-    BINARY(ShiftLeft, suffix)                                                                                          \
-    BINARY(ShiftRight, suffix)
-SB_SIGNED_TYPES(KERNELS, NEGATION, NONE)
+#define SIGNED(suffix) SB_UNARY_SIGNED(UNARY, suffix)
+#define SHIFTS(suffix) SB_BINARY_SHIFTS(BINARY, suffix)
+SB_SIGNED_TYPES(KERNELS, SIGNED, NONE)
 SB_UNSIGNED_TYPES(KERNELS, NONE, SHIFTS)
 
 /* C's `bool` is a macro, so it must not pass through a second one. */
-SB_CUDA_UNARY(Not, bool, uint8_t, uint8_t)
-SB_CUDA_BINARY(And, bool, uint8_t, uint8_t)
-SB_CUDA_BINARY(Or, bool, uint8_t, uint8_t)
-SB_CUDA_BINARY(Xor, bool, uint8_t, uint8_t)
-SB_CUDA_BINARY(Equal, bool, uint8_t, uint8_t)
+#define UNARY_TRUTH(op, unused) SB_CUDA_UNARY(op, bool, uint8_t, uint8_t)
+SB_UNARY_TRUTHS(UNARY_TRUTH, )
+#define BINARY_TRUTH(op, unused) SB_CUDA_BINARY(op, bool, uint8_t, uint8_t)
+SB_BINARY_TRUTHS(BINARY_TRUTH, )

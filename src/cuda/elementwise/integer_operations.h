@@ -4,16 +4,19 @@
 #ifndef SB_CUDA_ELEMENTWISE_INTEGER_OPERATIONS_H
 #define SB_CUDA_ELEMENTWISE_INTEGER_OPERATIONS_H
 
-/* X(op): sb_cuda_unary_integer_<type>; Neg of signed types only. */
-#define SB_CUDA_INTEGER_UNARY_OPS(X) X(Abs) X(Sign) X(Relu) X(BitwiseNot) X(Shrink) X(Neg)
-/* sb_cuda_binary_integer_<type>; shifts of unsigned types only. */
-/* clang-format off */
-#define SB_CUDA_INTEGER_BINARY_OPS(X) \
-    X(Add) X(Sub) X(Mul) X(Div) X(Mod) X(Fmod) X(PRelu) X(BitwiseAnd) X(BitwiseOr) X(BitwiseXor) X(Max) X(Min) \
-    X(ShiftLeft) X(ShiftRight)
-/* clang-format on */
+#include "ops/binary_list.h"
+#include "ops/unary_list.h"
+
+/* X(op): sb_cuda_unary_integer_<type>. */
+#define SB_CUDA_INTEGER_UNARY_OPS(X)                                                                                   \
+    SB_UNARY_LIGHT_INTEGERS(SB_UNARY_ALONE, X)                                                                         \
+    SB_UNARY_HEAVY_INTEGERS(SB_UNARY_ALONE, X) SB_UNARY_SIGNED(SB_UNARY_ALONE, X)
+/* sb_cuda_binary_integer_<type>. */
+#define SB_CUDA_INTEGER_BINARY_OPS(X)                                                                                  \
+    SB_BINARY_INTEGERS(SB_BINARY_ALONE, X)                                                                             \
+    SB_BINARY_INTEGER_QUOTIENTS(SB_BINARY_ALONE, X) SB_BINARY_SHIFTS(SB_BINARY_ALONE, X)
 /* sb_cuda_comparison_integer_<type>: truth values. */
-#define SB_CUDA_INTEGER_COMPARISON_OPS(X) X(Equal) X(Greater) X(Less) X(GreaterOrEqual) X(LessOrEqual)
+#define SB_CUDA_INTEGER_COMPARISON_OPS(X) SB_BINARY_COMPARISONS(SB_BINARY_ALONE, X)
 
 #define SB_CUDA_INTEGER_OP(op) SB_CUDA_INTEGER_##op,
 enum {

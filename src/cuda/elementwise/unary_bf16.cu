@@ -7,5 +7,5 @@
 #define HEAVY(op) SB_CUDA_UNARY_LONG(op, bf16, uint16_t, uint16_t)
 SB_CUDA_EPILOGUE_LIGHT_UNARY(LIGHT)
 SB_CUDA_EPILOGUE_HEAVY_UNARY(HEAVY)
-SB_CUDA_UNARY(IsNaN, bf16, uint8_t, uint16_t)
-SB_CUDA_UNARY(IsInf, bf16, uint8_t, uint16_t)
+#define QUESTION(op, unused) SB_CUDA_UNARY(op, bf16, uint8_t, uint16_t)
+SB_UNARY_QUESTIONS(QUESTION, )

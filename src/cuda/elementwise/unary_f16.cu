@@ -7,5 +7,5 @@
 #define HEAVY(op) SB_CUDA_UNARY_LONG(op, f16, uint16_t, uint16_t)
 SB_CUDA_EPILOGUE_LIGHT_UNARY(LIGHT)
 SB_CUDA_EPILOGUE_HEAVY_UNARY(HEAVY)
-SB_CUDA_UNARY(IsNaN, f16, uint8_t, uint16_t)
-SB_CUDA_UNARY(IsInf, f16, uint8_t, uint16_t)
+#define QUESTION(op, unused) SB_CUDA_UNARY(op, f16, uint8_t, uint16_t)
+SB_UNARY_QUESTIONS(QUESTION, )

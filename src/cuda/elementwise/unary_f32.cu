@@ -7,5 +7,5 @@
 #define HEAVY(op) SB_CUDA_UNARY_LONG(op, f32, float, float)
 SB_CUDA_EPILOGUE_LIGHT_UNARY(LIGHT)
 SB_CUDA_EPILOGUE_HEAVY_UNARY(HEAVY)
-SB_CUDA_UNARY(IsNaN, f32, uint8_t, float)
-SB_CUDA_UNARY(IsInf, f32, uint8_t, float)
+#define QUESTION(op, unused) SB_CUDA_UNARY(op, f32, uint8_t, float)
+SB_UNARY_QUESTIONS(QUESTION, )

@@ -7,5 +7,5 @@
 #define HEAVY(op) SB_CUDA_UNARY_LONG(op, f64, double, double)
 SB_CUDA_EPILOGUE_LIGHT_UNARY(LIGHT)
 SB_CUDA_EPILOGUE_HEAVY_UNARY(HEAVY)
-SB_CUDA_UNARY(IsNaN, f64, uint8_t, double)
-SB_CUDA_UNARY(IsInf, f64, uint8_t, double)
+#define QUESTION(op, unused) SB_CUDA_UNARY(op, f64, uint8_t, double)
+SB_UNARY_QUESTIONS(QUESTION, )

@@ -1,31 +1,11 @@
-/* What the rules of the registry `axes` share: the question, the ways to answer it, and the tables of the families. */
+/* What the rules of the registry `axes` share: the question and the ways to answer it. */
 #ifndef SB_RULES_AXES_QUESTION_H
 #define SB_RULES_AXES_QUESTION_H
 
 #include "rules/axes.h"
 
-/* clang-format off */
-#define SB_AXES_FAMILIES(family) \
-    family(elementwise) \
-    family(views) \
-    family(parts) \
-    family(blocks) \
-    family(indexing) \
-    family(control) \
-    family(contraction) \
-    family(convolution) \
-    family(windows) \
-    family(sampling) \
-    family(rows) \
-    family(losses) \
-    family(recurrent) \
-    family(random) \
-    family(fused)
-/* clang-format on */
-
-#define SB_DECLARE_AXES(name) extern const sb_axes_entry sb_axes_##name[];
-SB_AXES_FAMILIES(SB_DECLARE_AXES)
-#undef SB_DECLARE_AXES
+/** The tables of all families; NULL ends them. Defined where families are listed: ops/list.c. */
+extern const void *const sb_axes_tables[];
 
 struct sb_axis_question {
     const sb_axes_entry *entry;

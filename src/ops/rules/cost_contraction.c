@@ -1,5 +1,6 @@
 /* Contractions: 2 operations for each multiply-add, 1 for each element that a bias is added to. */
-#include "rules/cost/counting.h"
+#include "ops/list.h"
+#include "rules/counting.h"
 
 static sb_dim plus(const sb_cost_question *question, sb_dim left, sb_dim right) {
     return sb_dim_add(question->scope, left, right);

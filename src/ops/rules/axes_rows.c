@@ -1,12 +1,13 @@
 /* Reductions and what is computed over rows: the axes of a row are bounded, all others independent. */
 #include "ops/axes.h"
 #include "ops/batch_normalization.h"
+#include "ops/list.h"
 #include "ops/normalization.h"
 #include "ops/ordering.h"
 #include "ops/reduce.h"
 #include "ops/row_normalization.h"
 #include "ops/softmax.h"
-#include "rules/axes/question.h"
+#include "rules/question.h"
 
 #define REDUCED "the result is over all of it"
 #define NORMALISED "its elements are normalised together"

@@ -1,5 +1,6 @@
 /* Operators with graphs of their own, sequences, optional values and text: planned exactly. */
-#include "rules/axes/question.h"
+#include "ops/list.h"
+#include "rules/question.h"
 
 static sb_status nested(const sb_axis_question *question, sb_axis_rule *answer) {
     return sb_axis_unknown(answer, "the operator runs graphs of its own");

@@ -1,22 +1,11 @@
-/* What the rules of the registry `cost` share: the tables of the families, and formulas of counts. */
+/* What the rules of the registry `cost` share: formulas of counts. */
 #ifndef SB_RULES_COST_COUNTING_H
 #define SB_RULES_COST_COUNTING_H
 
 #include "rules/cost.h"
 
-/* clang-format off */
-#define SB_COST_FAMILIES(family) \
-    family(contraction) \
-    family(elementwise) \
-    family(moving) \
-    family(rows) \
-    family(windows) \
-    family(control)
-/* clang-format on */
-
-#define SB_DECLARE_COST(name) extern const sb_cost_entry sb_cost_##name[];
-SB_COST_FAMILIES(SB_DECLARE_COST)
-#undef SB_DECLARE_COST
+/** The tables of all families; NULL ends them. Defined where families are listed: ops/list.c. */
+extern const void *const sb_cost_tables[];
 
 /** Formal input `index`; NULL where it is omitted, no tensor, or of unknown rank. */
 const sb_fact *sb_cost_input(const sb_cost_question *question, int index);

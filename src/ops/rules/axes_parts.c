@@ -1,6 +1,7 @@
 /* Parts of axes, axes put together, and borders around them: Slice, Split, Concat, Tile and Pad. */
+#include "ops/list.h"
 #include "ops/pad.h"
-#include "rules/axes/question.h"
+#include "rules/question.h"
 
 /* ---- Slice ---- */
 

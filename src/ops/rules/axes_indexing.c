@@ -1,9 +1,10 @@
 /* Elements chosen by index, condition or order. */
 #include "ops/gather.h"
+#include "ops/list.h"
 #include "ops/ordering.h"
 #include "ops/scatter.h"
 #include "ops/selection.h"
-#include "rules/axes/question.h"
+#include "rules/question.h"
 
 #define INDEXED "indices are checked against it, and negative ones count from its end"
 #define TUPLE "its extent is a number of axes"

@@ -1,5 +1,6 @@
 /* Pools, resizes, images and signals. */
-#include "rules/cost/counting.h"
+#include "ops/list.h"
+#include "rules/counting.h"
 
 static sb_dim window(const sb_cost_question *question, int64_t number) {
     int64_t count = 0;

@@ -1,6 +1,7 @@
 /* Pools and resizes: [batch, channels, space]. */
+#include "ops/list.h"
 #include "ops/resize.h"
-#include "rules/axes/question.h"
+#include "rules/question.h"
 
 #include <string.h>
 

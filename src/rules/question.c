@@ -1,4 +1,4 @@
-#include "rules/axes/question.h"
+#include "rules/question.h"
 
 #include <string.h>
 

@@ -1,11 +1,11 @@
 /* Nodes with graphs of their own, whose nodes are counted instead; sequences and text. */
-#include "rules/cost/counting.h"
+#include "ops/list.h"
+#include "rules/counting.h"
 
 #define UNCOUNTED(op_name)                                                                                             \
     { .op = {op_name}, .flops = &sb_flops_uncounted, .bytes = &sb_bytes_uncounted }
 
 const sb_cost_entry sb_cost_control[] = {
-    {.op = {"Fused", "samebit"}, .flops = &sb_flops_uncounted, .bytes = &sb_bytes_whole},
     UNCOUNTED("If"),
     UNCOUNTED("Loop"),
     UNCOUNTED("Scan"),

@@ -1,6 +1,7 @@
 /* Blocks of channels and space, reversed parts, triangles, matrices. */
 #include "ops/blocks.h"
-#include "rules/axes/question.h"
+#include "ops/list.h"
+#include "rules/question.h"
 
 static sb_status depth_and_space(const sb_axis_question *question, sb_axis_rule *answer) {
     if (question->axis == 1)

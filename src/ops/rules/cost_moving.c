@@ -1,5 +1,6 @@
 /* Operators that move elements, choose them, or make them of shapes and random numbers. */
-#include "rules/cost/counting.h"
+#include "ops/list.h"
+#include "rules/counting.h"
 
 /* In training, which takes an input that says so, Dropout makes a tensor of its own. */
 static void dropout(const sb_cost_question *question, sb_dim *read, sb_dim *written) {

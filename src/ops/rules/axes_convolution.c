@@ -1,6 +1,7 @@
 /* Convolutions: batch and output channels are independent, space and input channels bounded;
  * channels in groups are planned exactly. */
-#include "rules/axes/question.h"
+#include "ops/list.h"
+#include "rules/question.h"
 
 #define SUMMED "the products are summed over it"
 #define SLIDES "windows slide over it"

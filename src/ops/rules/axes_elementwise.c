@@ -1,7 +1,9 @@
 /* Operators whose elements depend on one element of each input: all axes are independent,
  * those that are repeated excepted. */
+#include "ops/binary_list.h"
+#include "ops/list.h"
 #include "ops/unary_list.h"
-#include "rules/axes/question.h"
+#include "rules/question.h"
 
 /* Inputs beyond the first are numbers (the bounds of Clip) or only lend their dtype (CastLike). */
 static sb_status first_input(const sb_axis_question *question, sb_axis_rule *answer) {
@@ -46,11 +48,13 @@ static sb_status dynamic_quantize(const sb_axis_question *question, sb_axis_rule
         .op = {op_name}, .rule = sb_axis_broadcast, .independent = "every axis",                                       \
         .exact = "extents of 1 that are repeated"                                                                      \
     }
+#define LISTED_BINARY(op) BROADCAST(#op),
 #define QUOTIENT(op_name, inputs)                                                                                      \
     {                                                                                                                  \
         .op = {op_name}, .rule = quotient, .checked = inputs, .independent = "every axis",                             \
         .exact = "extents of 1 that are repeated"                                                                      \
     }
+#define LISTED_QUOTIENT(op) QUOTIENT(#op, 2),
 #define QUANTIZE(op_name)                                                                                              \
     {                                                                                                                  \
         .op = {op_name}, .rule = quantize,                                                                             \
@@ -58,31 +62,18 @@ static sb_status dynamic_quantize(const sb_axis_question *question, sb_axis_rule
         .exact = "a single scale or zero point"                                                                        \
     }
 
+/* clang-format off */
 const sb_axes_entry sb_axes_elementwise[] = {
-    SB_UNARY_OPS(LISTED_UNARY) UNARY("Cast"),
-    BROADCAST("Add"),
-    BROADCAST("Sub"),
-    BROADCAST("Mul"),
-    BROADCAST("And"),
-    BROADCAST("Or"),
-    BROADCAST("Xor"),
-    BROADCAST("Equal"),
-    BROADCAST("Greater"),
-    BROADCAST("Less"),
-    BROADCAST("GreaterOrEqual"),
-    BROADCAST("LessOrEqual"),
-    BROADCAST("BitShift"),
-    BROADCAST("BitwiseAnd"),
-    BROADCAST("BitwiseOr"),
-    BROADCAST("BitwiseXor"),
+    SB_UNARY_OPS(LISTED_UNARY)
+    SB_BINARY_PLAIN_OPS(LISTED_BINARY)
+    SB_BINARY_OTHER_OPS(LISTED_BINARY)
+    SB_BINARY_QUOTIENT_OPS(LISTED_QUOTIENT)
+    UNARY("Cast"),
     BROADCAST("Max"),
     BROADCAST("Min"),
     BROADCAST("Sum"),
     BROADCAST("Mean"),
     BROADCAST("Where"),
-    BROADCAST("PRelu"),
-    QUOTIENT("Div", 2),
-    QUOTIENT("Mod", 2),
     QUOTIENT("Pow", 3),
     {.op = {"Clip"}, .rule = first_input, .independent = "every axis of the input", .exact = "the bounds"},
     {.op = {"CastLike"}, .rule = cast_like, .independent = "every axis"},
@@ -91,3 +82,4 @@ const sb_axes_entry sb_axes_elementwise[] = {
     {.op = {"DynamicQuantizeLinear"}, .rule = dynamic_quantize, .bounded = "every axis"},
     {.op = {NULL}},
 };
+/* clang-format on */

@@ -1,6 +1,8 @@
 /* Element-wise operators: 1 operation per element of the output, and none for what only moves or converts elements. */
+#include "ops/binary_list.h"
+#include "ops/list.h"
 #include "ops/unary_list.h"
-#include "rules/cost/counting.h"
+#include "rules/counting.h"
 
 static sb_dim folded(const sb_cost_question *question, int64_t number) {
     int formal = question->node->input_count - question->node->capture_count;
@@ -15,26 +17,11 @@ static const sb_flops_rule folded_flops = {folded, "1 per element of the output 
 #define FOLDED(op_name)                                                                                                \
     { .op = {op_name}, .flops = &folded_flops, .bytes = &sb_bytes_whole }
 
+/* clang-format off */
 const sb_cost_entry sb_cost_elementwise[] = {
-    SB_UNARY_OPS(LISTED) EACH("Add", 1),
-    EACH("Sub", 1),
-    EACH("Mul", 1),
-    EACH("Div", 1),
-    EACH("Mod", 1),
+    SB_UNARY_OPS(LISTED)
+    SB_BINARY_OPS(LISTED)
     EACH("Pow", 1),
-    EACH("PRelu", 1),
-    EACH("And", 1),
-    EACH("Or", 1),
-    EACH("Xor", 1),
-    EACH("Equal", 1),
-    EACH("Greater", 1),
-    EACH("Less", 1),
-    EACH("GreaterOrEqual", 1),
-    EACH("LessOrEqual", 1),
-    EACH("BitShift", 1),
-    EACH("BitwiseAnd", 1),
-    EACH("BitwiseOr", 1),
-    EACH("BitwiseXor", 1),
     EACH("Clip", 1),
     FOLDED("Max"),
     FOLDED("Min"),
@@ -48,3 +35,4 @@ const sb_cost_entry sb_cost_elementwise[] = {
     {.op = {"CastLike"}, .flops = &sb_flops_none, .bytes = &sb_bytes_first},
     {.op = {NULL}},
 };
+/* clang-format on */

@@ -1,5 +1,6 @@
 /* The same elements in another shape, and values that only depend on shapes. */
-#include "rules/axes/question.h"
+#include "ops/list.h"
+#include "rules/question.h"
 
 /* ---- Reshape and its like ---- */
 

@@ -1,6 +1,7 @@
 /* Matrix products and sums of products: rows and columns are independent, K is bounded. */
 #include "ops/einsum.h"
-#include "rules/axes/question.h"
+#include "ops/list.h"
+#include "rules/question.h"
 
 #define SUMMED "the products are summed over it"
 

@@ -1,4 +1,4 @@
-#include "rules/cost/counting.h"
+#include "rules/counting.h"
 
 const sb_fact *sb_cost_input(const sb_cost_question *question, int index) {
     int formal = question->node->input_count - question->node->capture_count;

@@ -1,6 +1,7 @@
 /* RNN, GRU and LSTM: the batch is independent, time and features are bounded. */
+#include "ops/list.h"
 #include "ops/recurrent.h"
-#include "rules/axes/question.h"
+#include "rules/question.h"
 
 /* Y is [steps, directions, batch, hidden] and states are [directions, batch, hidden], or
  * [batch, steps, directions, hidden] and [batch, directions, hidden]. */

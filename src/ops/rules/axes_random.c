@@ -1,5 +1,6 @@
 /* Random numbers: drawn by the place of an element in row-major order, so that a first axis may grow and no other. */
-#include "rules/axes/question.h"
+#include "ops/list.h"
+#include "rules/question.h"
 
 #include <string.h>
 

@@ -1,6 +1,7 @@
 /* Grids, regions of images, and spectra. */
+#include "ops/list.h"
 #include "ops/signal.h"
-#include "rules/axes/question.h"
+#include "rules/question.h"
 
 #define MAPPED "coordinates are mapped to the extent"
 #define SELECTED "regions choose from it by index"
