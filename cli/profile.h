@@ -59,8 +59,8 @@ typedef struct profiled_op {
     const char *op;
     bool on_device;
     int nodes;
-    double task_ns;  /* per run: what the device worked for them */
-    double ns;       /* per run */
+    double task_ns;         /* per run: what the device worked for them */
+    double ns;              /* per run */
     double flops, flops_ns; /* per run, of the nodes where they are known, and the time of those */
     double moved, moved_ns; /* likewise bytes that are read and written */
 } profiled_op;

@@ -155,14 +155,14 @@ bool print_profile(const profile *profile, bool all) {
 /* ---- JSON ---- */
 
 static json_t *node_json(const profile *profile, const profiled_node *node) {
-    return json_pack("{s:o, s:o, s:o, s:i, s:f, s:f, s:f, s:I, s:o, s:o, s:s, s:o, s:f, s:f}", "name", text_json(node->name),
-                     "op", text_json(node->op), "kernel", text_json(node->kernel), "depth", node->depth,
-                     "calls_per_run", (double)node->calls / profile->runs, "mean_ns", mean_node_ns(profile, node),
-                     "least_call_ns", (double)node->least_ns, "output_bytes", (json_int_t)node->bytes, "flops",
-                     node->flops >= 0 ? json_integer(node->flops) : json_null(), "moved_bytes",
-                     node->moved >= 0 ? json_integer(node->moved) : json_null(), "on", side(node->on_device), "why_cpu",
-                     text_json(node->why_cpu), "device_tasks_per_run", (double)node->tasks / profile->runs, "device_ns",
-                     (double)node->task_ns / profile->runs);
+    return json_pack("{s:o, s:o, s:o, s:i, s:f, s:f, s:f, s:I, s:o, s:o, s:s, s:o, s:f, s:f}", "name",
+                     text_json(node->name), "op", text_json(node->op), "kernel", text_json(node->kernel), "depth",
+                     node->depth, "calls_per_run", (double)node->calls / profile->runs, "mean_ns",
+                     mean_node_ns(profile, node), "least_call_ns", (double)node->least_ns, "output_bytes",
+                     (json_int_t)node->bytes, "flops", node->flops >= 0 ? json_integer(node->flops) : json_null(),
+                     "moved_bytes", node->moved >= 0 ? json_integer(node->moved) : json_null(), "on",
+                     side(node->on_device), "why_cpu", text_json(node->why_cpu), "device_tasks_per_run",
+                     (double)node->tasks / profile->runs, "device_ns", (double)node->task_ns / profile->runs);
 }
 
 static json_t *transfer_json(const profile *profile, const profiled_node *node) {
@@ -179,9 +179,10 @@ bool print_profile_json(FILE *file, const profile *profile) {
     for (int r = 0; r < profile->runs; r++)
         json_array_append_new(runs, json_real(profile->run_ns[r]));
     for (int o = 0; ops != NULL && o < count; o++)
-        json_array_append_new(operators, json_pack("{s:o, s:i, s:f, s:f, s:f, s:s, s:f}", "op", text_json(ops[o].op),
-                                                   "nodes", ops[o].nodes, "mean_ns", ops[o].ns, "flops", ops[o].flops, "moved_bytes", ops[o].moved,
-                                                   "on", side(ops[o].on_device), "device_ns", ops[o].task_ns));
+        json_array_append_new(operators,
+                              json_pack("{s:o, s:i, s:f, s:f, s:f, s:s, s:f}", "op", text_json(ops[o].op), "nodes",
+                                        ops[o].nodes, "mean_ns", ops[o].ns, "flops", ops[o].flops, "moved_bytes",
+                                        ops[o].moved, "on", side(ops[o].on_device), "device_ns", ops[o].task_ns));
     for (int n = 0; n < profile->node_count; n++) {
         const profiled_node *node = &profile->nodes[n];
         if (node->transfer)

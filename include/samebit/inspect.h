@@ -52,7 +52,8 @@ typedef struct sb_inspected_node {
     int64_t parameters;
     const char *flops;  /**< operations per run as a formula: see below; NULL when they are not known */
     int64_t flop_count; /**< the same when it is a number, else -1 */
-    const char *bytes;  /**< bytes that a run has to read and write as a formula: see below; NULL when they are not known */
+    const char
+        *bytes; /**< bytes that a run has to read and write as a formula: see below; NULL when they are not known */
     int64_t byte_count; /**< the same when it is a number, else -1 */
     /** What will compute it: a kernel's name, "reference", "constant" when the result is known before running; NULL
      * while an open extent decides. */

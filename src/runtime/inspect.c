@@ -365,8 +365,8 @@ static sb_status add_flops(sb_inspection *inspection, source *source, sb_dim flo
 }
 
 /* What is read and what is written together; NULL where either is not known. */
-static sb_status count_bytes(source *source, const sb_node *node, const sb_fact *const *inputs,
-                             const sb_fact *outputs, sb_dim *bytes, sb_error *error) {
+static sb_status count_bytes(source *source, const sb_node *node, const sb_fact *const *inputs, const sb_fact *outputs,
+                             sb_dim *bytes, sb_error *error) {
     sb_dim read, written;
     SB_TRY(sb_node_bytes(node, source->scope, inputs, outputs, &read, &written, error));
     *bytes = read != NULL && written != NULL ? sb_dim_add(source->scope, read, written) : NULL;
