@@ -151,8 +151,8 @@ static void test_same(void **unused) {
 
 /* Whatever is in the model when it is built counts, whether the passes leave it or not. */
 static void test_other(void **unused) {
-    static const change changes[] = {{0},           {.kept = 1},   {.folded = 1}, {.swept = 1},      {.merged = 1},
-                                     {.inside = 1}, {.perm = 1},   {.op = "Sub"}, {.variable = "w"}, {.shape = true}};
+    static const change changes[] = {{0},           {.kept = 1}, {.folded = 1}, {.swept = 1},      {.merged = 1},
+                                     {.inside = 1}, {.perm = 1}, {.op = "Sub"}, {.variable = "w"}, {.shape = true}};
     enum { COUNT = sizeof changes / sizeof changes[0] };
     for (int passes = 0; passes < 2; passes++) {
         unsigned char bytes[COUNT][SB_DIGEST_BYTES];
@@ -194,7 +194,8 @@ static sb_tensor *run(life *l, uint64_t seed) {
 
 /* A state goes from a model that has been through the passes to one that has not, and back, and on with the same bits. */
 static void test_files(void **unused) {
-    life lives[2] = {begin(&(change){0}, false), begin(&(change){0}, true)}, other = begin(&(change){.folded = 1}, true);
+    life lives[2] = {begin(&(change){0}, false), begin(&(change){0}, true)},
+         other = begin(&(change){.folded = 1}, true);
     sb_error error;
     for (int round = 0; round < 6; round++) {
         life *from = &lives[round % 2], *to = &lives[1 - round % 2];

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include <cmocka.h>
+#include <pthread.h>
 
 #include "training.h"
 
@@ -163,6 +164,77 @@ static void test_two_sessions(void **unused) {
         sb_state_release(other);
         sb_model_release(model);
     }
+}
+
+#define TRAINED 60 /* steps of one thread, while the others roll out */
+#define ROLLERS 2
+
+typedef struct shared {
+    sb_model *model;
+    sb_state *state;
+    sb_tensor *image, *rolled[TRAINED + 1]; /* what a rollout gives behind that many steps */
+} shared;
+
+static void *train_on(void *context) {
+    const shared *shared = context;
+    sb_session *session = learning_session(shared->model, shared->state, "train", 1);
+    teacher t = start_teacher(SB_F32);
+    bool same = true;
+    for (uint64_t step = 0; step < TRAINED; step++)
+        same = same && step_agrees(&t, session, step);
+    end_teacher(&t);
+    sb_session_destroy(session);
+    return same ? context : NULL;
+}
+
+/* Each run sees the weights of some step, whole and as they are packed, and of none before the one that it saw last. */
+static void *roll_out(void *context) {
+    const shared *shared = context;
+    sb_session *session = learning_session(shared->model, shared->state, "rollout", 1);
+    int seen = 0;
+    while (seen < TRAINED) {
+        sb_tensor *output;
+        run_tensors(session, (sb_tensor *const[]){shared->image}, &output);
+        while (seen <= TRAINED && !sb_tensor_equal(output, shared->rolled[seen]))
+            seen++;
+        sb_tensor_release(output);
+    }
+    sb_session_destroy(session);
+    return seen == TRAINED ? context : NULL;
+}
+
+/* One thread trains while others roll out: the packed forms that they share change hands with the state. */
+static void test_threads(void **unused) {
+    shared shared = {.model = learning_model(SB_F32, false), .image = typed_numbers(SB_F32, 4, image_dims, 9)};
+    sb_state *by_hand = learning_state(shared.model);
+    sb_session *step = learning_session(shared.model, by_hand, "train", 1),
+               *look = learning_session(shared.model, by_hand, "rollout", 1);
+    pthread_t threads[1 + ROLLERS];
+    shared.state = learning_state(shared.model);
+    for (uint64_t i = 0; i <= TRAINED; i++) {
+        sb_tensor *inputs[] = {typed_numbers(SB_F32, 4, image_dims, i), typed_numbers(SB_F32, 2, target_dims, i + 7)};
+        sb_tensor *outputs[STEP_OUTPUTS];
+        run_tensors(look, &shared.image, &shared.rolled[i]);
+        assert_true(i == 0 || !sb_tensor_equal(shared.rolled[i], shared.rolled[i - 1]));
+        run_tensors(step, inputs, outputs);
+        clear_tensors(inputs, 2);
+        clear_tensors(outputs, STEP_OUTPUTS);
+    }
+    sb_session_destroy(step);
+    sb_session_destroy(look);
+    for (int i = 0; i <= ROLLERS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, i == 0 ? train_on : roll_out, &shared), 0);
+    for (int i = 0; i <= ROLLERS; i++) {
+        void *result;
+        pthread_join(threads[i], &result);
+        assert_ptr_equal(result, &shared);
+    }
+    assert_true(counted(shared.state).derivations >= TRAINED * FORMS);
+    clear_tensors(shared.rolled, TRAINED + 1);
+    sb_tensor_release(shared.image);
+    sb_state_release(by_hand);
+    sb_state_release(shared.state);
+    sb_model_release(shared.model);
 }
 
 /* ---- slots ---- */
@@ -427,10 +499,12 @@ static void test_limit(void **unused) {
     sb_model_release(model);
 }
 
-int main(void) {
+/* The name of a test, to run that alone. */
+int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_training),
         cmocka_unit_test_setup_teardown(test_two_sessions, folder_open, folder_close),
+        cmocka_unit_test(test_threads),
         cmocka_unit_test_setup_teardown(test_slots, folder_open, folder_close),
         cmocka_unit_test(test_capacity),
         cmocka_unit_test(test_stale),
@@ -438,5 +512,7 @@ int main(void) {
         cmocka_unit_test(test_memory),
         cmocka_unit_test(test_limit),
     };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

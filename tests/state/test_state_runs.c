@@ -647,12 +647,15 @@ static void test_memory(void **unused) {
     sb_model_release(model);
 }
 
-int main(void) {
+/* The name of a test, to run that alone. */
+int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_recurrence),   cmocka_unit_test(test_slots),   cmocka_unit_test(test_entries),
         cmocka_unit_test(test_threads),      cmocka_unit_test(test_swap),    cmocka_unit_test(test_late_reader),
         cmocka_unit_test(test_control),      cmocka_unit_test(test_refused), cmocka_unit_test(test_named_extents),
         cmocka_unit_test(test_failing_runs), cmocka_unit_test(test_memory),
     };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
