@@ -76,6 +76,63 @@ static void test_sides(void **unused) {
     }
 }
 
+/* What runs of the session copy of versions, each: to the side of the node that reads them, and home, what it makes. */
+static void check_copies(const setting *s, sb_state *state, const char *entry, const char *force_cpu, int64_t copies,
+                         int64_t bytes) {
+    sb_session *session = session_of(s->model, state, entry, s->device, SB_GRAPHS_AUTO, force_cpu);
+    for (uint64_t run = 0; run < RUNS; run++) {
+        sb_tensor *x = numbers(1, (int64_t[]){4}, run), *y = NULL;
+        sb_state_counters before = counted(state);
+        run_session(session, &x, &y);
+        sb_state_counters after = counted(state);
+        assert_int_equal(after.copies - before.copies, copies);
+        assert_int_equal(after.bytes_copied - before.bytes_copied, bytes);
+        release_all((sb_tensor *[]){x, y}, 2);
+    }
+    sb_session_destroy(session);
+}
+
+/* "look" reads v [3, 4] and w [4], "add" reads w and updates it. */
+static void test_counted_copies(void **unused) {
+    for (int home = 0; home < 2; home++) {
+        setting s = start_device();
+        s.model = slots_model();
+        sb_state *state = slots_state(s.model, home == 0 ? s.device : NULL, 3);
+        const char *here = home == 0 ? NULL : "Add", *there = home == 0 ? "Add" : NULL; /* beside home */
+        check_copies(&s, state, "look", here, 0, 0);
+        check_copies(&s, state, "look", there, 2, 64);
+        check_copies(&s, state, "add", there, 2, 32);
+        sb_state_release(state);
+        finish(&s);
+    }
+}
+
+/* A version is read by a node behind the one that makes the next, which must not be written over it. */
+static void test_late_reader(void **unused) {
+    for (sb_graph_mode mode = SB_GRAPHS_OFF; mode <= SB_GRAPHS_BUILD; mode++) {
+        setting s = start_device();
+        s.model = late_reader_model();
+        sb_state_options options = SB_STATE_OPTIONS_DEFAULT;
+        sb_state *state, *expected;
+        MUST(sb_state_create(s.model, &options, &expected, error));
+        options.device = s.device;
+        MUST(sb_state_create(s.model, &options, &state, error));
+        sb_session *session = session_of(s.model, state, NULL, s.device, mode, NULL);
+        s.cpu = session_of(s.model, expected, NULL, NULL, mode, NULL);
+        for (uint64_t run = 0; run < 2 * RUNS; run++) {
+            sb_tensor *x = numbers(1, (int64_t[]){4}, run);
+            run_both(session, s.cpu, s.device, 1, &x, 1);
+            check_same_contents(state, expected);
+            sb_tensor_release(x);
+        }
+        assert_int_equal(counted(state).updates_in_place, 0);
+        sb_session_destroy(session);
+        sb_state_release(state);
+        sb_state_release(expected);
+        finish(&s);
+    }
+}
+
 /* A recurrence on the device: recorded, replayed, and the state never on the host. */
 static void test_steady(void **unused) {
     for (sb_graph_mode mode = SB_GRAPHS_CAPTURE; mode <= SB_GRAPHS_BUILD; mode++) {
@@ -375,6 +432,8 @@ static void test_failing_calls(void **unused) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sides),
+        cmocka_unit_test(test_counted_copies),
+        cmocka_unit_test(test_late_reader),
         cmocka_unit_test(test_steady),
         cmocka_unit_test_setup_teardown(test_other_side, folder_open, folder_close),
         cmocka_unit_test(test_refused),

@@ -399,6 +399,64 @@ static void test_capacity(void **unused) {
     sb_model_release(by_hand);
 }
 
+/* a [1, past] times past [past, 4], which a run makes one row longer. */
+static sb_status add_growing(sb_builder *b, sb_error *error) {
+    static const int64_t one[] = {1, -1}, past[] = {-1, 4}, row[] = {1, 4};
+    static const char *const one_texts[] = {NULL, "past"}, *const past_texts[] = {"past", NULL};
+    sb_value_description a_like = described("a", SB_F32, 2, one), past_like = described("past", SB_F32, 2, past);
+    sb_builder_attribute axis = sb_attribute_int("axis", 0);
+    sb_builder_node append = SB_BUILDER_NODE_DEFAULT;
+    sb_builder_value a, old, x, product, present;
+    a_like.dim_texts = one_texts;
+    past_like.dim_texts = past_texts;
+    SB_TRY(sb_builder_input(b, &a_like, &a, error));
+    SB_TRY(sb_builder_input(b, &past_like, &old, error));
+    SB_TRY(add_input(b, "x", 2, row, &x, error));
+    SB_TRY(add_binary(b, "MatMul", a, old, &product, error));
+    append.op = "Concat";
+    append.input_count = 2;
+    append.inputs = (sb_builder_value[]){old, x};
+    append.attribute_count = 1;
+    append.attributes = &axis;
+    append.output_names = (const char *const[]){"present"};
+    SB_TRY(sb_builder_add_node(b, &append, &present, error));
+    SB_TRY(sb_builder_output(b, product, error));
+    return sb_builder_output(b, present, error);
+}
+
+/* What grows changes with every run: it is packed by the launches that read it, and nothing is kept of it. */
+static void test_growing(void **unused) {
+    sb_builder *b;
+    sb_model *model;
+    sb_state *state;
+    sb_state_options options = SB_STATE_OPTIONS_DEFAULT;
+    MUST(sb_builder_create(&b, error));
+    MUST(build_and_destroy(b, add_growing(b, error), &model, error));
+    options.pair_count = 1;
+    options.pairs = &(sb_state_pair){"past", "present", -1, NULL};
+    options.capacity_count = 1;
+    options.capacities = &(sb_capacity){"past", 40, 8};
+    MUST(sb_state_create(model, &options, &state, error));
+    sb_session *session = learning_session(model, state, NULL, 1), *by_hand = bound_session(model, NULL, NULL, NULL);
+    for (int64_t past = 0; past < 40; past++) {
+        sb_tensor *inputs[] = {numbers(2, (int64_t[]){1, past}, 3), contents(state, "past"),
+                               numbers(2, (int64_t[]){1, 4}, (uint64_t)past)};
+        sb_tensor *outputs[2], *expected[2];
+        run_tensors(by_hand, inputs, expected);
+        run_tensors(session, (sb_tensor *[]){inputs[0], NULL, inputs[2]}, outputs);
+        check_equal(outputs[0], expected[0]);
+        clear_tensors(inputs, 3);
+        clear_tensors(expected, 2);
+        sb_tensor_release(outputs[0]);
+    }
+    assert_int_equal(counted(state).derivations, 0);
+    assert_int_equal(counted(state).derived_bytes, 0);
+    sb_session_destroy(session);
+    sb_session_destroy(by_hand);
+    sb_state_release(state);
+    sb_model_release(model);
+}
+
 /* ---- what has to show, and what fails ---- */
 
 static void test_stale(void **unused) {
@@ -434,6 +492,79 @@ static void test_ended_runs(void **unused) {
     sb_session_destroy(train);
     sb_session_destroy(rollout);
     sb_state_release(state);
+    sb_model_release(model);
+}
+
+/* A run that fails may have made forms half: those that it only reads are made again too. */
+static void test_failed(void **unused) {
+    sb_model *model = learning_model(SB_F32, false);
+    sb_state *state = learning_state(model);
+    sb_session *rollout = observed_session(model, state, "rollout", 1, end_run);
+    teacher t = start_teacher(SB_F32);
+    for (int ends = 0; ends < 3; ends++) {
+        sb_tensor *x = typed_numbers(SB_F32, 4, image_dims, 1), *y;
+        next_ends = -1;
+        for (int again = 0; again < 2; again++) {
+            assert_true(rollout_agrees(&t, rollout, (uint64_t)ends));
+            assert_int_equal(counted(state).derivations, 2 * (ends + 1)); /* the filter and the matrix */
+        }
+        next_ends = ends;
+        assert_int_equal(sb_session_run_tensors(rollout, &x, &y, NULL), SB_ERROR_LIMIT);
+        sb_tensor_release(x);
+    }
+    end_teacher(&t);
+    sb_session_destroy(rollout);
+    sb_state_release(state);
+    sb_model_release(model);
+}
+
+static bool other_derived;
+
+static sb_status derive_other(sb_call *call, const sb_tensor *from, void *derived) {
+    (void)call;
+    (void)from;
+    (void)derived;
+    other_derived = true;
+    return SB_OK;
+}
+
+/* Gives every variable forms of another kernel, of the layouts and sizes that those in `like` have. */
+static void plant_others(sb_state *state, const sb_state *like) {
+    static const sb_kernel other = {.name = "other", .derive = derive_other};
+    for (size_t i = 0; i < state->count; i++) {
+        for (const sb_derived_value *known = like->variables[i].derived; known != NULL; known = known->next) {
+            sb_derived_value *planted = sb_allocate_array(1, sizeof *planted);
+            assert_non_null(planted);
+            *planted = (sb_derived_value){.variable = &state->variables[i],
+                                          .kernel = &other,
+                                          .layout = known->layout,
+                                          .contents = state->variables[i].contents,
+                                          .next = state->variables[i].derived};
+            MUST(sb_storage_create(known->storage->bytes, &planted->storage, error));
+            state->variables[i].derived = planted;
+        }
+    }
+}
+
+/* Kernels that number their layouts alike do not take each other's forms. */
+static void test_other_kernels(void **unused) {
+    sb_model *model = learning_model(SB_F32, false);
+    sb_state *state = learning_state(model), *first = learning_state(model);
+    sb_session *train = learning_session(model, first, "train", 1);
+    teacher t = start_teacher(SB_F32), same = start_teacher(SB_F32);
+    assert_true(step_agrees(&t, train, 0));
+    plant_others(state, first);
+    sb_session_destroy(train);
+    train = learning_session(model, state, "train", 1);
+    for (uint64_t step = 0; step < 5; step++)
+        assert_true(step_agrees(&same, train, step));
+    assert_int_equal(count_derived(state), 2 * FORMS);
+    assert_false(other_derived);
+    end_teacher(&t);
+    end_teacher(&same);
+    sb_session_destroy(train);
+    sb_state_release(state);
+    sb_state_release(first);
     sb_model_release(model);
 }
 
@@ -502,15 +633,12 @@ static void test_limit(void **unused) {
 /* The name of a test, to run that alone. */
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_training),
-        cmocka_unit_test_setup_teardown(test_two_sessions, folder_open, folder_close),
-        cmocka_unit_test(test_threads),
-        cmocka_unit_test_setup_teardown(test_slots, folder_open, folder_close),
-        cmocka_unit_test(test_capacity),
-        cmocka_unit_test(test_stale),
-        cmocka_unit_test(test_ended_runs),
-        cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_limit),
+        cmocka_unit_test(test_training), cmocka_unit_test_setup_teardown(test_two_sessions, folder_open, folder_close),
+        cmocka_unit_test(test_threads),  cmocka_unit_test_setup_teardown(test_slots, folder_open, folder_close),
+        cmocka_unit_test(test_capacity), cmocka_unit_test(test_growing),
+        cmocka_unit_test(test_stale),    cmocka_unit_test(test_ended_runs),
+        cmocka_unit_test(test_failed),   cmocka_unit_test(test_other_kernels),
+        cmocka_unit_test(test_memory),   cmocka_unit_test(test_limit),
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);
