@@ -32,14 +32,11 @@ typedef struct grower {
 static sb_status add_past(sb_builder *b, const char *name, sb_builder_value *value, sb_error *error) {
     static const int64_t dims[] = {-1, CACHE_WIDTH};
     static const char *const texts[] = {"past", NULL};
-    return sb_builder_input(b,
-                            &(sb_value_description){.name = name,
-                                                    .kind = SB_KIND_TENSOR,
-                                                    .dtype = SB_F32,
-                                                    .rank = 2,
-                                                    .dims = dims,
-                                                    .dim_texts = texts},
-                            value, error);
+    return sb_builder_input(
+        b,
+        &(sb_value_description){
+            .name = name, .kind = SB_KIND_TENSOR, .dtype = SB_F32, .rank = 2, .dims = dims, .dim_texts = texts},
+        value, error);
 }
 
 static sb_status add_grower(sb_builder *b, kind kind, sb_error *error) {
