@@ -186,6 +186,19 @@ static inline sb_model *slots_model(void) {
 
 /* ---- states and sessions ---- */
 
+/* Of the variables that the model was built with; `home` NULL: on the host. */
+static inline sb_status try_state_on(sb_device *home, sb_model *model, sb_state **state, sb_error *error) {
+    sb_state_options options = SB_STATE_OPTIONS_DEFAULT;
+    options.device = home;
+    return sb_state_create(model, &options, state, error);
+}
+
+static inline sb_state *state_on(sb_device *home, sb_model *model) {
+    sb_state *state;
+    MUST(try_state_on(home, model, &state, error));
+    return state;
+}
+
 static inline sb_status try_slots_state(sb_model *model, sb_device *device, int64_t slots, sb_state **state,
                                         sb_error *error) {
     static const char *const symbols[] = {"slots"};

@@ -31,12 +31,6 @@ static sb_session *learning_session(sb_model *model, sb_state *state, const char
     return observed_session(model, state, entry, threads, NULL);
 }
 
-static sb_state *learning_state(sb_model *model) {
-    sb_state *state;
-    MUST(sb_state_create(model, NULL, &state, error));
-    return state;
-}
-
 /* ---- ending runs ---- */
 
 static int next_ends;
@@ -59,7 +53,7 @@ static void test_training(void **unused) {
     for (int way = 0; way < 4; way++) {
         sb_dtype dtype = dtypes[way % 3];
         sb_model *model = learning_model(dtype, false);
-        sb_state *state = learning_state(model);
+        sb_state *state = state_on(NULL, model);
         sb_session *session = learning_session(model, state, "train", way < 3 ? 1 : 3);
         teacher t = start_teacher(dtype);
         int64_t bytes = 0;
@@ -136,7 +130,7 @@ static void test_two_sessions(void **unused) {
     for (int d = 0; d < 2; d++) {
         random_source source = {5};
         sb_model *model = learning_model(dtypes[d], false);
-        sb_state *state = learning_state(model), *other = learning_state(model);
+        sb_state *state = state_on(NULL, model), *other = state_on(NULL, model);
         sb_session *train = learning_session(model, state, "train", 2),
                    *rollout = learning_session(model, state, "rollout", 1);
         teacher t = start_teacher(dtypes[d]);
@@ -206,11 +200,11 @@ static void *roll_out(void *context) {
 /* One thread trains while others roll out: the packed forms that they share change hands with the state. */
 static void test_threads(void **unused) {
     shared shared = {.model = learning_model(SB_F32, false), .image = typed_numbers(SB_F32, 4, image_dims, 9)};
-    sb_state *by_hand = learning_state(shared.model);
+    sb_state *by_hand = state_on(NULL, shared.model);
     sb_session *step = learning_session(shared.model, by_hand, "train", 1),
                *look = learning_session(shared.model, by_hand, "rollout", 1);
     pthread_t threads[1 + ROLLERS];
-    shared.state = learning_state(shared.model);
+    shared.state = state_on(NULL, shared.model);
     for (uint64_t i = 0; i <= TRAINED; i++) {
         sb_tensor *inputs[] = {typed_numbers(SB_F32, 4, image_dims, i), typed_numbers(SB_F32, 2, target_dims, i + 7)};
         sb_tensor *outputs[STEP_OUTPUTS];
@@ -329,7 +323,7 @@ static bool change_slots(slot_product *s, uint64_t turn) {
 
 static void test_slots(void **unused) {
     sb_model *model = slot_product_model(false), *by_hand = slot_product_model(true);
-    slot_product s = {.state = learning_state(model)};
+    slot_product s = {.state = state_on(NULL, model)};
     sb_session *reference = bound_session(by_hand, NULL, "product", NULL);
     s.product = bound_session(model, s.state, "product", NULL);
     s.mix = bound_session(model, s.state, "mix", NULL);
@@ -361,7 +355,7 @@ static void test_slots(void **unused) {
 /* Rows whose number changes from run to run, in one plan for them all. */
 static void test_capacity(void **unused) {
     sb_model *model = slot_product_model(false), *by_hand = slot_product_model(true);
-    sb_state *state = learning_state(model);
+    sb_state *state = state_on(NULL, model);
     sb_session_options options = SB_SESSION_OPTIONS_DEFAULT;
     sb_session *product, *reference = bound_session(by_hand, NULL, "product", NULL);
     options.threads = 1;
@@ -467,7 +461,7 @@ static void test_stale(void **unused) {
 /* Runs that end half-way, and what the other session, and the same one, make of the state then. */
 static void test_ended_runs(void **unused) {
     sb_model *model = learning_model(SB_F32, false);
-    sb_state *state = learning_state(model);
+    sb_state *state = state_on(NULL, model);
     sb_session *train = observed_session(model, state, "train", 1, end_run),
                *rollout = learning_session(model, state, "rollout", 1);
     teacher t = start_teacher(SB_F32);
@@ -498,7 +492,7 @@ static void test_ended_runs(void **unused) {
 /* A run that fails may have made forms half: those that it only reads are made again too. */
 static void test_failed(void **unused) {
     sb_model *model = learning_model(SB_F32, false);
-    sb_state *state = learning_state(model);
+    sb_state *state = state_on(NULL, model);
     sb_session *rollout = observed_session(model, state, "rollout", 1, end_run);
     teacher t = start_teacher(SB_F32);
     for (int ends = 0; ends < 3; ends++) {
@@ -549,7 +543,7 @@ static void plant_others(sb_state *state, const sb_state *like) {
 /* Kernels that number their layouts alike do not take each other's forms. */
 static void test_other_kernels(void **unused) {
     sb_model *model = learning_model(SB_F32, false);
-    sb_state *state = learning_state(model), *first = learning_state(model);
+    sb_state *state = state_on(NULL, model), *first = state_on(NULL, model);
     sb_session *train = learning_session(model, first, "train", 1);
     teacher t = start_teacher(SB_F32), same = start_teacher(SB_F32);
     assert_true(step_agrees(&t, train, 0));
@@ -573,7 +567,7 @@ static void test_memory(void **unused) {
     for (int runs = 0; runs < 3; runs++) {
         for (int64_t successes = 0;; successes++) {
             sb_model *model = learning_model(SB_F32, false);
-            sb_state *state = learning_state(model);
+            sb_state *state = state_on(NULL, model);
             sb_session *train = learning_session(model, state, "train", 1),
                        *rollout = learning_session(model, state, "rollout", 1);
             teacher t = start_teacher(SB_F32);
