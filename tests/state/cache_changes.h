@@ -31,8 +31,7 @@ typedef enum change { SAVE, RESTORE, COPY, TRIM, RESET, CHANGES } change;
 #define RUNS_OF_OTHER 5
 
 /* Changes the state by the other one, or by the file that it has been saved to. */
-static inline sb_status try_change(change change, sb_state *state, sb_state *other, const char *path,
-                                   sb_error *error) {
+static inline sb_status try_change(change change, sb_state *state, sb_state *other, const char *path, sb_error *error) {
     switch (change) {
     case SAVE:
         return sb_state_save(state, path, error);
