@@ -189,7 +189,7 @@ static int bench_model(const arguments *arguments, const sb_model_options *model
             print_bench(arguments, bench, session_options, isa);
     }
     if (code == EXIT_RIGHT)
-        code = report_placement(arguments, running.session);
+        code = report_placement(arguments, running.session, running.device);
     sb_inspection_release(graph);
     close_running(&running);
     return code;

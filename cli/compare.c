@@ -196,13 +196,13 @@ static int compare_run(const arguments *arguments, comparing *comparing, running
         code = run_once(running, NULL);
     if (code == EXIT_RIGHT)
         code = list_rest(comparing, running, graph);
-    if (code == EXIT_RIGHT)
+    if (code == EXIT_RIGHT && running->device != NULL)
         code = note_places(findings, running->session);
     if (code != EXIT_RIGHT)
         return code;
     count_nodes(findings);
     code = report_findings(arguments, findings);
-    int placed = report_placement(arguments, running->session);
+    int placed = report_placement(arguments, running->session, running->device);
     return code == EXIT_RIGHT ? placed : code;
 }
 

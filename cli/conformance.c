@@ -216,7 +216,7 @@ static sb_status run_case(settings *settings, const char *folder, const char *na
         status = note_placement(settings, session, name, error);
     if (status == SB_OK && has_option(settings->arguments, "explain-placement")) {
         printf("%s:\n", name);
-        explain_placement(settings->arguments, session);
+        explain_placement(settings->arguments, session, settings->device);
     }
     sb_session_destroy(session);
     sb_model_release(model);

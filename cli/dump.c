@@ -213,11 +213,12 @@ static json_t *node_json(const sb_inspection *graph, const sb_inspected_node *no
         json_decref(name);
     }
     return json_pack(
-        "{s:o, s:o, s:o, s:i, s:o, s:o, s:o, s:I, s:o, s:o, s:o, s:o, s:o}", "name", text_json(node->name), "op",
-        text_json(node->op), "domain", text_json(node->domain), "version", node->version, "attributes",
+        "{s:o, s:o, s:o, s:i, s:o, s:o, s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name", text_json(node->name),
+        "op", text_json(node->op), "domain", text_json(node->domain), "version", node->version, "attributes",
         text_json(node->attributes), "inputs", names_json(graph, node->input_count, node->inputs), "outputs",
         names_json(graph, node->output_count, node->outputs), "parameters", (json_int_t)node->parameters, "flops",
-        text_json(node->flops), "flop_count", count_json(node->flop_count), "kernel", text_json(node->kernel), "why",
+        text_json(node->flops), "flop_count", count_json(node->flop_count), "bytes", text_json(node->bytes),
+        "byte_count", count_json(node->byte_count), "kernel", text_json(node->kernel), "why",
         text_json(node->why != NULL && node->why[0] != '\0' ? node->why : NULL), "bodies", bodies);
 }
 

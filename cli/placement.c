@@ -139,22 +139,32 @@ static void print_run(sb_session *session) {
     }
 }
 
-void explain_placement(const arguments *arguments, sb_session *session) {
-    int counts[3] = {0};
+static void print_graphs(sb_session *session) {
     sb_graph_report graphs;
-    if (!has_option(arguments, "explain-placement"))
-        return;
-    sb_session_visit_placement(session, explain, counts);
-    printf("%d nodes on the device, %d on the CPU, %d copies\n", counts[1], counts[0], counts[2]);
     sb_session_graphs(session, &graphs);
     printf("%d groups of nodes for graphs, %d recorded with %lld tasks, %d failed%s%s\n", graphs.segments,
            graphs.recorded, (long long)graphs.tasks, graphs.failed, graphs.failed > 0 ? ": " : "", graphs.reason);
-    print_run(session);
+}
+
+void explain_placement(const arguments *arguments, sb_session *session, const sb_device *device) {
+    int counts[3] = {0};
+    if (!has_option(arguments, "explain-placement"))
+        return;
+    sb_session_visit_placement(session, explain, counts);
+    if (device == NULL) {
+        printf("no device: all nodes that ran, %d, on the CPU\n", counts[0]);
+    } else {
+        printf("%d nodes on the device, %d on the CPU, %d copies\n", counts[1], counts[0], counts[2]);
+        print_graphs(session);
+        print_run(session);
+    }
     print_plans(session);
 }
 
-int report_placement(const arguments *arguments, sb_session *session) {
-    explain_placement(arguments, session);
+int report_placement(const arguments *arguments, sb_session *session, const sb_device *device) {
+    explain_placement(arguments, session, device);
+    if (device == NULL)
+        return EXIT_RIGHT;
     cpu_operators operators = {0};
     int code = add_cpu_operators(&operators, session, NULL) ? check_allowed(arguments, &operators) : out_of_memory();
     free_cpu_operators(&operators);

@@ -23,9 +23,9 @@ void free_cpu_operators(cpu_operators *operators);
  * Entries that are no longer needed are pointed out. */
 int check_allowed(const arguments *arguments, const cpu_operators *operators);
 
-/** After a run: does what --explain-placement asks for. */
-void explain_placement(const arguments *arguments, sb_session *session);
+/** After a run on the device (NULL: the CPU): does what --explain-placement asks for. */
+void explain_placement(const arguments *arguments, sb_session *session, const sb_device *device);
 /** The same, and what --allow-cpu asks for. Exit codes. */
-int report_placement(const arguments *arguments, sb_session *session);
+int report_placement(const arguments *arguments, sb_session *session, const sb_device *device);
 
 #endif

@@ -96,7 +96,8 @@ static int find_node(profile *profile, const entry_key *key) {
                                                           .transfer = key->transfer,
                                                           .on_device = key->to_device,
                                                           .least_ns = INT64_MAX,
-                                                          .flops = -1};
+                                                          .flops = -1,
+                                                          .moved = -1};
     profile->slots[slot] = profile->node_count;
     return profile->node_count++;
 }
@@ -249,10 +250,10 @@ profiled_op *sum_operators(const profile *profile, int *count) {
         double taken = mean_node_ns(profile, node);
         ops[o].nodes++;
         ops[o].ns += taken;
-        if (node->flops >= 0) {
-            ops[o].flops += (double)node->flops * (double)node->calls / profile->runs;
-            ops[o].known_ns += taken;
-        }
+        ops[o].flops += per_run(profile, node, node->flops);
+        ops[o].flops_ns += node->flops >= 0 ? taken : 0;
+        ops[o].moved += per_run(profile, node, node->moved);
+        ops[o].moved_ns += node->moved >= 0 ? taken : 0;
     }
     if (ops != NULL)
         qsort(ops, (size_t)*count, sizeof *ops, compare_operators);
@@ -291,8 +292,8 @@ int *sort_nodes(const profile *profile) {
 
 /* ---- the command ---- */
 
-/* Operations of the nodes, from a snapshot with the extents of the inputs. */
-static int count_flops(profile *profile, const running *running) {
+/* Operations and bytes of the nodes, from a snapshot with the extents of the inputs. */
+static int count_costs(profile *profile, const running *running) {
     sb_inspection *graph = NULL;
     int code = inspect_with_inputs(running->model, running->inputs, &graph);
     for (int i = 0, n = 0; code == EXIT_RIGHT && i < sb_inspection_node_count(graph); i++) {
@@ -305,6 +306,7 @@ static int count_flops(profile *profile, const running *running) {
         if (at == profile->node_count)
             continue;
         profile->nodes[at].flops = node->flop_count;
+        profile->nodes[at].moved = node->byte_count;
         n = at + 1;
     }
     sb_inspection_release(graph);
@@ -324,7 +326,7 @@ static int measure(profile *profile, running *running, long long warmup) {
         code = run_once(running, &profile->run_ns[r]);
     }
     clear_progress();
-    return code == EXIT_RIGHT ? count_flops(profile, running) : code;
+    return code == EXIT_RIGHT ? count_costs(profile, running) : code;
 }
 
 /* Runs that nothing is measured in: on a device they wait for it only at the end, and are replayed
@@ -412,7 +414,7 @@ static int profile_model(const arguments *arguments, const sb_model_options *mod
     if (code == EXIT_RIGHT)
         code = report_profile(arguments, profile);
     if (code == EXIT_RIGHT)
-        code = report_placement(arguments, running.session);
+        code = report_placement(arguments, running.session, running.device);
     close_running(&running);
     return code;
 }

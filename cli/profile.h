@@ -20,7 +20,7 @@ typedef struct profiled_node {
     int64_t tasks, task_ns; /* what the device did for it */
     int depth;              /* more than 0: inside If, Loop, Scan or a fused node, and part of that node's time */
     int64_t calls, total_ns, least_ns, bytes;
-    int64_t flops; /* of one call; -1: not known */
+    int64_t flops, moved; /* of one call: operations, and the bytes that it has to read and write; -1: not known */
 } profiled_node;
 
 /* One call of a node in a measured run. */
@@ -59,10 +59,10 @@ typedef struct profiled_op {
     const char *op;
     bool on_device;
     int nodes;
-    double task_ns;  /* per run: what the device worked for them */
-    double ns;       /* per run */
-    double flops;    /* per run, of the nodes where they are known */
-    double known_ns; /* the time of those */
+    double task_ns;         /* per run: what the device worked for them */
+    double ns;              /* per run */
+    double flops, flops_ns; /* per run, of the nodes where they are known, and the time of those */
+    double moved, moved_ns; /* likewise bytes that are read and written */
 } profiled_op;
 
 /* Copies in one direction, those inside of nodes included. */
@@ -95,8 +95,9 @@ bool write_profile_page(FILE *file, const profile *profile);
 
 /* What the reports share. */
 double share(double part, double whole);
-/** Operations per nanosecond: the same number in GFLOP/s. "" where it is not known or nothing is computed. */
-const char *speed(double flops, double nanoseconds, char room[TEXT_BYTES]);
-double node_flops(const profile *profile, const profiled_node *node);
+/** Operations or bytes per nanosecond: the same number in GFLOP/s or GB/s. "" where there are none. */
+const char *speed(double count, double nanoseconds, char room[TEXT_BYTES]);
+/** A node's operations, or the bytes that it moves, per run; `of_a_call` is what one call has. */
+double per_run(const profile *profile, const profiled_node *node, int64_t of_a_call);
 
 #endif

@@ -161,7 +161,8 @@ static void print_op_row(FILE *file, const profile *profile, const profiled_op *
     print_cell(file, "n", duration(op->ns, room));
     print_share_cell(file, device ? place_color(place) : op_family_color(op_family(op->op)),
                      share(op->ns, mean_run_ns(profile)));
-    print_cell(file, "n", speed(op->flops, op->known_ns, room));
+    print_cell(file, "n", speed(op->flops, op->flops_ns, room));
+    print_cell(file, "n", speed(op->moved, op->moved_ns, room));
     if (device)
         print_cell(file, "n", op->on_device ? duration(op->task_ns, room) : "");
     fputs("</tr>\n", file);
@@ -183,7 +184,7 @@ static void print_copies_row(FILE *file, const profile *profile, bool to_device)
     print_cell(file, "n", room);
     print_cell(file, "n", duration(copies.ns, room));
     print_share_cell(file, place_color(PLACE_COPY), share(copies.ns, mean_run_ns(profile)));
-    fputs("<td></td><td></td></tr>\n", file);
+    fputs("<td></td><td></td><td></td></tr>\n", file);
 }
 
 static void print_op_table(FILE *file, const profile *profile, const profiled_op *ops, int count) {
@@ -191,7 +192,7 @@ static void print_op_table(FILE *file, const profile *profile, const profiled_op
     fprintf(file,
             "<h2>Operators</h2>\n<div class=\"wide\"><table>\n<tr>%s<th>operator</th><th "
             "class=\"n\">nodes</th><th class=\"n\">time per run</th><th>share</th>"
-            "<th class=\"n\">GFLOP/s</th>%s</tr>\n",
+            "<th class=\"n\">GFLOP/s</th><th class=\"n\">GB/s</th>%s</tr>\n",
             device ? "<th>ran on</th>" : "", device ? "<th class=\"n\">device at work</th>" : "");
     for (int o = 0; o < count; o++)
         print_op_row(file, profile, &ops[o]);
@@ -225,7 +226,8 @@ static void print_node_row(FILE *file, const profile *profile, const profiled_no
     print_cell(file, "n", room);
     print_cell(file, "n", duration(taken, room));
     print_share_cell(file, node_color(profile, node), share(taken, mean_run_ns(profile)));
-    print_cell(file, "n", speed(node_flops(profile, node), taken, room));
+    print_cell(file, "n", speed(per_run(profile, node, node->flops), taken, room));
+    print_cell(file, "n", speed(per_run(profile, node, node->moved), taken, room));
     if (device)
         print_cell(file, "n", node->tasks > 0 ? duration((double)node->task_ns / profile->runs, room) : "");
     fputs("</tr>\n", file);
@@ -236,7 +238,8 @@ static void print_node_table(FILE *file, const profile *profile, const int *orde
     fprintf(file,
             "<h2>Nodes%s</h2>\n<div class=\"wide\"><table>\n<tr>%s<th>%s</th>"
             "<th>%s</th><th>kernel</th><th class=\"n\">calls per run</th>"
-            "<th class=\"n\">time per run</th><th>share</th><th class=\"n\">GFLOP/s</th>%s</tr>\n",
+            "<th class=\"n\">time per run</th><th>share</th><th class=\"n\">GFLOP/s</th>"
+            "<th class=\"n\">GB/s</th>%s</tr>\n",
             device ? " and copies" : "", device ? "<th>ran on</th>" : "", device ? "node, or value" : "node",
             device ? "operator, or size" : "operator", device ? "<th class=\"n\">device at work</th>" : "");
     for (int i = 0; i < profile->node_count; i++)

@@ -13,15 +13,15 @@ double share(double part, double whole) {
     return whole > 0 ? part / whole : 0;
 }
 
-const char *speed(double flops, double nanoseconds, char room[TEXT_BYTES]) {
+const char *speed(double count, double nanoseconds, char room[TEXT_BYTES]) {
     room[0] = '\0';
-    if (flops > 0 && nanoseconds > 0)
-        snprintf(room, TEXT_BYTES, "%.3g", flops / nanoseconds);
+    if (count > 0 && nanoseconds > 0)
+        snprintf(room, TEXT_BYTES, "%.3g", count / nanoseconds);
     return room;
 }
 
-double node_flops(const profile *profile, const profiled_node *node) {
-    return node->flops < 0 ? 0 : (double)node->flops * (double)node->calls / profile->runs;
+double per_run(const profile *profile, const profiled_node *node, int64_t of_a_call) {
+    return of_a_call < 0 ? 0 : (double)of_a_call * (double)node->calls / profile->runs;
 }
 
 /* ---- text ---- */
@@ -39,7 +39,7 @@ static const char *side(bool on_device) {
 
 /* With a device, the columns that only it has. */
 static void print_ops_head(const profile *profile) {
-    printf("%-26s %6s %12s %7s %9s", "operator", "nodes", "time", "share", "GFLOP/s");
+    printf("%-26s %6s %12s %7s %9s %9s", "operator", "nodes", "time", "share", "GFLOP/s", "GB/s");
     if (profile->device != NULL)
         printf("  %-6s %12s", "on", "device time");
     putchar('\n');
@@ -65,7 +65,8 @@ static void print_op(const profile *profile, const profiled_op *op) {
     char time[TEXT_BYTES], text[TEXT_BYTES];
     printf("%-26s %6d ", printable(op->op, text), op->nodes);
     print_time_and_share(profile, op->ns);
-    printf(" %9s", speed(op->flops, op->known_ns, text));
+    printf(" %9s", speed(op->flops, op->flops_ns, text));
+    printf(" %9s", speed(op->moved, op->moved_ns, text));
     if (profile->device != NULL) {
         printf("  %-6s ", side(op->on_device));
         print_right(op->on_device ? duration(op->task_ns, time) : "", 12);
@@ -89,7 +90,8 @@ static void print_node(const profile *profile, const profiled_node *node) {
     char time[TEXT_BYTES], text[TEXT_BYTES];
     double taken = mean_node_ns(profile, node);
     print_time_and_share(profile, taken);
-    printf(" %9s  ", speed(node_flops(profile, node), taken, text));
+    printf(" %9s", speed(per_run(profile, node, node->flops), taken, text));
+    printf(" %9s  ", speed(per_run(profile, node, node->moved), taken, text));
     if (profile->device != NULL) {
         printf("%-4s ", node->transfer ? "copy" : side(node->on_device));
         print_right(node->tasks > 0 ? duration((double)node->task_ns / profile->runs, time) : "", 12);
@@ -106,7 +108,7 @@ static void print_node(const profile *profile, const profiled_node *node) {
 
 static void print_nodes(const profile *profile, const int *order, bool all) {
     int shown = all || profile->node_count < SHOWN_NODES ? profile->node_count : SHOWN_NODES;
-    printf("%12s %7s %9s  ", "time", "share", "GFLOP/s");
+    printf("%12s %7s %9s %9s  ", "time", "share", "GFLOP/s", "GB/s");
     if (profile->device != NULL)
         printf("%-4s %12s  ", "on", "device time");
     printf("%-20s %-24s %s\n", "operator", "kernel", "node");
@@ -153,13 +155,14 @@ bool print_profile(const profile *profile, bool all) {
 /* ---- JSON ---- */
 
 static json_t *node_json(const profile *profile, const profiled_node *node) {
-    return json_pack("{s:o, s:o, s:o, s:i, s:f, s:f, s:f, s:I, s:o, s:s, s:o, s:f, s:f}", "name", text_json(node->name),
-                     "op", text_json(node->op), "kernel", text_json(node->kernel), "depth", node->depth,
-                     "calls_per_run", (double)node->calls / profile->runs, "mean_ns", mean_node_ns(profile, node),
-                     "least_call_ns", (double)node->least_ns, "output_bytes", (json_int_t)node->bytes, "flops",
-                     node->flops >= 0 ? json_integer(node->flops) : json_null(), "on", side(node->on_device), "why_cpu",
-                     text_json(node->why_cpu), "device_tasks_per_run", (double)node->tasks / profile->runs, "device_ns",
-                     (double)node->task_ns / profile->runs);
+    return json_pack("{s:o, s:o, s:o, s:i, s:f, s:f, s:f, s:I, s:o, s:o, s:s, s:o, s:f, s:f}", "name",
+                     text_json(node->name), "op", text_json(node->op), "kernel", text_json(node->kernel), "depth",
+                     node->depth, "calls_per_run", (double)node->calls / profile->runs, "mean_ns",
+                     mean_node_ns(profile, node), "least_call_ns", (double)node->least_ns, "output_bytes",
+                     (json_int_t)node->bytes, "flops", node->flops >= 0 ? json_integer(node->flops) : json_null(),
+                     "moved_bytes", node->moved >= 0 ? json_integer(node->moved) : json_null(), "on",
+                     side(node->on_device), "why_cpu", text_json(node->why_cpu), "device_tasks_per_run",
+                     (double)node->tasks / profile->runs, "device_ns", (double)node->task_ns / profile->runs);
 }
 
 static json_t *transfer_json(const profile *profile, const profiled_node *node) {
@@ -176,9 +179,10 @@ bool print_profile_json(FILE *file, const profile *profile) {
     for (int r = 0; r < profile->runs; r++)
         json_array_append_new(runs, json_real(profile->run_ns[r]));
     for (int o = 0; ops != NULL && o < count; o++)
-        json_array_append_new(operators, json_pack("{s:o, s:i, s:f, s:f, s:s, s:f}", "op", text_json(ops[o].op),
-                                                   "nodes", ops[o].nodes, "mean_ns", ops[o].ns, "flops", ops[o].flops,
-                                                   "on", side(ops[o].on_device), "device_ns", ops[o].task_ns));
+        json_array_append_new(operators,
+                              json_pack("{s:o, s:i, s:f, s:f, s:f, s:s, s:f}", "op", text_json(ops[o].op), "nodes",
+                                        ops[o].nodes, "mean_ns", ops[o].ns, "flops", ops[o].flops, "moved_bytes",
+                                        ops[o].moved, "on", side(ops[o].on_device), "device_ns", ops[o].task_ns));
     for (int n = 0; n < profile->node_count; n++) {
         const profiled_node *node = &profile->nodes[n];
         if (node->transfer)

@@ -74,9 +74,10 @@ static void print_call(FILE *file, const profile *profile, const profiled_call *
                               (json_int_t)node->bytes));
         return;
     }
-    json_t *arguments = json_pack("{s:o, s:o, s:I, s:o}", "operator", text_json(node->op), "kernel",
+    json_t *arguments = json_pack("{s:o, s:o, s:I, s:o, s:o}", "operator", text_json(node->op), "kernel",
                                   text_json(node->kernel), "output_bytes", (json_int_t)node->bytes, "flops",
-                                  node->flops >= 0 ? json_integer(node->flops) : json_null());
+                                  node->flops >= 0 ? json_integer(node->flops) : json_null(), "moved_bytes",
+                                  node->moved >= 0 ? json_integer(node->moved) : json_null());
     if (profile->device != NULL && arguments != NULL)
         json_object_set_new(arguments, "on", json_string(node->on_device ? "cuda" : "cpu"));
     if (node->why_cpu != NULL && arguments != NULL)

@@ -128,7 +128,7 @@ int record_values(const arguments *arguments, const sb_model_options *model_opti
     if (code == EXIT_RIGHT)
         code = run_recorded(arguments, &running, recorded);
     if (code == EXIT_RIGHT && !on_cpu)
-        code = report_placement(arguments, running.session);
+        code = report_placement(arguments, running.session, running.device);
     close_running(&running);
     return code;
 }

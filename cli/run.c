@@ -124,7 +124,7 @@ int run_run(const arguments *arguments) {
     if (code == EXIT_RIGHT)
         code = print_outputs(arguments, &running, nanoseconds);
     if (code == EXIT_RIGHT)
-        code = report_placement(arguments, running.session);
+        code = report_placement(arguments, running.session, running.device);
     close_running(&running);
     return code;
 }

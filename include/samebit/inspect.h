@@ -52,6 +52,9 @@ typedef struct sb_inspected_node {
     int64_t parameters;
     const char *flops;  /**< operations per run as a formula: see below; NULL when they are not known */
     int64_t flop_count; /**< the same when it is a number, else -1 */
+    const char
+        *bytes; /**< bytes that a run has to read and write as a formula: see below; NULL when they are not known */
+    int64_t byte_count; /**< the same when it is a number, else -1 */
     /** What will compute it: a kernel's name, "reference", "constant" when the result is known before running; NULL
      * while an open extent decides. */
     const char *kernel;
@@ -78,6 +81,9 @@ typedef struct sb_inspected_totals {
  * Operations are counted in the way of the field: 2 for each multiply-add of a contraction, 1 for each element that an
  * element-wise operator writes or a reduction reads, a small fixed number per element of a normalisation or softmax,
  * and none for what only moves elements.
+ *
+ * Bytes are those that cannot be spared: each element that the result depends on is read once and each of the outputs
+ * written once, however often a kernel does so; none for views, and of a Fused node none for what stays inside.
  *
  * Errors: INVALID_ARGUMENT for a negative extent; SHAPE when the values do not fit the model; OUT_OF_MEMORY. */
 SB_API SB_MUST_CHECK sb_status sb_model_inspect(const sb_model *model, const sb_inspect_options *options,

@@ -220,13 +220,13 @@ typedef struct sb_placed_node {
     bool on_device;     /**< of a transfer: whether it goes there */
     bool by_data;       /**< where it runs was settled in the run, since only the data say what shapes it has */
     const char *kernel; /**< what computes it; "reference" for its definition */
-    const char *why;    /**< why it does not run on the device; NULL where it does */
+    const char *why;    /**< why it does not run on the device; NULL where it does, or where there is none */
 } sb_placed_node;
 
 /** Calls `visit` for every node of the most recent run's plan, nested graphs' after those of the graph around them,
  * and for the transfers that the plan needs, in the order of the run. Nodes whose results are known before the run
- * are left out. Strings are valid until `visit` returns. Returns the number of nodes that did not run on the device;
- * 0 as well when there was no run, or no device. */
+ * are left out. Strings are valid until `visit` returns. Returns the number of nodes that did not run on a device:
+ * all of them where the session has none, and 0 when there was no run. */
 SB_API int sb_session_visit_placement(sb_session *session, void (*visit)(void *context, const sb_placed_node *node),
                                       void *context);
 

@@ -122,10 +122,10 @@ SB_API SB_MUST_CHECK sb_status sb_state_copy_slot(sb_state *state, int64_t from,
 /** Writes contents and versions to a file, whole or not at all, with the digest of the model and the version of the
  * numerics. Errors: IO, OUT_OF_MEMORY, DEVICE. */
 SB_API SB_MUST_CHECK sb_status sb_state_save(sb_state *state, const char *path, sb_error *error);
-/** Reads what sb_state_save wrote, for a state of the same model, on whichever side, in whichever process. On failure
- * nothing has changed (a device that fails excepted). The file must not be changed meanwhile. Errors: IO; INVALID_FILE,
- * with the byte offset; UNSUPPORTED for another version of the format or of the numerics; INVALID_ARGUMENT for another
- * model; SHAPE for other variables. */
+/** Reads what sb_state_save wrote, for a state of the same model, loaded with passes or without, on whichever side, in
+ * whichever process. On failure nothing has changed (a device that fails excepted). The file must not be changed
+ * meanwhile. Errors: IO; INVALID_FILE, with the byte offset; UNSUPPORTED for another version of the format or of the
+ * numerics; INVALID_ARGUMENT for another model; SHAPE for other variables. */
 SB_API SB_MUST_CHECK sb_status sb_state_restore(sb_state *state, const char *path, sb_error *error);
 /** The same for one slot, which may be restored as any slot of any state of the model. */
 SB_API SB_MUST_CHECK sb_status sb_state_save_slot(sb_state *state, int64_t slot, const char *path, sb_error *error);

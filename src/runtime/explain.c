@@ -11,7 +11,7 @@
 typedef struct visitor {
     void (*visit)(void *context, const sb_placed_node *node);
     void *context;
-    int on_host; /* nodes that did not run on the device */
+    int on_host; /* nodes that did not run on a device */
 } visitor;
 
 static void visit_transfer(const visitor *visitor, const sb_runner *runner, sb_value_id value, sb_side to,
@@ -113,8 +113,7 @@ static void visit_runner(visitor *visitor, const sb_runner *runner) {
 int sb_runner_visit_placement(const sb_runner *runner, void (*visit)(void *context, const sb_placed_node *node),
                               void *context) {
     visitor visitor = {visit, context, 0};
-    if (runner->settings->placement.queue != NULL)
-        visit_runner(&visitor, runner);
+    visit_runner(&visitor, runner);
     return visitor.on_host;
 }
 

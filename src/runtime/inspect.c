@@ -326,15 +326,15 @@ static sb_status choose_kernel(sb_inspection *inspection, const source *source, 
     return SB_OK;
 }
 
-static sb_status describe_flops(sb_inspection *inspection, sb_dim flops, const char **text, int64_t *count,
+static sb_status describe_count(sb_inspection *inspection, sb_dim number, const char **text, int64_t *count,
                                 sb_error *error) {
     char formula[FORMULA_BYTES];
     *count = -1;
     *text = NULL;
-    if (flops == NULL)
+    if (number == NULL)
         return SB_OK;
-    sb_dim_is_constant(flops, count);
-    return keep_text(inspection, sb_dim_text(flops, formula, sizeof formula), text, error);
+    sb_dim_is_constant(number, count);
+    return keep_text(inspection, sb_dim_text(number, formula, sizeof formula), text, error);
 }
 
 /* The facts of a node's inputs and outputs, side by side: *inputs is to be freed, `outputs` are borrowed copies. */
@@ -364,6 +364,16 @@ static sb_status add_flops(sb_inspection *inspection, source *source, sb_dim flo
     return status == SB_ERROR_OUT_OF_MEMORY ? status : SB_OK;
 }
 
+/* What is read and what is written together; NULL where either is not known. */
+static sb_status count_bytes(source *source, const sb_node *node, const sb_fact *const *inputs, const sb_fact *outputs,
+                             sb_dim *bytes, sb_error *error) {
+    sb_dim read, written;
+    SB_TRY(sb_node_bytes(node, source->scope, inputs, outputs, &read, &written, error));
+    *bytes = read != NULL && written != NULL ? sb_dim_add(source->scope, read, written) : NULL;
+    sb_status status = sb_scope_check(source->scope, error);
+    return status == SB_ERROR_OUT_OF_MEMORY ? status : SB_OK;
+}
+
 static sb_status describe_costs(sb_inspection *inspection, source *source, const sb_node *node, sb_dim body_flops,
                                 sb_inspected_node *described, sb_error *error) {
     const sb_fact **inputs;
@@ -371,15 +381,20 @@ static sb_status describe_costs(sb_inspection *inspection, source *source, const
     SB_TRY(gather_facts(source, node, &inputs, &outputs, error));
     sb_kernel_query query = {.node = node, .inputs = inputs, .outputs = outputs, .isa = source->program->isa};
     sb_status status = choose_kernel(inspection, source, &query, described, error);
-    sb_dim flops = body_flops;
-    if (status == SB_OK && described->kernel != NULL && strcmp(described->kernel, "constant") == 0)
-        flops = sb_dim_constant(source->scope, 0);
-    else if (status == SB_OK && flops == NULL && described->body_count == 0)
-        status = sb_node_flops(node, source->scope, inputs, outputs, &flops, error);
+    sb_dim flops = body_flops, bytes = NULL;
+    if (status == SB_OK && described->kernel != NULL && strcmp(described->kernel, "constant") == 0) {
+        flops = bytes = sb_dim_constant(source->scope, 0);
+    } else if (status == SB_OK) {
+        if (flops == NULL && described->body_count == 0)
+            status = sb_node_flops(node, source->scope, inputs, outputs, &flops, error);
+        if (status == SB_OK)
+            status = count_bytes(source, node, inputs, outputs, &bytes, error);
+    }
     sb_free(outputs);
     SB_TRY(status);
     SB_TRY(add_flops(inspection, source, flops, error));
-    return describe_flops(inspection, flops, &described->flops, &described->flop_count, error);
+    SB_TRY(describe_count(inspection, flops, &described->flops, &described->flop_count, error));
+    return describe_count(inspection, bytes, &described->bytes, &described->byte_count, error);
 }
 
 static sb_status describe_node(sb_inspection *inspection, source *source, size_t index, sb_error *error) {
@@ -422,7 +437,7 @@ static sb_status fill(sb_inspection *inspection, source *source, sb_error *error
         inspection->values[graph->inputs[i]].initialiser = false;
     for (size_t n = 0; n < graph->node_count; n++)
         SB_TRY(describe_node(inspection, source, n, error));
-    return describe_flops(inspection, source->flops, &inspection->totals.flops, &inspection->totals.flop_count, error);
+    return describe_count(inspection, source->flops, &inspection->totals.flops, &inspection->totals.flop_count, error);
 }
 
 /* *flops is the sum over the nodes whose count is known; NULL when it is too large to hold. */

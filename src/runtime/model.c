@@ -5,6 +5,7 @@
 #include "base/allocation.h"
 #include "passes/passes.h"
 #include "runtime/memory_limit.h"
+#include "runtime/model_digest.h"
 
 /* ---- descriptions ---- */
 
@@ -90,13 +91,14 @@ static sb_status fill_model(sb_model *model, sb_model_source *source, void *cont
                             sb_error *error) {
     SB_TRY(source(context, &model->graphs, error));
     SB_TRY(sb_graphs_settle(&model->graphs, error));
+    SB_TRY(sb_model_digest_graphs(model, error));
     model->entries = sb_allocate_array(model->graphs.count, sizeof *model->entries);
     if (model->entries == NULL)
         return sb_fail_memory(error, model->graphs.count * sizeof *model->entries);
     for (size_t i = 0; i < model->graphs.count; i++) {
         SB_TRY(fill_entry(model, &model->graphs.entries[i], options, &model->entries[i], error));
     }
-    return SB_OK;
+    return sb_model_digest_dropped(model, error);
 }
 
 sb_status sb_model_make(sb_model_source *source, void *context, const sb_model_options *given, sb_model **model,
@@ -137,6 +139,7 @@ void sb_model_release(sb_model *model) {
         clear_entry(&model->entries[i]);
     sb_free(model->entries);
     sb_graphs_clear(&model->graphs);
+    sb_model_digest_clear(model);
     pthread_mutex_destroy(&model->digest_lock);
     sb_free(model);
 }

@@ -16,6 +16,12 @@ typedef struct sb_model_entry {
     sb_value_description *descriptions; /* inputs, then outputs */
 } sb_model_entry;
 
+/* A constant of the model as it was before the passes. */
+typedef struct sb_model_constant {
+    sb_tensor *tensor; /* NULL: it has been digested */
+    unsigned char digest[32];
+} sb_model_constant;
+
 /* Entry 0 is what the public functions describe and sessions run. */
 struct sb_model {
     atomic_int references;
@@ -23,7 +29,9 @@ struct sb_model {
     sb_model_entry *entries;     /* graphs.count */
     pthread_mutex_t digest_lock; /* of what follows: runtime/model_digest.h */
     bool digested;
-    unsigned char digest[32];
+    unsigned char digest[32]; /* of the model; until that is worked out, of its graphs without their constants … */
+    size_t constant_count, constant_capacity;
+    sb_model_constant *constants; /* … which are these */
 };
 
 /* Where the graphs of a model come from: fills `*graphs`, which is empty, with at least one entry, all facts inferred.

@@ -2,7 +2,7 @@
  *
  * All numbers are little-endian. A file is
  *     8 bytes   "samestat"
- *     u32       version of the format: 1
+ *     u32       version of the format: 2 (in 1 the SHA-256 was of the model behind the passes)
  *     u32       version of the numerics (docs/numerics.md)
  *     32 bytes  SHA-256 of the model (runtime/model_digest.h)
  *     u32       1 for a slot, 0 for a whole state
@@ -24,7 +24,7 @@
 #include "runtime/model_digest.h"
 #include "runtime/state.h"
 
-#define FORMAT_VERSION 1
+#define FORMAT_VERSION 2
 #define MAGIC "samestat"
 #define MAGIC_BYTES 8
 
@@ -209,9 +209,11 @@ static sb_status check_head(reader *reader, sb_state *state, int64_t slot, uint6
         return sb_fail(error, SB_ERROR_INVALID_FILE, "%.200s: at byte 0: not the file of a state", reader->name);
     SB_TRY(take_number(reader, 4, "the version of the format", &format, error));
     if (format != FORMAT_VERSION)
-        return sb_fail(error, SB_ERROR_UNSUPPORTED,
-                       "%.200s: at byte 8: version %llu of the format, where this library reads version %d",
-                       reader->name, (unsigned long long)format, FORMAT_VERSION);
+        return sb_fail(
+            error, SB_ERROR_UNSUPPORTED,
+            "%.200s: at byte 8: version %llu of the format, where this library reads version %d: restore it with "
+            "the library that saved it",
+            reader->name, (unsigned long long)format, FORMAT_VERSION);
     SB_TRY(take_number(reader, 4, "the version of the numerics", &numerics, error));
     if (numerics != (uint64_t)sb_numerics_version())
         return sb_fail(error, SB_ERROR_UNSUPPORTED,
@@ -222,8 +224,7 @@ static sb_status check_head(reader *reader, sb_state *state, int64_t slot, uint6
     SB_TRY(sb_model_digest(state->model, model, error));
     if (memcmp(bytes, model, sizeof model) != 0)
         return sb_fail(error, SB_ERROR_INVALID_ARGUMENT,
-                       "%.200s: at byte 16: the state of another model, or of this one prepared with other options "
-                       "(passes)",
+                       "%.200s: at byte 16: the state of another model: one of other graphs, constants or variables",
                        reader->name);
     SB_TRY(take_number(reader, 4, "the kind", &is_slot, error));
     if (is_slot != (slot != SB_ALL_SLOTS))

@@ -19,7 +19,7 @@ says out "5 runs: min "
 runs 0 "$samebit" bench "$model" --runs 2 --queue 4 --warmup 0 --json
 json runs=2 queue=4
 runs 0 "$samebit" bench "$model" --runs 1 --explain-placement
-says out "runs wait for the device: the session has no device"
+says out "no device: all nodes that ran, 10, on the CPU"
 refused "--queue takes a number from 1 to 16" "$samebit" bench "$model" --queue 17
 refused "--runs and --seconds exclude each other" "$samebit" bench "$model" --runs 3 --seconds 1
 refused "--seconds takes a number of at least 0, not -1" "$samebit" bench "$model" --seconds -1

@@ -19,6 +19,7 @@ refused "no input of the model has an extent of that name" "$samebit" dump "$mod
 
 runs 0 "$samebit" dump "$model" --no-passes --json
 json nodes#=17 nodes.1.op=Conv nodes.1.parameters=160 nodes.1.flops=19456*batch nodes.1.flop_count=null \
+    'nodes.1.bytes=4352*batch+640' nodes.1.byte_count=null \
     'nodes.1.inputs=["scaled","conv1.weight","conv1.bias"]' totals.parameters=18827 'inputs=["image"]'
 runs 0 "$samebit" dump "$model" --json --set batch=2 --reference-evaluation
 json nodes.0.kernel=reference totals.flop_count=1858148

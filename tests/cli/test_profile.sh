@@ -10,8 +10,10 @@ says out "(between nodes)"
 says out "conv2.out"
 says out "3 runs: mean "
 says out "GFLOP/s"
+says out "GB/s"
 runs 0 "$samebit" profile "$model" --runs 4 --no-passes --json --trace trace.json --html page.html
-json run_ns#=4 nodes#=17 nodes.1.op=Conv nodes.1.calls_per_run=1.0 nodes.1.flops=19456 nodes.1.output_bytes=4096
+json run_ns#=4 nodes#=17 nodes.1.op=Conv nodes.1.calls_per_run=1.0 nodes.1.flops=19456 nodes.1.output_bytes=4096 \
+    nodes.1.moved_bytes=4992
 self_contained page.html
 says page.html "Timeline of the fastest run"
 cp trace.json out

@@ -6,8 +6,6 @@
 #include "driver_choice.h"
 #include "session_support.h"
 
-#define QUEUED 4 /* the most runs in flight */
-
 static inline sb_device *open_on_driver(void) {
     sb_device_options options = SB_DEVICE_OPTIONS_DEFAULT;
     sb_device *device;
@@ -32,18 +30,6 @@ static inline setting start_on_driver(void) {
     s.blocks = sb_allocation_count().live_blocks;
     s.device = open_on_driver();
     return s;
-}
-
-/* A session that binds a state (NULL: none), for one run after the other or several in its queue. */
-static inline sb_session *session_on(sb_device *device, sb_model *model, sb_state *state, const char *entry,
-                                     sb_graph_mode mode, const char *force_cpu) {
-    sb_session_options options = options_on(device);
-    options.state = state;
-    options.entry = entry;
-    options.graphs = mode;
-    options.force_cpu = force_cpu;
-    options.queue_depth = QUEUED;
-    return session_with(model, &options);
 }
 
 #endif

@@ -155,6 +155,21 @@ static inline sb_session *session_with(sb_model *model, const sb_session_options
     return session;
 }
 
+#define QUEUED 4 /* the most runs in flight */
+
+/* A session that binds a state (NULL: none), for one run after the other or several in its queue. Without a device
+ * (NULL) it is one on the CPU. */
+static inline sb_session *session_on(sb_device *device, sb_model *model, sb_state *state, const char *entry,
+                                     sb_graph_mode mode, const char *force_cpu) {
+    sb_session_options options = options_on(device);
+    options.state = state;
+    options.entry = entry;
+    options.graphs = mode;
+    options.force_cpu = force_cpu;
+    options.queue_depth = QUEUED;
+    return session_with(model, &options);
+}
+
 static inline sb_session *cpu_session(sb_model *model) {
     sb_session_options options = options_on(NULL);
     return session_with(model, &options);

@@ -30,6 +30,11 @@ mv out cpu
 runs 0 "$plain" run chain.onnx --input x=folder/x.npy --digest --device auto
 says err "samebit: running on the CPU: no CUDA driver: /no/such/driver"
 cmp out cpu || fail "--device auto gives other bits"
+runs 0 "$plain" run chain.onnx --input x=folder/x.npy --digest --device auto --no-passes --explain-placement
+says out "cpu   /layer/node_0 (Relu) "
+says out "no device: all nodes that ran, 10, on the CPU"
+! grep -q "on the device" out || fail "a run without a device says what is on one"
+head -2 out | cmp - cpu || fail "--explain-placement gives other bits"
 runs 3 "$plain" compare chain.onnx --input x=folder/x.npy --device auto
 says err "the CPU is all there is to compare: give --reference FILE|DIR"
 refused "--require-device needs --device cuda" "$plain" run chain.onnx --require-device

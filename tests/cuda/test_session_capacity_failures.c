@@ -8,16 +8,13 @@
 
 #include <cmocka.h>
 #include <malloc.h>
-#include <unistd.h>
 
 #include "session_support.h"
-#include "state/cache.h"
+#include "state/cache_changes.h"
 #include "support/failing.h"
 
 #define UNKNOWN 999
 #define OUT_OF_MEMORY 2
-#define CAPACITY 20
-#define MOST_WARM 4
 #define IN_FLIGHT 2
 
 typedef struct kind {
@@ -43,7 +40,7 @@ typedef struct life {
 static sb_status try_session(const kind *kind, sb_model *model, sb_device *device, sb_state *state,
                              sb_session **session, sb_error *error) {
     sb_session_options options = options_on(device);
-    sb_capacity items[] = {{"tokens", 6, kind->least / 2}, {"past", CAPACITY, kind->least}};
+    sb_capacity items[] = {{"tokens", 6, kind->least / 2}, {"past", CACHE_CAPACITY, kind->least}};
     options.graphs = kind->mode;
     options.device_outputs = kind->device_outputs;
     options.state = state;
@@ -61,7 +58,7 @@ static void check_run(const life *l, int run);
 static life begin(const kind *kind, const cache_script *script, const setting *s) {
     life l = {.kind = kind, .script = script, .s = *s};
     if (kind->bound)
-        MUST(try_cache_state(s->model, s->device, CAPACITY, kind->least, &l.state, error));
+        MUST(try_cache_state(s->model, s->device, CACHE_CAPACITY, kind->least, &l.state, error));
     MUST(try_session(kind, s->model, s->device, l.state, &l.session, error));
     for (int run = 0; run < CACHE_RUNS; run++) {
         l.inputs[run][0] = placed(&l, script->x[run]);
@@ -285,7 +282,7 @@ static sb_status make(void *context) {
     sb_session *session = NULL;
     options.cuda_driver = FAKE_CUDA;
     SB_TRY(sb_device_open(&options, 0, &device, &error));
-    sb_status status = given->bound ? try_cache_state(given->model, device, CAPACITY, 4, &state, &error) : SB_OK;
+    sb_status status = given->bound ? try_cache_state(given->model, device, CACHE_CAPACITY, 4, &state, &error) : SB_OK;
     if (status == SB_OK)
         status = try_session(&(kind){.least = 4}, given->model, device, state, &session, &error);
     sb_session_destroy(session);
@@ -305,44 +302,26 @@ static void test_creating(void **context) {
     sb_model_release(model);
 }
 
-typedef enum change { SAVE, RESTORE, COPY, TRIM, RESET } change;
-
-static sb_status make_change(change change, sb_state *state, sb_state *other, const char *path, sb_error *error) {
-    switch (change) {
-    case SAVE:
-        return sb_state_save(state, path, error);
-    case RESTORE:
-        return sb_state_restore(state, path, error);
-    case COPY:
-        return sb_state_copy(state, other, error);
-    case TRIM:
-        return sb_state_trim(state, "past", 4, error);
-    default:
-        return sb_state_reset(state, error);
-    }
-}
-
 /* A state of three runs becomes the other, of five, or what is left of it, or stays as it was, or is torn. With calls or
  * with allocations failing; whether one has. */
 static bool check_change(const setting *s, const cache_script *script, change change, const char *path, int skip,
                          bool calls) {
-    static const int behind[] = {3, 5, 5, 2, 0};
     sb_error error = {SB_OK, ""}, reason;
     sb_state *other;
-    life l = begin(&(kind){.mode = SB_GRAPHS_BUILD, .bound = true, .least = 4, .warm = 3}, script, s);
+    life l = begin(&(kind){.mode = SB_GRAPHS_BUILD, .bound = true, .least = 4, .warm = RUNS_BEFORE}, script, s);
     kind second = {.mode = SB_GRAPHS_OFF, .bound = true, .least = 0};
-    MUST(try_cache_state(s->model, s->device, CAPACITY, 0, &other, error));
+    MUST(try_cache_state(s->model, s->device, CACHE_CAPACITY, 0, &other, error));
     life o = {.kind = &second, .script = script, .s = *s, .state = other};
     memcpy(o.inputs, l.inputs, sizeof o.inputs);
     MUST(try_session(&second, s->model, s->device, other, &o.session, error));
-    for (int run = 0; run < 5; run++)
+    for (int run = 0; run < RUNS_OF_OTHER; run++)
         check_run(&o, run);
     MUST(sb_state_save(other, path, error));
     if (calls)
         s->fake->plan_failure(NULL, skip, UNKNOWN);
     else
         sb_allocation_fail_after(skip, false);
-    sb_status status = make_change(change, l.state, other, path, &error);
+    sb_status status = try_change(change, l.state, other, path, &error);
     happened = calls ? s->fake->failure_happened() : status != SB_OK;
     s->fake->plan_failure(NULL, -1, 0);
     sb_allocation_fail_after(-1, false);
@@ -359,10 +338,10 @@ static bool check_change(const setting *s, const cache_script *script, change ch
     if (now_torn)
         assert_int_equal(place, 0);
     else if (status == SB_OK || !calls)
-        assert_int_equal(place, status == SB_OK ? behind[change] : 3);
+        assert_int_equal(place, status == SB_OK ? runs_after(change) : RUNS_BEFORE);
     else
-        assert_true(place == 3 || place == behind[change]);
-    assert_int_equal(check_place(other, script), 5);
+        assert_true(place == RUNS_BEFORE || place == runs_after(change));
+    assert_int_equal(check_place(other, script), RUNS_OF_OTHER);
     check_afterwards(&l, place);
     sb_session_destroy(o.session);
     sb_state_release(other);
@@ -371,13 +350,10 @@ static bool check_change(const setting *s, const cache_script *script, change ch
 }
 
 static void test_changes(void **context) {
-    char path[] = "/tmp/samebit-test-XXXXXX";
-    int file = mkstemp(path);
-    assert_true(file >= 0);
-    close(file);
+    const char *path = folder_path("cache");
     torn = 0;
     setting s = start_model();
-    for (change change = SAVE; change <= RESET; change++) {
+    for (change change = SAVE; change < CHANGES; change++) {
         for (int calls = 0; calls < 2; calls++) {
             for (int skip = 0; check_change(&s, *context, change, path, skip, calls != 0);)
                 skip++;
@@ -385,21 +361,6 @@ static void test_changes(void **context) {
     }
     assert_true(torn > 0);
     finish(&s);
-    unlink(path);
-}
-
-static int fix(void **context) {
-    static cache_script script;
-    sb_model *model = cache_model();
-    script = write_script(model);
-    sb_model_release(model);
-    *context = &script;
-    return 0;
-}
-
-static int drop(void **context) {
-    drop_script(*context);
-    return 0;
 }
 
 int main(void) {
@@ -409,8 +370,11 @@ int main(void) {
     fresh_fake(); /* without guards, for thousands of devices: other tests see whether the host follows addresses there */
     open_fake(); /* which is kept from now on */
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_creating), cmocka_unit_test(test_allocations), cmocka_unit_test(test_driver_memory),
-        cmocka_unit_test(test_calls),    cmocka_unit_test(test_changes),
+        cmocka_unit_test(test_creating),
+        cmocka_unit_test(test_allocations),
+        cmocka_unit_test(test_driver_memory),
+        cmocka_unit_test(test_calls),
+        cmocka_unit_test_setup_teardown(test_changes, folder_open, folder_close),
     };
-    return cmocka_run_group_tests(tests, fix, drop);
+    return cmocka_run_group_tests(tests, open_script, close_script);
 }

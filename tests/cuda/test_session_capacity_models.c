@@ -183,8 +183,8 @@ typedef struct along {
         *text[2]; /* what is said about it; NULL: it does allow one, with a kernel that stops at the rows in use */
 } along;
 
-static void check_along(const along *given) {
-    setting s = start_device();
+/* A model of that node, and a session in which n has a capacity. */
+static sb_session *open_along(setting *s, const along *given, sb_graph_mode mode) {
     builder b = builder_create();
     sb_value_id x = builder_input(&b, given->dtype, 2, (int64_t[]){-1, 4}), y;
     if (strcmp(given->op, "CumSum") == 0)
@@ -194,12 +194,18 @@ static void check_along(const along *given) {
     else
         y = builder_unary(&b, given->op, x);
     mark_output(&b, y);
-    s.model = model_of(&b, false);
-    s.cpu = cpu_session(s.model);
-    sb_session_options options = options_on(s.device);
+    s->model = model_of(&b, false);
+    s->cpu = cpu_session(s->model);
+    sb_session_options options = options_on(s->device);
+    options.graphs = mode;
     options.capacity_count = 1;
     options.capacities = &(sb_capacity){"n", 40, 0};
-    sb_session *session = session_with(s.model, &options);
+    return session_with(s->model, &options);
+}
+
+static void check_along(const along *given) {
+    setting s = start_device();
+    sb_session *session = open_along(&s, given, SB_GRAPHS_AUTO);
     for (int64_t n = 1; n <= 40; n += 3) {
         sb_tensor *input = random_tensor(given->dtype, 2, (int64_t[]){n, 4}, (uint64_t)n);
         run_both(session, s.cpu, s.device, 1, &input, 1);
@@ -222,11 +228,46 @@ static void test_nodes_along_an_open_axis(void **context) {
     check_along(&(along){"CumSum", SB_F32, {NULL}});
 }
 
+/* Of no rows there is none to choose. The host sees that before it launches anything; in a plan for a capacity only the
+ * kernel can, which leaves a fault, whether such a run is the first or comes among others. */
+static void check_nothing_to_choose(const char *op, sb_graph_mode mode, int empty_run) {
+    setting s = start_device();
+    sb_session *session = open_along(&s, &(along){op, SB_F32, {NULL}}, mode);
+    for (int run = 0; run < 6; run++) {
+        int64_t n = run == empty_run ? 0 : 7 * run + 1;
+        sb_tensor *input = random_tensor(SB_F32, 2, (int64_t[]){n, 4}, (uint64_t)run), *output;
+        sb_error error, host;
+        if (n != 0) {
+            run_both(session, s.cpu, s.device, 1, &input, 1);
+        } else {
+            assert_int_equal(sb_session_run_tensors(session, &input, &output, &error), SB_ERROR_INVALID_ARGUMENT);
+            assert_says(error, "node ");
+            assert_says(error, op);
+            assert_says(error, "more elements are to be chosen than there are");
+            assert_null(output);
+            assert_int_equal(sb_session_run_tensors(s.cpu, &input, &output, &host), error.status);
+        }
+        sb_tensor_release(input);
+    }
+    assert_string_equal(sb_session_exact_plans(session), "");
+    sb_session_destroy(session);
+    finish(&s);
+}
+
+static void test_nothing_to_choose(void **context) {
+    for (sb_graph_mode mode = SB_GRAPHS_OFF; mode <= SB_GRAPHS_BUILD; mode++) {
+        for (int empty_run = 0; empty_run < 6; empty_run++) {
+            check_nothing_to_choose("ArgMax", mode, empty_run);
+            check_nothing_to_choose("ArgMin", mode, empty_run);
+        }
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_inputs_of_any_kind),       cmocka_unit_test(test_large_inputs),
         cmocka_unit_test(test_a_node_on_the_cpu),        cmocka_unit_test(test_a_state_at_exact_extents),
-        cmocka_unit_test(test_nodes_along_an_open_axis),
+        cmocka_unit_test(test_nodes_along_an_open_axis), cmocka_unit_test(test_nothing_to_choose),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,18 +17,6 @@
 #define EAGER_STEPS 100
 #define FORMS 1 /* the filter's: matrix products read their weights as they lie */
 
-static sb_status try_state(sb_model *model, sb_device *home, sb_state **state, sb_error *error) {
-    sb_state_options options = SB_STATE_OPTIONS_DEFAULT;
-    options.device = home;
-    return sb_state_create(model, &options, state, error);
-}
-
-static sb_state *state_of(sb_model *model, sb_device *home) {
-    sb_state *state;
-    MUST(try_state(model, home, &state, error));
-    return state;
-}
-
 static sb_status try_session(sb_model *model, sb_state *state, const char *entry, sb_device *device, sb_graph_mode mode,
                              sb_session **session, sb_error *error) {
     sb_session_options options = options_on(device);
@@ -38,20 +26,14 @@ static sb_status try_session(sb_model *model, sb_state *state, const char *entry
     return sb_session_create(model, &options, session, error);
 }
 
-static sb_session *session_of(const setting *s, sb_state *state, const char *entry, sb_graph_mode mode) {
-    sb_session *session;
-    MUST(try_session(s->model, state, entry, s->device, mode, &session, error));
-    return session;
-}
-
 /* ---- training ---- */
 
 /* A step on the device, and the weights' packed form with each. */
 static void train(sb_graph_mode mode, bool at_home, int steps) {
     setting s = start_on_driver();
     s.model = learning_model(SB_F32, false);
-    sb_state *state = state_of(s.model, at_home ? s.device : NULL);
-    sb_session *session = session_of(&s, state, "train", mode);
+    sb_state *state = state_on(at_home ? s.device : NULL, s.model);
+    sb_session *session = session_on(s.device, s.model, state, "train", mode, NULL);
     teacher t = start_teacher(SB_F32);
     for (int step = 0; step < steps; step++) {
         if (!step_agrees(&t, session, (uint64_t)step))
@@ -87,8 +69,9 @@ static void test_two_sessions(void **unused) {
         random_source source = {17};
         setting s = start_on_driver();
         s.model = learning_model(SB_F32, false);
-        sb_state *state = state_of(s.model, s.device);
-        sb_session *step = session_of(&s, state, "train", mode), *rollout = session_of(&s, state, "rollout", mode);
+        sb_state *state = state_on(s.device, s.model);
+        sb_session *step = session_on(s.device, s.model, state, "train", mode, NULL),
+                   *rollout = session_on(s.device, s.model, state, "rollout", mode, NULL);
         teacher t = start_teacher(SB_F32);
         int64_t expected = 0;
         bool current = false;
@@ -121,7 +104,7 @@ static void test_queued(void **unused) {
     for (sb_graph_mode mode = SB_GRAPHS_OFF; mode <= SB_GRAPHS_BUILD; mode++) {
         setting s = start_on_driver();
         s.model = learning_model(SB_F32, false);
-        sb_state *state = state_of(s.model, s.device);
+        sb_state *state = state_on(s.device, s.model);
         sb_session_options options = options_on(s.device);
         options.state = state;
         options.entry = "train";
@@ -278,7 +261,7 @@ static sb_status live(life *life) {
     sb_model *model = life->constant ? layers(true) : learning_model(SB_F32, false);
     sb_status status = sb_device_open(&where, 0, &device, &error);
     if (status == SB_OK && !life->constant)
-        status = try_state(model, device, &state, &error);
+        status = try_state_on(device, model, &state, &error);
     if (status == SB_OK)
         status = try_session(model, state, life->constant ? NULL : "train", device, life->mode, &session, &error);
     for (int run = 0; run < RUNS && status == SB_OK; run++)
@@ -295,7 +278,7 @@ static sb_status live(life *life) {
 /* What the CPU says. */
 static void find_expected(life *life) {
     sb_model *model = life->constant ? layers(true) : learning_model(SB_F32, false);
-    sb_state *state = life->constant ? NULL : state_of(model, NULL);
+    sb_state *state = life->constant ? NULL : state_on(NULL, model);
     sb_session *session = bound_session(model, state, life->constant ? NULL : "train", NULL);
     for (int run = 0; run < RUNS; run++) {
         sb_tensor *outputs[STEP_OUTPUTS] = {NULL};

@@ -15,16 +15,6 @@
 #define UNKNOWN 999
 #define RUNS 4 /* eager, recording, replaying twice */
 
-static sb_session *session_of(sb_model *model, sb_state *state, const char *entry, sb_device *device,
-                              sb_graph_mode mode, const char *force_cpu) {
-    sb_session_options options = options_on(device);
-    options.state = state;
-    options.entry = entry;
-    options.graphs = mode;
-    options.force_cpu = force_cpu;
-    return session_with(model, &options);
-}
-
 /* ---- wherever the nodes run and the variables live ---- */
 
 /* Every node in turn on the CPU, the home on either side: updates on the host with readers on the
@@ -39,12 +29,12 @@ static void test_sides(void **unused) {
                 s.model = slots_model();
                 sb_state *expected = slots_state(s.model, NULL, 3);
                 sb_state *state = slots_state(s.model, home == 0 ? s.device : NULL, 3);
-                sb_session *cpu = session_of(s.model, expected, "step", NULL, mode, NULL);
-                sb_session *session = session_of(s.model, state, "step", s.device, mode, forced[f]);
-                sb_session *look = session_of(s.model, state, "look", s.device, mode, NULL);
-                sb_session *cpu_look = session_of(s.model, expected, "look", NULL, mode, NULL);
-                sb_session *spread = session_of(s.model, state, "spread", s.device, mode, forced[f]);
-                sb_session *cpu_spread = session_of(s.model, expected, "spread", NULL, mode, NULL);
+                sb_session *cpu = session_on(NULL, s.model, expected, "step", mode, NULL);
+                sb_session *session = session_on(s.device, s.model, state, "step", mode, forced[f]);
+                sb_session *look = session_on(s.device, s.model, state, "look", mode, NULL);
+                sb_session *cpu_look = session_on(NULL, s.model, expected, "look", mode, NULL);
+                sb_session *spread = session_on(s.device, s.model, state, "spread", mode, forced[f]);
+                sb_session *cpu_spread = session_on(NULL, s.model, expected, "spread", mode, NULL);
                 for (uint64_t run = 0; run < RUNS; run++) {
                     sb_tensor *x = numbers(2, (int64_t[]){3, 4}, run), *y, *wanted;
                     run_session(session, &x, &y);
@@ -73,6 +63,59 @@ static void test_sides(void **unused) {
                 finish(&s);
             }
         }
+    }
+}
+
+/* What runs of the session copy of versions, each: to the side of the node that reads them, and home, what it makes. */
+static void check_copies(const setting *s, sb_state *state, const char *entry, const char *force_cpu, int64_t copies,
+                         int64_t bytes) {
+    sb_session *session = session_on(s->device, s->model, state, entry, SB_GRAPHS_AUTO, force_cpu);
+    for (uint64_t run = 0; run < RUNS; run++) {
+        sb_tensor *x = numbers(1, (int64_t[]){4}, run), *y = NULL;
+        sb_state_counters before = counted(state);
+        run_session(session, &x, &y);
+        sb_state_counters after = counted(state);
+        assert_int_equal(after.copies - before.copies, copies);
+        assert_int_equal(after.bytes_copied - before.bytes_copied, bytes);
+        release_all((sb_tensor *[]){x, y}, 2);
+    }
+    sb_session_destroy(session);
+}
+
+/* "look" reads v [3, 4] and w [4], "add" reads w and updates it. */
+static void test_counted_copies(void **unused) {
+    for (int home = 0; home < 2; home++) {
+        setting s = start_device();
+        s.model = slots_model();
+        sb_state *state = slots_state(s.model, home == 0 ? s.device : NULL, 3);
+        const char *here = home == 0 ? NULL : "Add", *there = home == 0 ? "Add" : NULL; /* beside home */
+        check_copies(&s, state, "look", here, 0, 0);
+        check_copies(&s, state, "look", there, 2, 64);
+        check_copies(&s, state, "add", there, 2, 32);
+        sb_state_release(state);
+        finish(&s);
+    }
+}
+
+/* A version is read by a node behind the one that makes the next, which must not be written over it. */
+static void test_late_reader(void **unused) {
+    for (sb_graph_mode mode = SB_GRAPHS_OFF; mode <= SB_GRAPHS_BUILD; mode++) {
+        setting s = start_device();
+        s.model = late_reader_model();
+        sb_state *state = state_on(s.device, s.model), *expected = state_on(NULL, s.model);
+        sb_session *session = session_on(s.device, s.model, state, NULL, mode, NULL);
+        s.cpu = session_on(NULL, s.model, expected, NULL, mode, NULL);
+        for (uint64_t run = 0; run < 2 * RUNS; run++) {
+            sb_tensor *x = numbers(1, (int64_t[]){4}, run);
+            run_both(session, s.cpu, s.device, 1, &x, 1);
+            check_same_contents(state, expected);
+            sb_tensor_release(x);
+        }
+        assert_int_equal(counted(state).updates_in_place, 0);
+        sb_session_destroy(session);
+        sb_state_release(state);
+        sb_state_release(expected);
+        finish(&s);
     }
 }
 
@@ -114,8 +157,8 @@ static void test_other_side(void **unused) {
     setting s = start_device();
     s.model = lstm_model();
     sb_state *there = lstm_state(s.model, s.device, 4), *here = lstm_state(s.model, NULL, 4);
-    sb_session *device = session_of(s.model, there, NULL, s.device, SB_GRAPHS_AUTO, NULL);
-    sb_session *cpu = session_of(s.model, here, NULL, NULL, SB_GRAPHS_AUTO, NULL);
+    sb_session *device = session_on(s.device, s.model, there, NULL, SB_GRAPHS_AUTO, NULL);
+    sb_session *cpu = session_on(NULL, s.model, here, NULL, SB_GRAPHS_AUTO, NULL);
     for (uint64_t run = 0; run < 40; run++) {
         sb_tensor *x = numbers(3, (int64_t[]){1, 4, 4}, run), *y[LSTM_OUTPUTS], *wanted[LSTM_OUTPUTS];
         run_session(device, (sb_tensor *[]){x, NULL, NULL}, y);
@@ -195,7 +238,7 @@ static void test_placement(void **unused) {
         setting s = start_device();
         s.model = slots_model();
         sb_state *state = slots_state(s.model, home == 0 ? s.device : NULL, 2);
-        sb_session *session = session_of(s.model, state, "step", s.device, SB_GRAPHS_AUTO, "Add");
+        sb_session *session = session_on(s.device, s.model, state, "step", SB_GRAPHS_AUTO, "Add");
         sb_tensor *x = numbers(2, (int64_t[]){2, 4}, 1), *y;
         char why[256] = "";
         run_session(session, &x, &y);
@@ -234,7 +277,7 @@ static void test_fault(void **unused) {
             options.pairs = &(sb_state_pair){input, output, -1, NULL};
             sb_state *state;
             MUST(sb_state_create(s.model, &options, &state, error));
-            sb_session *session = session_of(s.model, state, NULL, s.device, mode, NULL);
+            sb_session *session = session_on(s.device, s.model, state, NULL, mode, NULL);
             sb_tensor *good, *bad, *none, *copy;
             MUST(sb_tensor_from_data(SB_S64, 1, six, (int64_t[]){1, 2, 3, 4, 5, 6}, &good, error));
             MUST(sb_tensor_from_data(SB_S64, 1, six, (int64_t[]){1, 2, 3, 4, 5, 600}, &bad, error));
@@ -375,6 +418,8 @@ static void test_failing_calls(void **unused) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sides),
+        cmocka_unit_test(test_counted_copies),
+        cmocka_unit_test(test_late_reader),
         cmocka_unit_test(test_steady),
         cmocka_unit_test_setup_teardown(test_other_side, folder_open, folder_close),
         cmocka_unit_test(test_refused),

@@ -13,19 +13,9 @@
 #include "state/stateful.h"
 
 #define UNKNOWN 999
-#define DEPTH 4
 #define MOST_OUTPUTS 2
 
 /* ---- sessions and runs ---- */
-
-static sb_session *open_with(sb_model *model, sb_state *state, const char *entry, sb_device *device,
-                             sb_graph_mode mode) {
-    sb_session_options options = options_on(device);
-    options.state = state;
-    options.entry = entry;
-    options.graphs = mode;
-    return session_with(model, &options);
-}
 
 static int waits(const setting *s) {
     return s->fake->calls("cuStreamSynchronize") + s->fake->calls("cuEventSynchronize");
@@ -121,7 +111,7 @@ static void check_in_flight(const char *entry, sb_graph_mode mode, bool device_o
 
 static void test_bits(void **unused) {
     for (sb_graph_mode mode = SB_GRAPHS_OFF; mode <= SB_GRAPHS_BUILD; mode++) {
-        for (int depth = 1; depth <= DEPTH; depth++) {
+        for (int depth = 1; depth <= QUEUED; depth++) {
             for (int where = 0; where < 2; where++) {
                 check_in_flight("step", mode, where != 0, depth);
                 check_in_flight("spread", mode, where != 0, depth);
@@ -136,7 +126,7 @@ static void test_state_functions(void **unused) {
     s.model = slots_model();
     sb_state *state = slots_state(s.model, s.device, 3), *expected = slots_state(s.model, NULL, 3);
     sb_state *copy = slots_state(s.model, NULL, 3);
-    sb_session *session = open_with(s.model, state, "step", s.device, SB_GRAPHS_BUILD);
+    sb_session *session = session_on(s.device, s.model, state, "step", SB_GRAPHS_BUILD, NULL);
     s.cpu = bound_session(s.model, expected, "step", NULL);
     for (int round = 0; round < 12; round++) {
         uint64_t runs[3];
@@ -196,7 +186,7 @@ static void test_turns(void **unused) {
         static const char *const entries[] = {"step", "spread", "look"};
         sb_session *sessions[3], *by_hand[3];
         for (int i = 0; i < 3; i++) {
-            sessions[i] = open_with(s.model, state, entries[i], s.device, mode);
+            sessions[i] = session_on(s.device, s.model, state, entries[i], mode, NULL);
             by_hand[i] = bound_session(s.model, expected, entries[i], NULL);
         }
         for (int round = 0; round < 20; round++) {
@@ -206,7 +196,7 @@ static void test_turns(void **unused) {
             for (int i = 0; i < 8; i++) {
                 do
                     which[i] = (int)random_between(&source, 0, 2);
-                while (used[which[i]] == DEPTH);
+                while (used[which[i]] == QUEUED);
                 used[which[i]]++;
                 sb_tensor *x = which[i] == 0 ? numbers(2, (int64_t[]){3, 4}, (uint64_t)(10 * round + i))
                                              : numbers(1, (int64_t[]){4}, (uint64_t)(10 * round + i));
@@ -243,7 +233,7 @@ typedef struct adder {
 /* Adds 1 to w in every run, with up to four in flight, and waits for them in changing order. */
 static void *add_ones(void *context) {
     const adder *adder = context;
-    sb_session *session = open_with(adder->model, adder->state, "add", adder->device, SB_GRAPHS_AUTO);
+    sb_session *session = session_on(adder->device, adder->model, adder->state, "add", SB_GRAPHS_AUTO, NULL);
     sb_tensor *one;
     MUST(sb_tensor_from_data(SB_F32, 1, (int64_t[]){4}, (float[]){1, 1, 1, 1}, &one, error));
     for (int run = 0; run < RUNS_PER_THREAD; run += 4) {
@@ -313,9 +303,9 @@ static void test_destroyed(void **unused) {
         setting s = start_device();
         s.model = slots_model();
         sb_state *state = slots_state(s.model, s.device, 3), *expected = slots_state(s.model, NULL, 3);
-        sb_session *session = open_with(s.model, state, "step", s.device, SB_GRAPHS_BUILD);
+        sb_session *session = session_on(s.device, s.model, state, "step", SB_GRAPHS_BUILD, NULL);
         s.cpu = bound_session(s.model, expected, "step", NULL);
-        for (int i = 0; i < DEPTH; i++) {
+        for (int i = 0; i < QUEUED; i++) {
             sb_tensor *x = numbers(2, (int64_t[]){3, 4}, (uint64_t)i), *y;
             run_session(s.cpu, &x, &y);
             enqueue_one(session, x);
@@ -329,7 +319,7 @@ static void test_destroyed(void **unused) {
         } else {
             sb_session_destroy(session);
             check_same_contents(state, expected);
-            assert_int_equal(counted(state).runs, DEPTH);
+            assert_int_equal(counted(state).runs, QUEUED);
             sb_state_release(state);
         }
         sb_state_release(expected);
@@ -378,7 +368,7 @@ static lookup start_lookup(sb_graph_mode mode, bool with_more) {
     l.s.model = looking_up(l.input, l.output, with_more);
     l.state = paired(&l, l.s.device);
     l.expected = paired(&l, NULL);
-    l.session = open_with(l.s.model, l.state, NULL, l.s.device, mode);
+    l.session = session_on(l.s.device, l.s.model, l.state, NULL, mode, NULL);
     l.s.cpu = bound_session(l.s.model, l.expected, NULL, NULL);
     return l;
 }
@@ -454,7 +444,7 @@ static void check_fault_among_four(lookup *l, finder finder) {
     if (finder == BY_GET)
         check_torn(l->state, runs[1]);
     if (finder == BY_OTHER_SESSION) {
-        sb_session *other = open_with(l->s.model, l->state, NULL, l->s.device, SB_GRAPHS_OFF);
+        sb_session *other = session_on(l->s.device, l->s.model, l->state, NULL, SB_GRAPHS_OFF, NULL);
         sb_tensor *x = indices(1);
         sb_error error;
         uint64_t run = 7;
@@ -538,14 +528,11 @@ static sb_status add_table(sb_builder *b, sb_error *error) {
 static void test_fault_of_reader(void **unused) {
     setting s = start_device();
     sb_builder *b;
-    sb_state *state;
-    sb_state_options options = SB_STATE_OPTIONS_DEFAULT;
     MUST(sb_builder_create(&b, error));
     MUST(build_and_destroy(b, add_table(b, error), &s.model, error));
-    options.device = s.device;
-    MUST(sb_state_create(s.model, &options, &state, error));
-    sb_session *find = open_with(s.model, state, "find", s.device, SB_GRAPHS_BUILD);
-    sb_session *change = open_with(s.model, state, "change", s.device, SB_GRAPHS_BUILD);
+    sb_state *state = state_on(s.device, s.model);
+    sb_session *find = session_on(s.device, s.model, state, "find", SB_GRAPHS_BUILD, NULL);
+    sb_session *change = session_on(s.device, s.model, state, "change", SB_GRAPHS_BUILD, NULL);
     for (int round = 0; round < 4; round++) {
         sb_tensor *good = indices(7), *bad = indices(600);
         uint64_t runs[4] = {enqueue_one(find, good), enqueue_one(find, bad), enqueue_one(find, good)};

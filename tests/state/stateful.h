@@ -100,6 +100,35 @@ static inline sb_status make_slots_model(sb_model **model, sb_error *error) {
     return build_and_destroy(b, add_slots_model(b, error), model, error);
 }
 
+/* w := x + the sum of w; output: w + softmax of w, by a node behind the one that makes the update,
+ * and read from version i. */
+static inline sb_status add_late_reader(sb_builder *b, sb_error *error) {
+    static const int64_t dims[] = {4};
+    sb_value_description row = described("w", SB_F32, 1, dims);
+    sb_tensor *initial = numbers(1, dims, 4);
+    sb_builder_variable w;
+    sb_builder_value x, old, sum, next, shares, late;
+    sb_status status = sb_builder_add_variable(b, &row, initial, NULL, &w, error);
+    sb_tensor_release(initial);
+    SB_TRY(status);
+    SB_TRY(add_input(b, "x", 1, dims, &x, error));
+    SB_TRY(sb_builder_read(b, w, &old, error));
+    SB_TRY(sb_builder_op(b, "ReduceSum", 1, &old, 0, NULL, &sum, error));
+    SB_TRY(add_binary(b, "Add", x, sum, &next, error));
+    SB_TRY(sb_builder_update(b, w, next, error));
+    SB_TRY(sb_builder_op(b, "Softmax", 1, &next, 0, NULL, &shares, error));
+    SB_TRY(add_binary(b, "Add", old, shares, &late, error));
+    return sb_builder_output(b, late, error);
+}
+
+static inline sb_model *late_reader_model(void) {
+    sb_builder *b;
+    sb_model *model;
+    MUST(sb_builder_create(&b, error));
+    MUST(build_and_destroy(b, add_late_reader(b, error), &model, error));
+    return model;
+}
+
 /* An LSTM of one direction over x [1, batch, inputs], with inputs h and c [1, batch, units] of the graph: makes y
  * [1, 1, batch, units], hN and cN. */
 #define LSTM_INPUTS 3
@@ -156,6 +185,19 @@ static inline sb_model *slots_model(void) {
 }
 
 /* ---- states and sessions ---- */
+
+/* Of the variables that the model was built with; `home` NULL: on the host. */
+static inline sb_status try_state_on(sb_device *home, sb_model *model, sb_state **state, sb_error *error) {
+    sb_state_options options = SB_STATE_OPTIONS_DEFAULT;
+    options.device = home;
+    return sb_state_create(model, &options, state, error);
+}
+
+static inline sb_state *state_on(sb_device *home, sb_model *model) {
+    sb_state *state;
+    MUST(try_state_on(home, model, &state, error));
+    return state;
+}
 
 static inline sb_status try_slots_state(sb_model *model, sb_device *device, int64_t slots, sb_state **state,
                                         sb_error *error) {

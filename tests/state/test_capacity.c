@@ -134,6 +134,11 @@ static void test_a_full_cache(void **context) {
                   "extent past is 20, and its capacity, 20, leaves this run no room for more than 19");
     check_refused(session, state, 21, "extent past is 20");
     check_cache(state, &hand);
+    for (int64_t left = 15; left >= 0; left -= 5) { /* which the run before has not left it with */
+        MUST(sb_state_trim(state, "past", left, error));
+        check_refused(session, state, 21, "its capacity");
+        assert_int_equal(extent_of(state), left);
+    }
     end_by_hand(&hand);
     sb_session_destroy(session);
     sb_state_release(state);

@@ -7,41 +7,23 @@
 #include <stdlib.h>
 
 #include <cmocka.h>
-#include <unistd.h>
 
-#include "cache.h"
+#include "cache_changes.h"
 #include "support/failing.h"
-
-#define CAPACITY 20
-#define MOST_WARM 4
-
-static int fixture(void **context) {
-    sb_model *model = cache_model();
-    static cache_script script;
-    script = write_script(model);
-    *context = &script;
-    sb_model_release(model);
-    return 0;
-}
-
-static int drop(void **context) {
-    drop_script(*context);
-    return 0;
-}
 
 /* ---- what is made ---- */
 
 static sb_status make_state(void *model) {
     sb_state *state;
     sb_error error;
-    SB_TRY(try_cache_state(model, NULL, CAPACITY, 4, &state, &error));
+    SB_TRY(try_cache_state(model, NULL, CACHE_CAPACITY, 4, &state, &error));
     sb_state_release(state);
     return SB_OK;
 }
 
 static sb_status try_session(sb_model *model, sb_state *state, bool tokens, sb_session **session, sb_error *error) {
     sb_session_options options = SB_SESSION_OPTIONS_DEFAULT;
-    sb_capacity items[] = {{"tokens", 8, 2}, {"past", CAPACITY, 0}};
+    sb_capacity items[] = {{"tokens", 8, 2}, {"past", CACHE_CAPACITY, 0}};
     options.threads = 1;
     options.state = state;
     options.capacity_count = !tokens ? 0 : state != NULL ? 1 : 2;
@@ -72,7 +54,7 @@ static sb_status make_sessions(void *context) {
 static void test_creating(void **context) {
     sb_model *model = cache_model();
     sb_state *state;
-    MUST(try_cache_state(model, NULL, CAPACITY, 4, &state, error));
+    MUST(try_cache_state(model, NULL, CACHE_CAPACITY, 4, &state, error));
     check_failing_allocations(make_state, model);
     check_failing_allocations(make_sessions, &(binding){model, state});
     check_failing_allocations(make_sessions, &(binding){model, NULL});
@@ -101,7 +83,7 @@ static void check_run(const life *l, const cache_script *script, int run) {
 
 static life begin(sb_model *model, const cache_script *script, int64_t least, bool tokens, int warm) {
     life l;
-    MUST(try_cache_state(model, NULL, CAPACITY, least, &l.state, error));
+    MUST(try_cache_state(model, NULL, CACHE_CAPACITY, least, &l.state, error));
     l.session = make_session(model, l.state, tokens);
     for (int run = 0; run < warm; run++)
         check_run(&l, script, run);
@@ -160,40 +142,22 @@ static void test_runs(void **context) {
 
 /* ---- whole states ---- */
 
-typedef enum change { SAVE, RESTORE, COPY, TRIM, RESET } change;
-
-static sb_status make_change(change change, sb_state *state, sb_state *other, const char *path, sb_error *error) {
-    switch (change) {
-    case SAVE:
-        return sb_state_save(state, path, error);
-    case RESTORE:
-        return sb_state_restore(state, path, error);
-    case COPY:
-        return sb_state_copy(state, other, error);
-    case TRIM:
-        return sb_state_trim(state, "past", 4, error);
-    default:
-        return sb_state_reset(state, error);
-    }
-}
-
 /* A state of three runs becomes the other, of five, or what is left of it, or stays as it was. */
 static void check_change(sb_model *model, const cache_script *script, change change, const char *path) {
-    static const int behind[] = {3, 5, 5, 2, 0};
     sb_status status = SB_ERROR_OUT_OF_MEMORY;
-    life other = begin(model, script, 4, false, 5);
+    life other = begin(model, script, 4, false, RUNS_OF_OTHER);
     MUST(sb_state_save(other.state, path, error));
     for (int64_t successes = 0; status != SB_OK; successes++) {
         sb_error error = {SB_OK, ""};
         int64_t blocks = sb_allocation_count().live_blocks;
-        life l = begin(model, script, 0, false, 3);
+        life l = begin(model, script, 0, false, RUNS_BEFORE);
         sb_allocation_fail_after(successes, false);
-        status = make_change(change, l.state, other.state, path, &error);
+        status = try_change(change, l.state, other.state, path, &error);
         sb_allocation_fail_after(-1, false);
         assert_true(status == SB_OK || status == SB_ERROR_OUT_OF_MEMORY);
         int place = check_place(l.state, script);
-        assert_int_equal(place, status == SB_OK ? behind[change] : 3);
-        assert_int_equal(check_place(other.state, script), 5);
+        assert_int_equal(place, status == SB_OK ? runs_after(change) : RUNS_BEFORE);
+        assert_int_equal(check_place(other.state, script), RUNS_OF_OTHER);
         check_run(&l, script, place);
         end(&l);
         assert_int_equal(sb_allocation_count().live_blocks, blocks);
@@ -202,14 +166,10 @@ static void check_change(sb_model *model, const cache_script *script, change cha
 }
 
 static void test_changes(void **context) {
-    char path[] = "/tmp/samebit-test-XXXXXX";
-    int file = mkstemp(path);
-    assert_true(file >= 0);
-    close(file);
+    const char *path = folder_path("cache");
     sb_model *model = warm_model(*context);
-    for (change change = SAVE; change <= RESET; change++)
+    for (change change = SAVE; change < CHANGES; change++)
         check_change(model, *context, change, path);
-    unlink(path);
     sb_model_release(model);
 }
 
@@ -217,7 +177,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_creating),
         cmocka_unit_test(test_runs),
-        cmocka_unit_test(test_changes),
+        cmocka_unit_test_setup_teardown(test_changes, folder_open, folder_close),
     };
-    return cmocka_run_group_tests(tests, fixture, drop);
+    return cmocka_run_group_tests(tests, open_script, close_script);
 }

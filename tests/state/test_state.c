@@ -8,6 +8,7 @@
 
 #include "stateful.h"
 #include "support/failing.h"
+#include "support/folder.h"
 
 static void test_described(void **unused) {
     sb_model *model = slots_model();
@@ -107,6 +108,50 @@ static void test_slots(void **unused) {
     assert_int_equal(version_of(state, "w"), 0); /* which has no slots */
     sb_state_release(state);
     sb_state_release(pairs);
+    sb_model_release(model);
+    sb_model_release(lstm);
+}
+
+#define MANY 100000 /* slots, of more than 8 bytes each */
+
+/* Bytes that what `work` does needs above what is allocated before it. */
+static int64_t peak_of(void (*work)(sb_state *state), sb_state *state) {
+    sb_allocation_counters before = sb_allocation_count();
+    void *filler = sb_allocate((size_t)(before.peak_bytes - before.live_bytes) + 1);
+    assert_non_null(filler);
+    int64_t full = sb_allocation_count().peak_bytes;
+    work(state);
+    int64_t peak = sb_allocation_count().peak_bytes;
+    sb_free(filler);
+    return peak - full;
+}
+
+static void reset_one(sb_state *state) {
+    MUST(sb_state_reset_slot(state, 7, error));
+}
+
+static void copy_one(sb_state *state) {
+    MUST(sb_state_copy_slot(state, 7, 9, error));
+}
+
+static void save_one(sb_state *state) {
+    MUST(sb_state_save_slot(state, 7, folder_path("slot"), error));
+}
+
+static void restore_one(sb_state *state) {
+    MUST(sb_state_restore_slot(state, 8, folder_path("slot"), error));
+}
+
+/* What is done with a slot takes what a slot takes, however many there are. */
+static void test_slot_work(void **unused) {
+    static void (*const works[])(sb_state * state) = {reset_one, copy_one, save_one, restore_one};
+    sb_model *model = slots_model(), *lstm = lstm_model();
+    sb_state *states[] = {slots_state(model, NULL, MANY), lstm_state(lstm, NULL, MANY)};
+    for (int kind = 0; kind < 2; kind++) {
+        for (size_t i = 0; i < sizeof works / sizeof works[0]; i++)
+            assert_true(peak_of(works[i], states[kind]) < MANY);
+        sb_state_release(states[kind]);
+    }
     sb_model_release(model);
     sb_model_release(lstm);
 }
@@ -242,8 +287,10 @@ static void test_memory(void **unused) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_described), cmocka_unit_test(test_contents), cmocka_unit_test(test_slots),
-        cmocka_unit_test(test_refused),   cmocka_unit_test(test_growing),  cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_described), cmocka_unit_test(test_contents),
+        cmocka_unit_test(test_slots),     cmocka_unit_test_setup_teardown(test_slot_work, folder_open, folder_close),
+        cmocka_unit_test(test_refused),   cmocka_unit_test(test_growing),
+        cmocka_unit_test(test_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

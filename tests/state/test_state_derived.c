@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include <cmocka.h>
+#include <pthread.h>
 
 #include "training.h"
 
@@ -30,12 +31,6 @@ static sb_session *learning_session(sb_model *model, sb_state *state, const char
     return observed_session(model, state, entry, threads, NULL);
 }
 
-static sb_state *learning_state(sb_model *model) {
-    sb_state *state;
-    MUST(sb_state_create(model, NULL, &state, error));
-    return state;
-}
-
 /* ---- ending runs ---- */
 
 static int next_ends;
@@ -58,7 +53,7 @@ static void test_training(void **unused) {
     for (int way = 0; way < 4; way++) {
         sb_dtype dtype = dtypes[way % 3];
         sb_model *model = learning_model(dtype, false);
-        sb_state *state = learning_state(model);
+        sb_state *state = state_on(NULL, model);
         sb_session *session = learning_session(model, state, "train", way < 3 ? 1 : 3);
         teacher t = start_teacher(dtype);
         int64_t bytes = 0;
@@ -135,7 +130,7 @@ static void test_two_sessions(void **unused) {
     for (int d = 0; d < 2; d++) {
         random_source source = {5};
         sb_model *model = learning_model(dtypes[d], false);
-        sb_state *state = learning_state(model), *other = learning_state(model);
+        sb_state *state = state_on(NULL, model), *other = state_on(NULL, model);
         sb_session *train = learning_session(model, state, "train", 2),
                    *rollout = learning_session(model, state, "rollout", 1);
         teacher t = start_teacher(dtypes[d]);
@@ -163,6 +158,77 @@ static void test_two_sessions(void **unused) {
         sb_state_release(other);
         sb_model_release(model);
     }
+}
+
+#define TRAINED 60 /* steps of one thread, while the others roll out */
+#define ROLLERS 2
+
+typedef struct shared {
+    sb_model *model;
+    sb_state *state;
+    sb_tensor *image, *rolled[TRAINED + 1]; /* what a rollout gives behind that many steps */
+} shared;
+
+static void *train_on(void *context) {
+    const shared *shared = context;
+    sb_session *session = learning_session(shared->model, shared->state, "train", 1);
+    teacher t = start_teacher(SB_F32);
+    bool same = true;
+    for (uint64_t step = 0; step < TRAINED; step++)
+        same = same && step_agrees(&t, session, step);
+    end_teacher(&t);
+    sb_session_destroy(session);
+    return same ? context : NULL;
+}
+
+/* Each run sees the weights of some step, whole and as they are packed, and of none before the one that it saw last. */
+static void *roll_out(void *context) {
+    const shared *shared = context;
+    sb_session *session = learning_session(shared->model, shared->state, "rollout", 1);
+    int seen = 0;
+    while (seen < TRAINED) {
+        sb_tensor *output;
+        run_tensors(session, (sb_tensor *const[]){shared->image}, &output);
+        while (seen <= TRAINED && !sb_tensor_equal(output, shared->rolled[seen]))
+            seen++;
+        sb_tensor_release(output);
+    }
+    sb_session_destroy(session);
+    return seen == TRAINED ? context : NULL;
+}
+
+/* One thread trains while others roll out: the packed forms that they share change hands with the state. */
+static void test_threads(void **unused) {
+    shared shared = {.model = learning_model(SB_F32, false), .image = typed_numbers(SB_F32, 4, image_dims, 9)};
+    sb_state *by_hand = state_on(NULL, shared.model);
+    sb_session *step = learning_session(shared.model, by_hand, "train", 1),
+               *look = learning_session(shared.model, by_hand, "rollout", 1);
+    pthread_t threads[1 + ROLLERS];
+    shared.state = state_on(NULL, shared.model);
+    for (uint64_t i = 0; i <= TRAINED; i++) {
+        sb_tensor *inputs[] = {typed_numbers(SB_F32, 4, image_dims, i), typed_numbers(SB_F32, 2, target_dims, i + 7)};
+        sb_tensor *outputs[STEP_OUTPUTS];
+        run_tensors(look, &shared.image, &shared.rolled[i]);
+        assert_true(i == 0 || !sb_tensor_equal(shared.rolled[i], shared.rolled[i - 1]));
+        run_tensors(step, inputs, outputs);
+        clear_tensors(inputs, 2);
+        clear_tensors(outputs, STEP_OUTPUTS);
+    }
+    sb_session_destroy(step);
+    sb_session_destroy(look);
+    for (int i = 0; i <= ROLLERS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, i == 0 ? train_on : roll_out, &shared), 0);
+    for (int i = 0; i <= ROLLERS; i++) {
+        void *result;
+        pthread_join(threads[i], &result);
+        assert_ptr_equal(result, &shared);
+    }
+    assert_true(counted(shared.state).derivations >= TRAINED * FORMS);
+    clear_tensors(shared.rolled, TRAINED + 1);
+    sb_tensor_release(shared.image);
+    sb_state_release(by_hand);
+    sb_state_release(shared.state);
+    sb_model_release(shared.model);
 }
 
 /* ---- slots ---- */
@@ -257,7 +323,7 @@ static bool change_slots(slot_product *s, uint64_t turn) {
 
 static void test_slots(void **unused) {
     sb_model *model = slot_product_model(false), *by_hand = slot_product_model(true);
-    slot_product s = {.state = learning_state(model)};
+    slot_product s = {.state = state_on(NULL, model)};
     sb_session *reference = bound_session(by_hand, NULL, "product", NULL);
     s.product = bound_session(model, s.state, "product", NULL);
     s.mix = bound_session(model, s.state, "mix", NULL);
@@ -289,7 +355,7 @@ static void test_slots(void **unused) {
 /* Rows whose number changes from run to run, in one plan for them all. */
 static void test_capacity(void **unused) {
     sb_model *model = slot_product_model(false), *by_hand = slot_product_model(true);
-    sb_state *state = learning_state(model);
+    sb_state *state = state_on(NULL, model);
     sb_session_options options = SB_SESSION_OPTIONS_DEFAULT;
     sb_session *product, *reference = bound_session(by_hand, NULL, "product", NULL);
     options.threads = 1;
@@ -327,6 +393,64 @@ static void test_capacity(void **unused) {
     sb_model_release(by_hand);
 }
 
+/* a [1, past] times past [past, 4], which a run makes one row longer. */
+static sb_status add_growing(sb_builder *b, sb_error *error) {
+    static const int64_t one[] = {1, -1}, past[] = {-1, 4}, row[] = {1, 4};
+    static const char *const one_texts[] = {NULL, "past"}, *const past_texts[] = {"past", NULL};
+    sb_value_description a_like = described("a", SB_F32, 2, one), past_like = described("past", SB_F32, 2, past);
+    sb_builder_attribute axis = sb_attribute_int("axis", 0);
+    sb_builder_node append = SB_BUILDER_NODE_DEFAULT;
+    sb_builder_value a, old, x, product, present;
+    a_like.dim_texts = one_texts;
+    past_like.dim_texts = past_texts;
+    SB_TRY(sb_builder_input(b, &a_like, &a, error));
+    SB_TRY(sb_builder_input(b, &past_like, &old, error));
+    SB_TRY(add_input(b, "x", 2, row, &x, error));
+    SB_TRY(add_binary(b, "MatMul", a, old, &product, error));
+    append.op = "Concat";
+    append.input_count = 2;
+    append.inputs = (sb_builder_value[]){old, x};
+    append.attribute_count = 1;
+    append.attributes = &axis;
+    append.output_names = (const char *const[]){"present"};
+    SB_TRY(sb_builder_add_node(b, &append, &present, error));
+    SB_TRY(sb_builder_output(b, product, error));
+    return sb_builder_output(b, present, error);
+}
+
+/* What grows changes with every run: it is packed by the launches that read it, and nothing is kept of it. */
+static void test_growing(void **unused) {
+    sb_builder *b;
+    sb_model *model;
+    sb_state *state;
+    sb_state_options options = SB_STATE_OPTIONS_DEFAULT;
+    MUST(sb_builder_create(&b, error));
+    MUST(build_and_destroy(b, add_growing(b, error), &model, error));
+    options.pair_count = 1;
+    options.pairs = &(sb_state_pair){"past", "present", -1, NULL};
+    options.capacity_count = 1;
+    options.capacities = &(sb_capacity){"past", 40, 8};
+    MUST(sb_state_create(model, &options, &state, error));
+    sb_session *session = learning_session(model, state, NULL, 1), *by_hand = bound_session(model, NULL, NULL, NULL);
+    for (int64_t past = 0; past < 40; past++) {
+        sb_tensor *inputs[] = {numbers(2, (int64_t[]){1, past}, 3), contents(state, "past"),
+                               numbers(2, (int64_t[]){1, 4}, (uint64_t)past)};
+        sb_tensor *outputs[2], *expected[2];
+        run_tensors(by_hand, inputs, expected);
+        run_tensors(session, (sb_tensor *[]){inputs[0], NULL, inputs[2]}, outputs);
+        check_equal(outputs[0], expected[0]);
+        clear_tensors(inputs, 3);
+        clear_tensors(expected, 2);
+        sb_tensor_release(outputs[0]);
+    }
+    assert_int_equal(counted(state).derivations, 0);
+    assert_int_equal(counted(state).derived_bytes, 0);
+    sb_session_destroy(session);
+    sb_session_destroy(by_hand);
+    sb_state_release(state);
+    sb_model_release(model);
+}
+
 /* ---- what has to show, and what fails ---- */
 
 static void test_stale(void **unused) {
@@ -337,7 +461,7 @@ static void test_stale(void **unused) {
 /* Runs that end half-way, and what the other session, and the same one, make of the state then. */
 static void test_ended_runs(void **unused) {
     sb_model *model = learning_model(SB_F32, false);
-    sb_state *state = learning_state(model);
+    sb_state *state = state_on(NULL, model);
     sb_session *train = observed_session(model, state, "train", 1, end_run),
                *rollout = learning_session(model, state, "rollout", 1);
     teacher t = start_teacher(SB_F32);
@@ -365,12 +489,85 @@ static void test_ended_runs(void **unused) {
     sb_model_release(model);
 }
 
+/* A run that fails may have made forms half: those that it only reads are made again too. */
+static void test_failed(void **unused) {
+    sb_model *model = learning_model(SB_F32, false);
+    sb_state *state = state_on(NULL, model);
+    sb_session *rollout = observed_session(model, state, "rollout", 1, end_run);
+    teacher t = start_teacher(SB_F32);
+    for (int ends = 0; ends < 3; ends++) {
+        sb_tensor *x = typed_numbers(SB_F32, 4, image_dims, 1), *y;
+        next_ends = -1;
+        for (int again = 0; again < 2; again++) {
+            assert_true(rollout_agrees(&t, rollout, (uint64_t)ends));
+            assert_int_equal(counted(state).derivations, 2 * (ends + 1)); /* the filter and the matrix */
+        }
+        next_ends = ends;
+        assert_int_equal(sb_session_run_tensors(rollout, &x, &y, NULL), SB_ERROR_LIMIT);
+        sb_tensor_release(x);
+    }
+    end_teacher(&t);
+    sb_session_destroy(rollout);
+    sb_state_release(state);
+    sb_model_release(model);
+}
+
+static bool other_derived;
+
+static sb_status derive_other(sb_call *call, const sb_tensor *from, void *derived) {
+    (void)call;
+    (void)from;
+    (void)derived;
+    other_derived = true;
+    return SB_OK;
+}
+
+/* Gives every variable forms of another kernel, of the layouts and sizes that those in `like` have. */
+static void plant_others(sb_state *state, const sb_state *like) {
+    static const sb_kernel other = {.name = "other", .derive = derive_other};
+    for (size_t i = 0; i < state->count; i++) {
+        for (const sb_derived_value *known = like->variables[i].derived; known != NULL; known = known->next) {
+            sb_derived_value *planted = sb_allocate_array(1, sizeof *planted);
+            assert_non_null(planted);
+            *planted = (sb_derived_value){.variable = &state->variables[i],
+                                          .kernel = &other,
+                                          .layout = known->layout,
+                                          .contents = state->variables[i].contents,
+                                          .next = state->variables[i].derived};
+            MUST(sb_storage_create(known->storage->bytes, &planted->storage, error));
+            state->variables[i].derived = planted;
+        }
+    }
+}
+
+/* Kernels that number their layouts alike do not take each other's forms. */
+static void test_other_kernels(void **unused) {
+    sb_model *model = learning_model(SB_F32, false);
+    sb_state *state = state_on(NULL, model), *first = state_on(NULL, model);
+    sb_session *train = learning_session(model, first, "train", 1);
+    teacher t = start_teacher(SB_F32), same = start_teacher(SB_F32);
+    assert_true(step_agrees(&t, train, 0));
+    plant_others(state, first);
+    sb_session_destroy(train);
+    train = learning_session(model, state, "train", 1);
+    for (uint64_t step = 0; step < 5; step++)
+        assert_true(step_agrees(&same, train, step));
+    assert_int_equal(count_derived(state), 2 * FORMS);
+    assert_false(other_derived);
+    end_teacher(&t);
+    end_teacher(&same);
+    sb_session_destroy(train);
+    sb_state_release(state);
+    sb_state_release(first);
+    sb_model_release(model);
+}
+
 /* Every allocation of a run failing, in its turn: nothing has changed, and the next run is as if there had been none. */
 static void test_memory(void **unused) {
     for (int runs = 0; runs < 3; runs++) {
         for (int64_t successes = 0;; successes++) {
             sb_model *model = learning_model(SB_F32, false);
-            sb_state *state = learning_state(model);
+            sb_state *state = state_on(NULL, model);
             sb_session *train = learning_session(model, state, "train", 1),
                        *rollout = learning_session(model, state, "rollout", 1);
             teacher t = start_teacher(SB_F32);
@@ -427,16 +624,17 @@ static void test_limit(void **unused) {
     sb_model_release(model);
 }
 
-int main(void) {
+/* The name of a test, to run that alone. */
+int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_training),
-        cmocka_unit_test_setup_teardown(test_two_sessions, folder_open, folder_close),
-        cmocka_unit_test_setup_teardown(test_slots, folder_open, folder_close),
-        cmocka_unit_test(test_capacity),
-        cmocka_unit_test(test_stale),
-        cmocka_unit_test(test_ended_runs),
-        cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_limit),
+        cmocka_unit_test(test_training), cmocka_unit_test_setup_teardown(test_two_sessions, folder_open, folder_close),
+        cmocka_unit_test(test_threads),  cmocka_unit_test_setup_teardown(test_slots, folder_open, folder_close),
+        cmocka_unit_test(test_capacity), cmocka_unit_test(test_growing),
+        cmocka_unit_test(test_stale),    cmocka_unit_test(test_ended_runs),
+        cmocka_unit_test(test_failed),   cmocka_unit_test(test_other_kernels),
+        cmocka_unit_test(test_memory),   cmocka_unit_test(test_limit),
     };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

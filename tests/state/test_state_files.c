@@ -149,9 +149,16 @@ static void test_every_byte(void **unused) {
 static void test_foreign(void **unused) {
     hostile h = start();
     unsigned char *bytes = h.file.bytes;
-    bytes[8] = 0;
-    assert_int_equal(attempt(&h, h.file.size, "at byte 8: version 0 of the format"), SB_ERROR_UNSUPPORTED);
-    bytes[8] = 1;
+    for (unsigned char version = 0; version < 4; version++) {
+        static const char *const says[] = {"at byte 8: version 0 of the format, where this library reads version 2",
+                                           "at byte 8: version 1 of the format, where this library reads version 2",
+                                           NULL,
+                                           "at byte 8: version 3 of the format, where this library reads version 2"};
+        bytes[8] = version;
+        if (says[version] != NULL)
+            assert_int_equal(attempt(&h, h.file.size, says[version]), SB_ERROR_UNSUPPORTED);
+    }
+    bytes[8] = 2;
     bytes[12] = 0;
     assert_int_equal(attempt(&h, h.file.size, "version 0 of the numerics"), SB_ERROR_UNSUPPORTED);
     bytes[12] = (unsigned char)sb_numerics_version();

@@ -10,6 +10,7 @@
 #include <pthread.h>
 
 #include "stateful.h"
+#include "support/folder.h"
 
 /* ---- a pair of any model ---- */
 
@@ -266,34 +267,10 @@ static void test_swap(void **unused) {
     sb_model_release(model);
 }
 
-/* w := x + the sum of w; output: w + softmax of w, by a node behind the one that makes the update,
- * and read from version i. */
-static sb_status add_late_reader(sb_builder *b, sb_error *error) {
-    static const int64_t dims[] = {4};
-    sb_value_description row = described("w", SB_F32, 1, dims);
-    sb_tensor *initial = numbers(1, dims, 4);
-    sb_builder_variable w;
-    sb_builder_value x, old, sum, next, shares, late;
-    sb_status status = sb_builder_add_variable(b, &row, initial, NULL, &w, error);
-    sb_tensor_release(initial);
-    SB_TRY(status);
-    SB_TRY(add_input(b, "x", 1, dims, &x, error));
-    SB_TRY(sb_builder_read(b, w, &old, error));
-    SB_TRY(sb_builder_op(b, "ReduceSum", 1, &old, 0, NULL, &sum, error));
-    SB_TRY(add_binary(b, "Add", x, sum, &next, error));
-    SB_TRY(sb_builder_update(b, w, next, error));
-    SB_TRY(sb_builder_op(b, "Softmax", 1, &next, 0, NULL, &shares, error));
-    SB_TRY(add_binary(b, "Add", old, shares, &late, error));
-    return sb_builder_output(b, late, error);
-}
-
 /* An update is not written in place while somebody still reads the version before. */
 static void test_late_reader(void **unused) {
-    sb_builder *b;
-    sb_model *model;
+    sb_model *model = late_reader_model();
     sb_state *state, *other;
-    MUST(sb_builder_create(&b, error));
-    MUST(build_and_destroy(b, add_late_reader(b, error), &model, error));
     MUST(sb_state_create(model, NULL, &state, error));
     MUST(sb_state_create(model, NULL, &other, error));
     sb_session *session = bound_session(model, state, NULL, NULL);
@@ -611,6 +588,72 @@ static void test_failing_runs(void **unused) {
     sb_model_release(model);
 }
 
+/* Ends runs of "spread", of which it is the observer, later and later, until one has torn the state. */
+static void tear(sb_session *session, watcher *watcher, sb_tensor *x) {
+    sb_tensor *copy = NULL, *y;
+    sb_error error;
+    for (watcher->ends_at = 0; sb_state_get(watcher->state, 0, &copy, &error) == SB_OK; watcher->ends_at++) {
+        sb_tensor_release(copy);
+        watcher->seen = 0;
+        assert_int_equal(sb_session_run_tensors(session, &x, &y, &error), SB_ERROR_LIMIT);
+    }
+    ASSERT_SAYS(error, "the state is torn");
+    watcher->ends_at = -1;
+}
+
+/* What gives every variable contents makes a torn state whole; what gives them to a slot or a variable is refused. */
+static void test_healing(void **unused) {
+    sb_model *model = slots_model();
+    sb_state *state = slots_state(model, NULL, 2), *other = slots_state(model, NULL, 2);
+    watcher watcher = {state, -1, 0, SB_OK};
+    sb_session_options options = SB_SESSION_OPTIONS_DEFAULT;
+    sb_session *session, *same = bound_session(model, other, "spread", NULL);
+    sb_tensor *x = numbers(1, (int64_t[]){4}, 9), *w = numbers(1, (int64_t[]){4}, 8), *y, *expected;
+    sb_error error;
+    options.threads = 1;
+    options.state = state;
+    options.entry = "spread";
+    options.observer = watch;
+    options.observer_context = &watcher;
+    MUST(sb_session_create(model, &options, &session, error));
+    run_tensors(session, &x, &y); /* from the second run on, a variable is updated where it lies */
+    sb_tensor_release(y);
+    MUST(sb_state_set(other, 1, w, error));
+    MUST(sb_state_save(other, folder_path("whole"), error));
+    MUST(sb_state_save_slot(other, 0, folder_path("slot"), error));
+    for (int way = 0; way < 3; way++) {
+        tear(session, &watcher, x);
+        assert_int_equal(sb_state_set(state, 1, w, &error), SB_ERROR_LIMIT);
+        assert_int_equal(sb_state_restore_slot(state, 0, folder_path("slot"), &error), SB_ERROR_LIMIT);
+        assert_int_equal(sb_state_copy_slot(state, 0, 1, &error), SB_ERROR_LIMIT);
+        assert_int_equal(sb_state_copy(other, state, &error), SB_ERROR_LIMIT);
+        assert_int_equal(sb_session_run_tensors(session, &x, &y, &error), SB_ERROR_LIMIT);
+        MUST(sb_state_restore(other, folder_path("whole"), error));
+        if (way == 0)
+            MUST(sb_state_copy(state, other, error));
+        else if (way == 1)
+            MUST(sb_state_restore(state, folder_path("whole"), error));
+        else {
+            MUST(sb_state_reset(state, error));
+            MUST(sb_state_reset(other, error));
+        }
+        check_same_contents(state, other);
+        run_tensors(session, &x, &y);
+        run_tensors(same, &x, &expected);
+        check_equal(y, expected);
+        check_same_contents(state, other);
+        sb_tensor_release(y);
+        sb_tensor_release(expected);
+    }
+    sb_tensor_release(x);
+    sb_tensor_release(w);
+    sb_session_destroy(session);
+    sb_session_destroy(same);
+    sb_state_release(state);
+    sb_state_release(other);
+    sb_model_release(model);
+}
+
 /* Every allocation of a run failing: the state is as before, or torn, and never half. */
 static void test_memory(void **unused) {
     sb_model *model = slots_model();
@@ -647,12 +690,23 @@ static void test_memory(void **unused) {
     sb_model_release(model);
 }
 
-int main(void) {
+/* The name of a test, to run that alone. */
+int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_recurrence),   cmocka_unit_test(test_slots),   cmocka_unit_test(test_entries),
-        cmocka_unit_test(test_threads),      cmocka_unit_test(test_swap),    cmocka_unit_test(test_late_reader),
-        cmocka_unit_test(test_control),      cmocka_unit_test(test_refused), cmocka_unit_test(test_named_extents),
-        cmocka_unit_test(test_failing_runs), cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_recurrence),
+        cmocka_unit_test(test_slots),
+        cmocka_unit_test(test_entries),
+        cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_swap),
+        cmocka_unit_test(test_late_reader),
+        cmocka_unit_test(test_control),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_named_extents),
+        cmocka_unit_test(test_failing_runs),
+        cmocka_unit_test_setup_teardown(test_healing, folder_open, folder_close),
+        cmocka_unit_test(test_memory),
     };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

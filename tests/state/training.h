@@ -285,10 +285,7 @@ static inline int count_derived(const sb_state *state) {
 static inline void check_stale_shows(sb_dtype dtype, sb_device *device, sb_graph_mode mode) {
     for (int index = 0, forms = 1; index < forms; index++) {
         sb_model *model = learning_model(dtype, false);
-        sb_state_options where = SB_STATE_OPTIONS_DEFAULT;
-        sb_state *state;
-        where.device = device;
-        MUST(sb_state_create(model, &where, &state, error));
+        sb_state *state = state_on(device, model);
         sb_session_options options = SB_SESSION_OPTIONS_DEFAULT;
         sb_session *session;
         options.threads = 1;

@@ -34,15 +34,21 @@ static inline sb_value_id builder_value(builder *b) {
     return value;
 }
 
-/* An input; an extent of -1 is the symbol "n". */
-static inline sb_value_id builder_input(builder *b, sb_dtype dtype, int rank, const int64_t *dims) {
+/* An input; an extent of -1 is the symbol … */
+static inline sb_value_id builder_open_input(builder *b, sb_dtype dtype, int rank, const int64_t *dims,
+                                             const char *symbol) {
     sb_value_id value = builder_value(b);
     sb_dim extents[SB_MAX_RANK];
     for (int d = 0; d < rank; d++)
-        extents[d] = dims[d] < 0 ? sb_dim_symbol(b->scope, "n") : sb_dim_constant(b->scope, dims[d]);
+        extents[d] = dims[d] < 0 ? sb_dim_symbol(b->scope, symbol) : sb_dim_constant(b->scope, dims[d]);
     sb_fact_set_tensor(&b->graph->values[value].fact, dtype, rank, extents);
     assert_int_equal(sb_graph_add_input(b->graph, value, NULL), SB_OK);
     return value;
+}
+
+/* … or "n". */
+static inline sb_value_id builder_input(builder *b, sb_dtype dtype, int rank, const int64_t *dims) {
+    return builder_open_input(b, dtype, rank, dims, "n");
 }
 
 /* A constant; takes the reference to the tensor. */
