@@ -6,6 +6,7 @@
 #include "base/allocation.h"
 #include "runtime/plan.h"
 #include "runtime/state_binding.h"
+#include "runtime/staying.h"
 
 sb_status sb_open_extents_refuse(sb_plan *plan, const char *why, sb_error *error) {
     if (plan->exact == NULL)
@@ -251,7 +252,7 @@ static sb_status fill_facts(const sb_open_extents *open, sb_fact *facts, size_t 
 
 /* ---- creating ---- */
 
-static bool allocate(sb_open_extents *open, const sb_program *program) {
+static bool allocate(sb_open_extents *open, const sb_program *program, const sb_state_binding *binding) {
     size_t values = program->graph->value_count, items = (size_t)open->capacities->count, inputs = 0, outputs = 0;
     for (size_t s = 0; s < program->step_count; s++) {
         const sb_node *node = program->steps[s].node;
@@ -266,18 +267,20 @@ static bool allocate(sb_open_extents *open, const sb_program *program) {
     open->extents = sb_allocate_array(values, SB_MAX_RANK * sizeof *open->extents);
     open->elements = sb_allocate_array(values, sizeof *open->elements);
     open->entered = sb_allocate_array(program->enter_count, sizeof *open->entered);
-    open->left = sb_allocate_array(program->leave_count, sizeof *open->left);
+    open->staying.made = sb_allocate_array(program->leave_count, sizeof *open->staying.made);
+    open->staying.next =
+        sb_allocate_array(binding != NULL ? binding->state->extent_count : 0, sizeof *open->staying.next);
     open->inputs = sb_allocate_array(inputs, sizeof *open->inputs);
     open->outputs = sb_allocate_array(outputs, sizeof *open->outputs);
     return open->buckets != NULL && open->planned != NULL && open->add != NULL && open->formulas != NULL &&
            open->touched != NULL && open->extents != NULL && open->elements != NULL && open->entered != NULL &&
-           open->left != NULL && open->inputs != NULL && open->outputs != NULL;
+           open->staying.made != NULL && open->staying.next != NULL && open->inputs != NULL && open->outputs != NULL;
 }
 
 static sb_status fill(sb_open_extents *open, sb_plan *plan, const sb_program *program, const sb_placement *placement,
                       const sb_value *inputs, const char **names, bool *known, sb_error *error) {
     size_t values = program->graph->value_count;
-    if (names == NULL || !allocate(open, program))
+    if (names == NULL || !allocate(open, program, plan->binding))
         return sb_fail_memory(error, values * sizeof *open->formulas);
     memset(open->extents, -1, values * SB_MAX_RANK * sizeof *open->extents);
     memset(open->elements, -1, values * sizeof *open->elements);
@@ -319,11 +322,11 @@ void sb_open_extents_destroy(sb_open_extents *open, const sb_program *program) {
     }
     for (size_t i = 0; open->entered != NULL && i < program->enter_count; i++)
         sb_tensor_release(open->entered[i]);
-    for (size_t i = 0; open->left != NULL && i < program->leave_count; i++)
-        sb_tensor_release(open->left[i]);
+    sb_staying_forget(open, program);
     sb_run_table_clear(&open->table);
     sb_free(open->entered);
-    sb_free(open->left);
+    sb_free(open->staying.made);
+    sb_free(open->staying.next);
     sb_free(open->buckets);
     sb_free(open->planned);
     sb_free(open->add);

@@ -35,8 +35,11 @@ typedef struct sb_open_extents {
     sb_run_table table;
     /* By sb_program::enter: a variable on the device with its planned extents, made when it first enters; else NULL. */
     sb_tensor **entered;
-    /* By sb_program::leave: what stays in a variable on the device, with the extents that it got last; else NULL. */
-    sb_tensor **left;
+    struct {
+        bool noted;
+        sb_tensor **made;   /* by sb_program::leave: a variable's next version where it lies, retained */
+        int *next;          /* by the state's extents: the scalar that it becomes; -1: it stays */
+    } staying;              /* runtime/staying.h */
     const sb_fact **inputs; /* room for those of one node */
     sb_fact *outputs;
 } sb_open_extents;

@@ -295,6 +295,8 @@ static sb_status fill_plan(sb_plan *plan, sb_program *program, const sb_placemen
     SB_TRY(infer_facts(plan, program, placement, inputs, error));
     for (size_t s = 0; s < program->step_count; s++)
         SB_TRY(plan_step(plan, program, placement, s, error));
+    if (plan->open != NULL)
+        sb_run_table_sort(&plan->open->table, program, plan);
     if (placement->queue != NULL) {
         SB_TRY(keep_views_on_host(plan, program, placement, error));
         SB_TRY(check_open(plan, program, placement, error));

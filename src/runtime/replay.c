@@ -284,12 +284,13 @@ static sb_status describe_outputs(const sb_runner *runner, const sb_segment *seg
         const sb_tensor *tensor = value.tensor;
         output->offset = tensor->data - (char *)tensor->storage->data;
         output->index = input_under(runner, segment, tensor);
-        if (output->index < segment->input_count) {
-            output->place = IN_INPUT;
-        } else if (tensor->storage == runner->arenas[SB_DEVICE] || is_in_variable(runner, tensor)) {
+        if (tensor->storage == runner->arenas[SB_DEVICE] || is_in_variable(runner, tensor)) {
             output->place = FIXED;
             output->tensor = sb_tensor_retain(value.tensor);
             continue;
+        }
+        if (output->index < segment->input_count) {
+            output->place = IN_INPUT;
         } else {
             output->place = IN_ESCAPE;
             output->index = escape_under(replay, tensor);

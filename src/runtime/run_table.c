@@ -142,6 +142,35 @@ void sb_run_table_clear(sb_run_table *table) {
     *table = (sb_run_table){0};
 }
 
+static bool is_read_or_leaves(const sb_program *program, const sb_plan *plan, sb_value_id value) {
+    for (size_t i = 0; i < program->leave_count; i++) {
+        if (program->leave[i] == value)
+            return true;
+    }
+    for (size_t s = 0; s < program->step_count; s++) {
+        const sb_node *node = program->steps[s].node;
+        for (int i = 0; i < node->input_count && plan->steps[s].mode != SB_STEP_SKIP; i++) {
+            if (node->inputs[i] == value)
+                return true;
+        }
+    }
+    return false;
+}
+
+void sb_run_table_sort(sb_run_table *table, const sb_program *program, const sb_plan *plan) {
+    table->read_count = 0;
+    for (size_t i = 0; i < table->shown_count; i++) {
+        sb_value_id value = table->shown[i];
+        sb_tensor *there = table->there_shown[i];
+        if (!is_read_or_leaves(program, plan, value))
+            continue;
+        table->shown[i] = table->shown[table->read_count];
+        table->there_shown[i] = table->there_shown[table->read_count];
+        table->shown[table->read_count] = value;
+        table->there_shown[table->read_count++] = there;
+    }
+}
+
 sb_status sb_run_table_send(sb_run_table *table, sb_queue *queue, const sb_value *inputs, sb_error *error) {
     for (size_t i = 0; i < table->sent_count; i++) {
         const sb_tensor *input = inputs[table->sent[i].index].tensor;

@@ -20,12 +20,13 @@ typedef struct sb_sent_input {
 } sb_sent_input;
 
 typedef struct sb_run_table {
-    sb_tensor *here;         /* u8[bytes], on the host */
-    sb_tensor *there;        /* the same on the device; NULL on the host */
-    int64_t *scalars;        /* in `here`, and first there: a number for each of the open extents' */
-    sb_tensor *faults;       /* in `there`: a word for each step, which comes there as 0 with every run */
-    sb_tensor **known;       /* by value: elements that follow from open extents, over `here`; NULL for none */
-    size_t shown_count;      /* values with such elements … */
+    sb_tensor *here;    /* u8[bytes], on the host */
+    sb_tensor *there;   /* the same on the device; NULL on the host */
+    int64_t *scalars;   /* in `here`, and first there: a number for each of the open extents' */
+    sb_tensor *faults;  /* in `there`: a word for each step, which comes there as 0 with every run */
+    sb_tensor **known;  /* by value: elements that follow from open extents, over `here`; NULL for none */
+    size_t shown_count; /* values with such elements … */
+    size_t read_count; /* … of which so many, the first, are read by steps or leave: the rest is shape arithmetic … */
     sb_value_id *shown;      /* … these, */
     sb_tensor **there_shown; /* and their elements over `there`; NULL on the host */
     size_t sent_count;
@@ -37,6 +38,9 @@ typedef struct sb_run_table {
 sb_status sb_run_table_create(sb_run_table *table, const struct sb_open_extents *open, const sb_program *program,
                               const struct sb_plan *plan, sb_queue *queue, sb_error *error);
 void sb_run_table_clear(sb_run_table *table);
+
+/** When the plan knows which steps run: sorts what the table shows by whether one of them reads it. */
+void sb_run_table_sort(sb_run_table *table, const sb_program *program, const struct sb_plan *plan);
 
 /** Puts the run's inputs beside its scalars and sends all to the device. (Entered.) */
 sb_status sb_run_table_send(sb_run_table *table, sb_queue *queue, const sb_value *inputs, sb_error *error);

@@ -8,6 +8,7 @@
 #include "runtime/memory_plan.h"
 #include "runtime/replay.h"
 #include "runtime/state_binding.h"
+#include "runtime/staying.h"
 
 /* Plans kept per runner; the least recently used one goes. */
 #define PLAN_LIMIT 8
@@ -715,8 +716,16 @@ static sb_status hand_over_all(sb_runner *runner, bool host_outputs, sb_outbox *
         outbox = NULL;
     else
         SB_TRY(sb_outbox_open(outbox, queue, bytes_to_fetch(runner), runner->program->leave_count, error));
-    for (size_t i = 0; i < runner->program->leave_count; i++)
-        SB_TRY(hand_over(runner, i, outbox, &outputs[i], error));
+    sb_state_binding *binding = runner->plan->binding;
+    bool stay = sb_staying_again(runner);
+    if (binding != NULL)
+        binding->stay = stay;
+    if (!stay)
+        sb_staying_offer(runner);
+    for (size_t i = 0; i < runner->program->leave_count; i++) {
+        if (!stay || binding->update[i] < 0)
+            SB_TRY(hand_over(runner, i, outbox, &outputs[i], error));
+    }
     return SB_OK;
 }
 

@@ -115,7 +115,9 @@ static sb_status enter(sb_runner *runner, size_t index, sb_value input, sb_value
 /* What follows from the extents, and, on a device, the inputs that the table has taken there. */
 static void enter_from_table(sb_runner *runner, const sb_run_table *table) {
     sb_side side = table->there != NULL ? SB_DEVICE : SB_HOST;
-    for (size_t i = 0; i < table->shown_count; i++) {
+    size_t count =
+        runner->settings->observer != NULL ? table->shown_count : table->read_count; /* who wants to see all */
+    for (size_t i = 0; i < count; i++) {
         sb_value_id value = table->shown[i];
         sb_tensor *known = side == SB_DEVICE ? table->there_shown[i] : table->known[value];
         sb_runner_hold(runner, side, value, sb_value_of_tensor(sb_tensor_retain(known)));
@@ -152,29 +154,6 @@ bool sb_runner_knows(const sb_runner *runner, sb_value_id value) {
     return runner->plan->open != NULL && runner->plan->open->table.known[value] != NULL;
 }
 
-/* Whether the value stays in a variable on the device, where its step has made it. */
-static bool stays(const sb_runner *runner, size_t index, const sb_tensor *tensor) {
-    const sb_plan *plan = runner->plan;
-    sb_value_id value = runner->program->leave[index];
-    return plan->binding != NULL && plan->binding->update[index] >= 0 && plan->places[value] != NULL &&
-           sb_tensor_on_device(tensor) && is_open(runner, value);
-}
-
-/* Nobody looks at it once the run is given to the device: one tensor shows it in every run. */
-static sb_status show_staying(const sb_runner *runner, size_t index, sb_tensor *found, sb_tensor **tensor,
-                              sb_error *error) {
-    sb_tensor **shown = &runner->plan->open->left[index];
-    if (*shown != NULL && (*shown)->storage == found->storage && (*shown)->data == found->data) {
-        sb_open_extents_used(runner->plan->open, runner->program->leave[index], found, (*shown)->dims);
-    } else {
-        sb_tensor_release(*shown);
-        *shown = NULL;
-        SB_TRY(sb_runner_used(runner, runner->program->leave[index], found, shown, error));
-    }
-    *tensor = sb_tensor_retain(*shown);
-    return SB_OK;
-}
-
 sb_status sb_runner_leave(const sb_runner *runner, size_t index, sb_value found, sb_value *leaving, sb_error *error) {
     const sb_open_extents *open = runner->plan->open;
     sb_value_id value = runner->program->leave[index];
@@ -187,8 +166,6 @@ sb_status sb_runner_leave(const sb_runner *runner, size_t index, sb_value found,
         SB_TRY(copy_shown(open->table.known[value], &tensor, error));
     else if (found.tensor->storage == open->table.here->storage)
         SB_TRY(copy_shown(found.tensor, &tensor, error));
-    else if (stays(runner, index, found.tensor))
-        SB_TRY(show_staying(runner, index, found.tensor, &tensor, error));
     else
         SB_TRY(sb_runner_used(runner, value, found.tensor, &tensor, error));
     *leaving = sb_value_of_tensor(tensor);

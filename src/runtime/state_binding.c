@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "runtime/derived.h"
+#include "runtime/staying.h"
 
 /* ---- binding ---- */
 
@@ -405,20 +406,36 @@ static sb_status find_targets(sb_state_binding *binding, sb_queue *queue, sb_err
     return SB_OK;
 }
 
-/* Everything that takes memory or may fail before the first variable is overwritten. What lies in a variable and goes
- * elsewhere gets memory of its own: variables may swap. */
-static sb_status prepare_updates(sb_state_binding *binding, sb_queue *queue, sb_error *error) {
+/* What each variable is to become, and whether it is that already. */
+static sb_status inspect_updates(sb_state_binding *binding, sb_error *error) {
     for (size_t e = 0; e < binding->state->extent_count; e++)
         binding->extents[e] = -1;
     for (size_t i = 0; i < binding->program->leave_count; i++) {
-        sb_value *value = &binding->leaving[i];
         binding->in_place[i] = false;
-        if (binding->update[i] >= 0) {
-            SB_TRY(check_update(binding, i, *value, error));
-            binding->in_place[i] = is_in_place(&binding->state->variables[binding->update[i]], value->tensor);
-        }
+        if (binding->update[i] < 0)
+            continue;
+        SB_TRY(check_update(binding, i, binding->leaving[i], error));
+        binding->in_place[i] = is_in_place(&binding->state->variables[binding->update[i]], binding->leaving[i].tensor);
+    }
+    return SB_OK;
+}
+
+static void know_updates(sb_state_binding *binding, const sb_runner *runner) {
+    sb_staying_extents(runner, binding->extents);
+    for (size_t i = 0; i < binding->program->leave_count; i++)
+        binding->in_place[i] = binding->update[i] >= 0;
+}
+
+/* Everything that takes memory or may fail before the first variable is overwritten. What lies in a variable and goes
+ * elsewhere gets memory of its own: variables may swap. */
+static sb_status prepare_updates(sb_state_binding *binding, const sb_runner *runner, sb_queue *queue, sb_error *error) {
+    if (binding->stay)
+        know_updates(binding, runner);
+    else
+        SB_TRY(inspect_updates(binding, error));
+    for (size_t i = 0; i < binding->program->leave_count; i++) {
         if (!binding->in_place[i])
-            SB_TRY(detach(binding, queue, value, error));
+            SB_TRY(detach(binding, queue, &binding->leaving[i], error));
     }
     SB_TRY(check_extents(binding, error));
     return find_targets(binding, queue, error);
@@ -485,9 +502,11 @@ sb_status sb_binding_run(sb_state_binding *binding, sb_runner *runner, sb_queue 
     }
     sb_status status = sb_runner_start(runner, host_outputs, outbox, binding->entering, binding->leaving, error);
     if (status == SB_OK)
-        status = prepare_updates(binding, queue, error);
+        status = prepare_updates(binding, runner, queue, error);
     if (status == SB_OK)
         status = carry_out_updates(binding, queue, error);
+    if (status == SB_OK && !binding->stay)
+        sb_staying_note(runner);
     note_contents(binding, status);
     hand_out(binding, status, outputs);
     return status;

@@ -17,6 +17,7 @@ typedef struct sb_state_binding {
     bool *follows;
     int64_t *left_behind; /* by the state's extents: a variable along it that the program does not update, or -1 */
     sb_value *entering, *leaving; /* of the run in progress */
+    bool stay; /* the run has made all next versions where it was known that it does: none is handed over (staying.h) */
     bool *in_place;      /* by sb_program::leave: the run has made it where the variable's next version belongs */
     sb_tensor **targets; /* by sb_program::leave: where what is not there yet is to be copied; of the run */
     int64_t *extents;    /* what the run in progress makes of the state's extents */
