@@ -14,6 +14,7 @@
 #include "cuda/common/call.h"
 #include "graph/op.h"
 #include "kernel/kernel.h"
+#include "support/distributions.h"
 #include "support/graph_builder.h"
 #include "support/must.h"
 #include "support/random.h"
@@ -134,19 +135,6 @@ void harness_compare(harness *h, const char *implementation, const sb_tensor *ex
                      sb_tensor *const *inputs, int count);
 
 /* ---- values ---- */
-
-/* What the elements of a tensor of floats are like. The last two are those of make_tensor and number_tensor. */
-typedef enum distribution {
-    ORDINARY,  /* -1 to 1: sums round at every step */
-    CANCELING, /* small integers and zeros of both signs: exact cancellation, sign of zero */
-    WIDE,      /* every finite magnitude: overflow, subnormals */
-    TINY,      /* subnormals and products that vanish */
-    SPECIAL,   /* ordinary ones with a few NaN and infinities */
-    DISTRIBUTIONS,
-    AWKWARD =
-        DISTRIBUTIONS, /* few different values, every magnitude, infinities, NaN, zeros of both signs, subnormals */
-    NUMBERS            /* -4 to 4 */
-} distribution;
 
 /* How a tensor lies in memory; BROADCAST has extents with a stride of 0. */
 typedef enum layout { PACKED, TRANSPOSED, REVERSED, APART, SHIFTED, BROADCAST, LAYOUTS } layout;

@@ -131,41 +131,6 @@ sb_tensor *any_indices(harness *h, sb_dtype dtype, int rank, const int64_t *dims
     return tensor;
 }
 
-static float random_value(random_source *source, distribution kind) {
-    uint32_t bits = (uint32_t)random_bits(source);
-    float ordinary = (float)(int32_t)bits * 0x1p-31f;
-    switch (kind) {
-    case CANCELING: {
-        static const float values[8] = {0.0f, -0.0f, 1.0f, -1.0f, 2.0f, -2.0f, 0.5f, -0.0f};
-        return values[bits % 8];
-    }
-    case WIDE:
-        return isfinite(sb_bits_to_f32(bits)) ? sb_bits_to_f32(bits) : ordinary;
-    case TINY:
-        return sb_bits_to_f32((bits & 0x807fffffu) | (bits >> 8 & 1 ? 0x20000000u : 0));
-    case SPECIAL: {
-        static const float values[4] = {INFINITY, -INFINITY, NAN, -0.0f};
-        return random_between(source, 0, 40) == 0 ? values[bits % 4] : ordinary;
-    }
-    default:
-        return ordinary;
-    }
-}
-
-static void fill_random(random_source *source, distribution kind, sb_tensor *tensor) {
-    int64_t count = sb_tensor_elements(tensor);
-    for (int64_t i = 0; i < count; i++) {
-        float value = random_value(source, kind);
-        if (tensor->dtype == SB_F64)
-            ((double *)(void *)tensor->data)[i] = (double)value * (1.0 + (double)(random_bits(source) >> 40) * 0x1p-40);
-        else if (sb_dtype_is_float(tensor->dtype))
-            sb_real_store_f32(tensor->dtype, tensor->data, i, value);
-        else
-            memcpy(tensor->data + (size_t)i * sb_dtype_size(tensor->dtype), &(uint64_t){random_bits(source)},
-                   sb_dtype_size(tensor->dtype));
-    }
-}
-
 sb_tensor *packed_tensor(harness *h, distribution kind, sb_dtype dtype, int rank, const int64_t *dims) {
     sb_tensor *tensor = NULL;
     MUST(sb_tensor_create(dtype, rank, dims, &tensor, error));

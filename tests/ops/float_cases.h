@@ -15,38 +15,7 @@
 #include <cmocka.h>
 
 #include "base/allocation.h"
-#include "numerics/minmax.h"
-#include "support/random.h"
-
-typedef enum distribution {
-    ORDINARY,  /* -1 to 1: sums round at every step */
-    CANCELING, /* small integers and zeros of both signs: exact cancellation, sign of zero */
-    WIDE,      /* every finite magnitude: overflow, subnormals */
-    TINY,      /* subnormals and products that vanish */
-    SPECIAL,   /* ordinary ones with a few NaN and infinities */
-    DISTRIBUTIONS
-} distribution;
-
-static inline float random_value(random_source *source, distribution kind) {
-    uint32_t bits = (uint32_t)random_bits(source);
-    float ordinary = (float)(int32_t)bits * 0x1p-31f;
-    switch (kind) {
-    case CANCELING: {
-        static const float values[8] = {0.0f, -0.0f, 1.0f, -1.0f, 2.0f, -2.0f, 0.5f, -0.0f};
-        return values[bits % 8];
-    }
-    case WIDE:
-        return isfinite(sb_bits_to_f32(bits)) ? sb_bits_to_f32(bits) : ordinary;
-    case TINY:
-        return sb_bits_to_f32((bits & 0x807fffffu) | (bits >> 8 & 1 ? 0x20000000u : 0));
-    case SPECIAL: {
-        static const float values[4] = {INFINITY, -INFINITY, NAN, -0.0f};
-        return random_between(source, 0, 40) == 0 ? values[bits % 4] : ordinary;
-    }
-    default:
-        return ordinary;
-    }
-}
+#include "support/distributions.h"
 
 static inline float *random_values(random_source *source, distribution kind, int64_t count) {
     float *values = sb_allocate((size_t)count * sizeof(float));

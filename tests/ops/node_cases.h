@@ -6,21 +6,6 @@
 #include "ops/node_runner.h"
 #include "ops/real.h"
 
-static inline void fill_random(random_source *source, distribution kind, sb_tensor *tensor) {
-    int64_t count = sb_tensor_elements(tensor);
-    for (int64_t i = 0; i < count; i++) {
-        float value = random_value(source, kind);
-        if (tensor->dtype == SB_F64)
-            ((double *)(void *)tensor->data)[i] = (double)value * (1.0 + (double)(random_bits(source) >> 40) * 0x1p-40);
-        else if (sb_dtype_is_float(tensor->dtype))
-            sb_real_store_f32(tensor->dtype, tensor->data, i, value);
-        else
-            memcpy(tensor->data + (size_t)i * sb_dtype_size(tensor->dtype),
-                   &(uint64_t){random_bits(source) & (tensor->dtype == SB_BOOL ? 1 : UINT64_MAX)},
-                   sb_dtype_size(tensor->dtype));
-    }
-}
-
 /* A tensor of these extents with random elements, whose dimensions lie in memory in a random order
  * and direction, with gaps. */
 static inline sb_tensor *random_tensor(random_source *source, distribution kind, sb_dtype dtype, int rank,
