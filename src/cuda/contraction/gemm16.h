@@ -2,7 +2,7 @@
  *
  * A schedule is a way to compute products: some kernels, what they can do, and how long they would
  * take. None changes a bit, so the quickest of those that can is taken, unless the caller names
- * one. To add a schedule: a table entry in a source of its own, and its line in gemm.c. */
+ * one. To add a schedule: a table entry in a source of its own, and its line in gemm16.c. */
 #ifndef SB_CUDA_CONTRACTION_GEMM16_H
 #define SB_CUDA_CONTRACTION_GEMM16_H
 
@@ -37,9 +37,9 @@ struct sb_gemm_schedule {
 #define SB_GEMM_HOPPER_SCHEDULES 18
 #define SB_GEMM_SCHEDULES (SB_GEMM_HOPPER_SCHEDULES + 2)
 
-extern const sb_gemm_schedule sb_gemm_general, sb_gemm_general_small; /* general.c: everything */
+extern const sb_gemm_schedule sb_gemm_general, sb_gemm_general_small; /* gemm16_general.c: everything */
 
-extern const sb_gemm_schedule sb_gemm_hopper[SB_GEMM_HOPPER_SCHEDULES]; /* hopper.c: compute capability 9.0 */
+extern const sb_gemm_schedule sb_gemm_hopper[SB_GEMM_HOPPER_SCHEDULES]; /* gemm16_hopper.c: 9.0 */
 
 /** Loads what every schedule launches. Errors: UNSUPPORTED when there are no kernels for the device; DEVICE;
  * OUT_OF_MEMORY. */
