@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 """Build the benchmark's ONNX models and inputs, with fixed random weights.
 
-    python make_models.py CACHE_FOLDER [--only NAME] [--verify]
+    python make_models.py CACHE_FOLDER [--only NAME] [--dtype f16] [--verify]
 
 Speed does not depend on what a network has learnt, so nothing is downloaded: shapes, operators and
 the way frameworks write them are those of the published networks, and the weights are random but
 scaled so that values stay ordinary (no overflow, no subnormals, no dead layers) from the first
 layer to the last. Batch, and BERT's sequence, are symbolic axes.
 
-For each model: CACHE_FOLDER/NAME.onnx and CACHE_FOLDER/NAME.bB.npz with the inputs at batch B.
+For each model: CACHE_FOLDER/NAME.onnx and CACHE_FOLDER/NAME.bB.npz with the inputs at batch B; in
+16 bits NAME-f16.onnx and so on, all of it in that dtype.
 A stamp holds the digest of this script, so that a second call does nothing and an edited script
 builds anew.
 """
@@ -342,29 +343,62 @@ MODELS = {
 }
 
 
-def model_path(folder, name):
-    return pathlib.Path(folder) / f"{name}.onnx"
+# ONNX's element types by the names of dtypes, and what numpy calls them where it has them.
+DTYPES = {
+    "f32": (FLOAT, numpy.float32),
+    "f16": (onnx.TensorProto.FLOAT16, numpy.float16),
+    "bf16": (onnx.TensorProto.BFLOAT16, None),
+}
 
 
-def input_path(folder, name, batch):
-    return pathlib.Path(folder) / f"{name}.b{batch}.npz"
+def in_16_bits(model, dtype):
+    """Turn all f32 of a model, weights, inputs, outputs and casts, into a dtype of 16 bits, in place."""
+    element = DTYPES[dtype][0]
+    for tensor in model.graph.initializer:
+        if tensor.data_type == FLOAT:
+            values = onnx.numpy_helper.to_array(tensor)
+            tensor.CopyFrom(onnx.helper.make_tensor(
+                tensor.name, element, values.shape, values.astype(onnx.helper.tensor_dtype_to_np_dtype(element)).tobytes(), raw=True))
+    for value in (*model.graph.input, *model.graph.output):
+        if value.type.tensor_type.elem_type == FLOAT:
+            value.type.tensor_type.elem_type = element
+    for node in model.graph.node:
+        for attribute in node.attribute:
+            if node.op_type == "Cast" and attribute.i == FLOAT:
+                attribute.i = element
+    return model
 
 
-def write(folder, name):
+def inputs_of(name, batch, dtype="f32"):
+    """A model's inputs; numpy has no bf16, whose inputs are the caller's to convert."""
+    kind = DTYPES[dtype][1] or numpy.float32
+    return {key: array.astype(kind) if array.dtype == numpy.float32 else array
+            for key, array in MODELS[name][1](batch).items()}
+
+
+def model_path(folder, name, dtype="f32"):
+    return pathlib.Path(folder) / (f"{name}.onnx" if dtype == "f32" else f"{name}-{dtype}.onnx")
+
+
+def input_path(folder, name, batch, dtype="f32"):
+    return model_path(folder, name, dtype).with_suffix(f".b{batch}.npz")
+
+
+def write(folder, name, dtype="f32"):
     """Build one model and its inputs unless this very script already did. Returns if it built."""
     folder = pathlib.Path(folder)
-    build, inputs, batches = MODELS[name]
+    build, _, batches = MODELS[name]
     digest = hashlib.sha256(pathlib.Path(__file__).read_bytes()).hexdigest()
-    stamp = folder / f"{name}.stamp"
+    stamp = model_path(folder, name, dtype).with_suffix(".stamp")
     if stamp.exists() and stamp.read_text() == digest:
         return False
     folder.mkdir(parents=True, exist_ok=True)
     stamp.unlink(missing_ok=True)
-    model = build()
-    onnx.checker.check_model(model, full_check=True)
-    onnx.save(model, model_path(folder, name))
+    model = build() if dtype == "f32" else in_16_bits(build(), dtype)
+    onnx.checker.check_model(model, full_check=dtype == "f32")  # its inference knows no bf16 everywhere
+    onnx.save(model, model_path(folder, name, dtype))
     for batch in batches:
-        numpy.savez(input_path(folder, name, batch), **inputs(batch))
+        numpy.savez(input_path(folder, name, batch, dtype), **inputs_of(name, batch, dtype))
     stamp.write_text(digest)
     return True
 
@@ -391,12 +425,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=pathlib.Path, help="where models and inputs are written")
     parser.add_argument("--only", choices=list(MODELS), help="build this model alone")
+    parser.add_argument("--dtype", choices=list(DTYPES), default="f32", help="of weights, inputs and outputs")
     parser.add_argument("--verify", action="store_true", help="run each model in ONNX Runtime")
     arguments = parser.parse_args()
     fine = True
     for name in [arguments.only] if arguments.only else MODELS:
-        built = write(arguments.folder, name)
-        size = model_path(arguments.folder, name).stat().st_size / 1e6
+        built = write(arguments.folder, name, arguments.dtype)
+        size = model_path(arguments.folder, name, arguments.dtype).stat().st_size / 1e6
         print(f"{name}: {size:.1f} MB, {'built' if built else 'already there'}")
         if arguments.verify:
             fine = verify(arguments.folder, name) and fine
