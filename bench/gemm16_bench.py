@@ -12,6 +12,7 @@
     gemm/silu/MxKxN    y[M,N] = silu(x · Wᵀ + b); the peer computes x · Wᵀ alone
     gemm/gated/MxKxN   y[M,N] = silu(x · Gᵀ) * (x · Uᵀ), G[N,K] above U[N,K]; the peer computes x · [G U]ᵀ alone
     skinny/MxKxN       as fwd, of few rows
+    odd/MxKxN          as fwd, of shapes drawn at random from networks' widths: no schedule was fitted to them
 
 Times are medians in microseconds; a ratio above 1 means that Samebit is faster. `limit` is what the
 measured matrix rate and read bandwidth allow, `of_limit` the share of it that Samebit reaches. `differ`
@@ -38,6 +39,10 @@ SKINNY = [(2048, 2048), (2048, 8192), (8192, 2048), (4096, 4096), (4096, 14336),
           (2048, 128256)]
 SKINNY_ROWS = [1, 8, 16, 32, 64]
 FAMILIES = ["fwd", "fwd-kn", "dA", "dB"]
+# Hidden sizes, products of heads and feed-forward sizes of published language, vision and speech networks.
+WIDTHS = [384, 512, 576, 640, 768, 896, 960, 1024, 1152, 1280, 1536, 1600, 1792, 1920, 2048, 2304, 2560, 2816, 2880, 3072,
+          3200, 3584, 4096, 4304, 4864, 5120, 5504, 6144, 6912, 7168, 8192, 8960, 9216, 10240, 11008, 12288, 13824, 14336]
+ODD_CASES = 40
 
 
 def cases(quick):
@@ -59,8 +64,16 @@ def cases(quick):
     for family in ("samples8", "samples64"):
         for m, k, n in large[:1] if quick else large[:-1]:
             yield f"gemm/{family}/{m}x{k}x{n}", family, family, m, k, n
+    for m, k, n in odd_shapes()[::5 if quick else 1]:
+        yield f"odd/{m}x{k}x{n}", "fwd", "odd", m, k, n
     for m, k, n in skinny:
         yield f"skinny/{m}x{k}x{n}", "fwd", "skinny", m, k, n
+
+
+def odd_shapes():
+    """Rows from 1 to 4,096, small ones as likely as large ones."""
+    draw = random.Random(40)
+    return [(round(2 ** draw.uniform(0, 12)), draw.choice(WIDTHS), draw.choice(WIDTHS)) for _ in range(ODD_CASES)]
 
 
 def operands(family, m, k, n):
@@ -184,6 +197,7 @@ class Bench:
         self.target("large", ", large", 0.98, 0.93)
         self.target("small", ", small", 0.95, 0.0)
         self.target("skinny", "skinny", 0.0, 1.0)
+        self.target("odd", "odd", 1.0, 0.85)
         heavy = [(share, name) for name, _, share, _ in self.groups.get("skinny", [])
                  if self.weight_bytes(name) >= 64e6]
         if heavy:

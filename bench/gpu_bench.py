@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""Compare Samebit with PyTorch on a GPU: networks, the f32 matrix product, and launches of nodes.
+"""Compare Samebit with PyTorch on a GPU: networks in f32 and in 16 bits, the f32 matrix product, and launches of nodes.
 
     python gpu_bench.py --library libsamebit.so --models FOLDER [--only TEXT] [--seconds S] [--write FILE]
 
-Both sides run in one process on one GPU, in f32, without TF32, each replaying a CUDA graph over
+Both sides run in one process on one GPU, in the same dtype, f32 without TF32, each replaying a CUDA graph over
 inputs that lie on the device. A run ends when its results are there. Runs alternate in rounds, and
-medians count. PyTorch has a second column: cuDNN told to be deterministic.
+medians count. PyTorch has a second column for f32: cuDNN told to be deterministic. In 16 bits its
+images lie channels last.
 
-Lines: bench gpu/MODEL/bB, sgemm/N and node/MODE; a ratio above 1 means that Samebit is faster.
+Lines: bench gpu/MODEL/bB, gpu16/MODEL/bB, sgemm/N and node/MODE; a ratio above 1 means that Samebit is faster.
 """
 
 import argparse
@@ -135,18 +136,34 @@ def winograd_share(run):
     return f"{sum('winograd' in name for name in names)}/{len(names)}"
 
 
-def peer_resnet(batch):
+TORCH_DTYPES = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}
+
+
+def peer_image(module, batch, dtype):
+    """PyTorch's convolutions of 16 bits are quickest with channels last."""
+    layout = torch.contiguous_format if dtype == "f32" else torch.channels_last
+    module = module.cuda().eval().to(TORCH_DTYPES[dtype]).to(memory_format=layout)
+    image = torch.randn(batch, 3, 224, 224, device="cuda", dtype=TORCH_DTYPES[dtype])
+    return module, [image.to(memory_format=layout)]
+
+
+def peer_resnet(batch, dtype):
     import torchvision
 
-    module = torchvision.models.resnet50(weights=None).cuda().eval()
-    return module, [torch.randn(batch, 3, 224, 224, device="cuda")]
+    return peer_image(torchvision.models.resnet50(weights=None), batch, dtype)
 
 
-def peer_bert(batch):
+def peer_mobilenet(batch, dtype):
+    import torchvision
+
+    return peer_image(torchvision.models.mobilenet_v2(weights=None), batch, dtype)
+
+
+def peer_bert(batch, dtype):
     import transformers
 
     config = transformers.BertConfig(attn_implementation="sdpa")
-    module = transformers.BertModel(config).cuda().eval()
+    module = transformers.BertModel(config).cuda().eval().to(TORCH_DTYPES[dtype])
     ids = torch.randint(0, config.vocab_size, (batch, SEQUENCE), device="cuda")
     mask = torch.ones(batch, SEQUENCE, device="cuda")
 
@@ -156,35 +173,43 @@ def peer_bert(batch):
     return forward, [ids, mask]
 
 
+# name: (PyTorch's module and inputs, batches in f32, batches in 16 bits)
 NETWORKS = {
-    "resnet50": (peer_resnet, (1, 8, 64)),
-    "bert-base": (peer_bert, (1, 8, 32)),
+    "resnet50": (peer_resnet, (1, 8, 64), (1, 8, 64)),
+    "mobilenetv2": (peer_mobilenet, (), (1, 8)),
+    "bert-base": (peer_bert, (1, 8, 32), (1, 8, 32)),
 }
 
 
+def network_cases(only):
+    """(line's name, model, batch, dtype) of those asked for."""
+    for name, (_, batches, batches16) in NETWORKS.items():
+        for dtype, line, counts in (("f32", "gpu", batches), ("f16", "gpu16", batches16)):
+            for batch in counts:
+                case = f"{line}/{name}/b{batch}"
+                if not only or only in case:
+                    yield case, name, batch, dtype
+
+
 def bench_networks(device, models, report, only, seconds):
-    for name, (make_peer, batches) in NETWORKS.items():
-        for batch in batches:
-            case = f"gpu/{name}/b{batch}"
-            if only and only not in case:
-                continue
-            make_models.write(models, name)
-            inputs = make_models.MODELS[name][1](batch)
-            ours = Ours(device, make_models.model_path(models, name), inputs)
-            torch.backends.cudnn.benchmark = True
-            peer = Peer(*make_peer(batch))
-            sides = [(ours.run, ours.wait), (peer.run, peer.wait)]
-            if name == "resnet50":
-                torch.backends.cudnn.deterministic = True
-                strict = Peer(*make_peer(batch))
-                torch.backends.cudnn.deterministic = False
-                sides.append((strict.run, strict.wait))
-            medians = [1e3 * median for median in alternate(sides, seconds)]
-            more = ""
-            if len(medians) > 2:
-                more = (f" deterministic={medians[2]:.4g} winograd={winograd_share(peer.run)}"
-                        f" deterministic_winograd={winograd_share(strict.run)}")
-            report.bench(case, medians[0], medians[1], "ms", more + ours.note())
+    for case, name, batch, dtype in network_cases(only):
+        make_models.write(models, name, dtype)
+        inputs = make_models.inputs_of(name, batch, dtype)
+        ours = Ours(device, make_models.model_path(models, name, dtype), inputs)
+        torch.backends.cudnn.benchmark = True
+        peer = Peer(*NETWORKS[name][0](batch, dtype))
+        sides = [(ours.run, ours.wait), (peer.run, peer.wait)]
+        if name == "resnet50" and dtype == "f32":
+            torch.backends.cudnn.deterministic = True
+            strict = Peer(*NETWORKS[name][0](batch, dtype))
+            torch.backends.cudnn.deterministic = False
+            sides.append((strict.run, strict.wait))
+        medians = [1e3 * median for median in alternate(sides, seconds)]
+        more = ""
+        if len(medians) > 2:
+            more = (f" deterministic={medians[2]:.4g} winograd={winograd_share(peer.run)}"
+                    f" deterministic_winograd={winograd_share(strict.run)}")
+        report.bench(case, medians[0], medians[1], "ms", more + ours.note())
 
 
 # ---- the matrix product ----
@@ -292,10 +317,10 @@ def main():
     bench_nodes(*given)
     bench_products(*given)
     bench_networks(*given)
-    networks = [ratio for name, ratio in report.ratios.items() if name.startswith("gpu/")]
-    if networks:
-        report.line(f"# networks: geometric mean {statistics.geometric_mean(networks):.3f}, "
-                    f"lowest {min(networks):.3f}")
+    for group in ("gpu/", "gpu16/bert-base", "gpu16/resnet50"):
+        ratios = [ratio for name, ratio in report.ratios.items() if name.startswith(group)]
+        if ratios:
+            report.line(f"# {group}: geometric mean {statistics.geometric_mean(ratios):.3f}, lowest {min(ratios):.3f}")
     return 0
 
 
