@@ -83,6 +83,30 @@ static void test_gates(void **unused) {
     tear_down(&setting);
 }
 
+/* Gates of few rows, where B's columns are the kernel's rows: with fewer of them than a tile has, and more. */
+static void test_gates_of_few_rows(void **unused) {
+    static const char *const schedules[] = {"swapped-64x8", "swapped-64x16", "swapped-64x32", "swapped-64x64"};
+    setting setting = set_up();
+    for (int round = 0; round < 48; round++) {
+        product p = plain;
+        p.dtype = round % 2 != 0 ? SB_F16 : SB_BF16;
+        p.c_dtype = round / 2 % 2 != 0 ? p.dtype : SB_F32;
+        p.m = random_between(&setting.random, 1, round % 5 == 0 ? 80 : 17);
+        p.n = 8 * random_between(&setting.random, 1, 13);
+        p.k = 64 * random_between(&setting.random, 1, is_fake() ? 5 : 60);
+        p.gate = round / 4 % 2 == 0 ? SB_GATE_STACKED : SB_GATE_INTERLEAVED;
+        p.b = COLUMNS;
+        p.c = round % 5 == 0 ? WIDE_COLUMNS : ROWS;
+        p.values = (values)(round % VALUES);
+        p.scale = round % 3 == 1 ? -0.3f : 1.0f;
+        p.activation = (sb_activation)(round % (SB_ACTIVATION_GELU_TANH + 1));
+        p.bias_dtype = round % 3 == 0 ? SB_DTYPE_NONE : SB_F32;
+        p.residual_dtype = round % 4 == 1 ? p.dtype : SB_DTYPE_NONE;
+        check_taken(&setting, &p, schedules[round % 4]);
+    }
+    tear_down(&setting);
+}
+
 /* Samples of lengths about 16 and 64, with rows of others behind each that may be infinite or no numbers. */
 static void test_samples(void **unused) {
     setting setting = set_up();
@@ -138,7 +162,8 @@ static void test_refusals(void **unused) {
         {"tile-64x32", "multiple of 64", 8, 64, 72, ROWS, COLUMNS, SB_GATE_NONE, false},
         {"tile-64x32", "K-major", 8, 64, 64, ROWS, ROWS, SB_GATE_NONE, false},
         {"swapped-64x8", "K-major", 64, 64, 64, COLUMNS, ROWS, SB_GATE_NONE, false},
-        {"swapped-64x8", "no gates", 8, 64, 64, ROWS, COLUMNS, SB_GATE_INTERLEAVED, false},
+        {"swapped-64x8", "multiple of 8 of either", 8, 20, 64, ROWS, COLUMNS, SB_GATE_INTERLEAVED, false},
+        {"swapped-64x16", "multiple of 8 of either", 8, 12, 64, ROWS, COLUMNS, SB_GATE_STACKED, false},
         {"tile-64x112", "no gates", 8, 64, 64, ROWS, COLUMNS, SB_GATE_STACKED, false},
         {"tile-128x64", "gates before values", 8, 64, 64, ROWS, ROWS, SB_GATE_STACKED, false},
         {"tile-128x64", "multiple of 8", 8, 20, 64, ROWS, COLUMNS, SB_GATE_STACKED, false},
@@ -176,8 +201,10 @@ static void test_refusals(void **unused) {
 
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_few_rows), cmocka_unit_test(test_whole_rings), cmocka_unit_test(test_gates),
-        cmocka_unit_test(test_samples),  cmocka_unit_test(test_quick_tiles), cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_few_rows), cmocka_unit_test(test_whole_rings),
+        cmocka_unit_test(test_gates),    cmocka_unit_test(test_gates_of_few_rows),
+        cmocka_unit_test(test_samples),  cmocka_unit_test(test_quick_tiles),
+        cmocka_unit_test(test_refusals),
     };
     if (argc > 1)
         library = argv[1];

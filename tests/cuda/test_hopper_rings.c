@@ -149,9 +149,12 @@ static void test_ends(void **unused) {
         {"tile-64x128", "sb_gemm16_64x128_", 64, 130, 1280, SB_GATE_NONE, SB_ACTIVATION_RELU, true, false, false},
         {"tile-128x112", "sb_gemm16_128x112_", 131, 120, 840, SB_GATE_NONE, SB_ACTIVATION_NONE, false, false, true},
         {"swapped-64x16", "sb_gemm16_64x16_", 9, 70, 2816, SB_GATE_NONE, SB_ACTIVATION_SILU, true, true, false},
+        {"swapped-64x16", "sb_gemm16_64x16_", 5, 72, 2816, SB_GATE_STACKED, SB_ACTIVATION_SILU, true, false, false},
+        {"swapped-64x32", "sb_gemm16_64x32_", 33, 40, 2560, SB_GATE_INTERLEAVED, SB_ACTIVATION_SILU, false, true,
+         false},
     };
     setting setting = set_up_with(2);
-    for (int shape = 0; shape < 8; shape++) {
+    for (size_t shape = 0; shape < sizeof shapes / sizeof shapes[0]; shape++) {
         product p = plain;
         p.dtype = shape % 2 != 0 ? SB_F16 : SB_BF16;
         p.c_dtype = shapes[shape].accumulate || shape == 1 ? SB_F32 : p.dtype;

@@ -110,7 +110,7 @@ static bool can_compute(const shape *shape, sb_cuda_device *device, const sb_gem
     if (!has_hopper_code(device))
         return refuse(why, "it needs kernels compiled for sm_90a, and a device of compute capability 9.0");
     bool is_gated = plan->gemm->gate != SB_GATE_NONE, is_stacked = plan->gemm->gate == SB_GATE_STACKED;
-    if (plan->group_count == 0 || (is_gated && (has(shape, SWAPPED) || shape->n % 32 != 0)))
+    if (plan->group_count == 0 || (is_gated && !has(shape, SWAPPED) && shape->n % 32 != 0))
         return refuse(why, plan->group_count == 0 ? "there is no k" : "it has no gates");
     if ((plan->device_groups != NULL) != has(shape, MAPPED))
         return refuse(why, has(shape, MAPPED) ? "it is for products with a row map"
@@ -128,10 +128,13 @@ static bool can_compute(const shape *shape, sb_cuda_device *device, const sb_gem
                                : "B needs a stride of 1, and an address and other strides of multiples of 16 bytes");
     if (has(shape, B_K_MAJOR) && (has(shape, SWAPPED) ? a : b) != K_MAJOR)
         return refuse(why, has(shape, SWAPPED) ? "A must be K-major" : "B must be K-major");
-    if (is_stacked && (b != K_MAJOR || plan->n % 8 != 0 || !is_step(plan->n * product.b.line_stride) ||
-                       (shape->boxes > 1 && plan->batches > 1 && product.b.batch_stride != 0)))
-        return refuse(why,
-                      "gates before values must be K-major, a multiple of 8, and in tiles of 64 rows of one batch");
+    bool takes_turns = is_stacked || (is_gated && has(shape, SWAPPED));
+    if (takes_turns && (b != K_MAJOR || plan->n % 8 != 0 || !is_step(plan->n * product.b.line_stride) ||
+                        (shape->boxes > 1 && plan->batches > 1 && product.b.batch_stride != 0)))
+        return refuse(why, has(shape, SWAPPED)
+                               ? "gates and values must be K-major, a multiple of 8 of either, of one batch"
+                               : "gates before values must be K-major, a multiple of 8, and in tiles of 64 rows of one "
+                                 "batch");
     if (has(shape, MAPPED) && (is_gated || a != MN_MAJOR || b != MN_MAJOR || plan->m % BOX != 0 || plan->n % BOX != 0))
         return refuse(why, "A and B must be MN-major, their rows and columns multiples of 64");
     if (shape->boxes > 1 && plan->k % TILE_K != 0)
@@ -162,7 +165,7 @@ static int64_t blocks_of(const shape *shape, const sb_gemm_plan *plan) {
 
 static double cost_of(const shape *shape, const sb_cuda_device *device, const sb_gemm_plan *plan) {
     bool swapped = has(shape, SWAPPED);
-    int64_t lines = swapped ? plan->n : plan->m, most = shape->rows * shape->cluster;
+    int64_t lines = swapped ? b_lines(plan) : plan->m, most = shape->rows * shape->cluster;
     double rows = (double)sb_gemm_divide_up(lines, most);
     double columns = (double)sb_gemm_divide_up(swapped ? plan->m : b_lines(plan), shape->n);
     double tiles = rows * columns * (double)plan->batches;
@@ -249,24 +252,27 @@ static sb_status encode_operand(sb_cuda_device *device, const sb_gemm_plan *plan
     return encode(device, plan->dtype, chosen, map, error);
 }
 
-/* B with gates before values, of which eights take turns. */
-static sb_status encode_stacked(sb_cuda_device *device, const sb_gemm_plan *plan, const shape *shape,
+/* B with its gates and values, of which eights take turns; `part` lines are fetched at once. */
+static sb_status encode_stacked(sb_cuda_device *device, const sb_gemm_plan *plan, const shape *shape, int part,
                                 sb_tensor_map *map, sb_error *error) {
     sb_gemm16 product;
     sb_gemm16_describe(plan, &product);
     const sb_gemm16_operand *b = &product.b;
-    int64_t batches = b->batch_stride != 0 ? plan->batches : 1, line = b->line_stride, eights = plan->n / 8;
-    int part = shape->n / 16 / shape->cluster;
+    bool alternate = product.gate == SB_GATE_INTERLEAVED;
+    int64_t batches = b->batch_stride != 0 ? plan->batches : 1, eights = plan->n / 8;
+    /* From a gate, or value, to the next one, from a gate to its value, and to the eighth gate behind. */
+    int64_t line = alternate ? 2 * b->line_stride : b->line_stride;
+    int64_t value = alternate ? b->line_stride : plan->n * b->line_stride, eight = 8 * line;
     const boxes one = {.rank = 5,
                        .data = b->data,
                        .extents = {plan->k, 8, 2, eights, batches},
-                       .steps = {1, line, plan->n * line, 8 * line, b->batch_stride},
-                       .box = {BOX, 8, 2, part, 1}};
+                       .steps = {1, line, value, eight, b->batch_stride},
+                       .box = {BOX, 8, 2, part / 16, 1}};
     const boxes several = {.rank = 5,
                            .data = b->data,
                            .extents = {BOX, 8, 2, eights, plan->k / BOX},
-                           .steps = {1, line, plan->n * line, 8 * line, BOX},
-                           .box = {BOX, 8, 2, part, shape->boxes}};
+                           .steps = {1, line, value, eight, BOX},
+                           .box = {BOX, 8, 2, part / 16, shape->boxes}};
     return encode(device, plan->dtype, shape->boxes == 1 ? &one : &several, map, error);
 }
 
@@ -330,9 +336,10 @@ static void fill(const shape *shape, sb_gemm16_hopper *p) {
     const sb_gemm16 *product = &p->product;
     bool swapped = has(shape, SWAPPED);
     p->swapped = swapped;
-    p->rows = swapped ? product->n : product->m;
-    p->columns = swapped ? product->m : product->gate != SB_GATE_NONE ? 2 * product->n : product->n;
-    p->stacked = product->gate == SB_GATE_STACKED;
+    int64_t b_columns = product->gate != SB_GATE_NONE ? 2 * product->n : product->n;
+    p->rows = swapped ? b_columns : product->m;
+    p->columns = swapped ? product->m : b_columns;
+    p->stacked = swapped && product->gate != SB_GATE_NONE ? 1 : product->gate == SB_GATE_STACKED ? 2 : 0;
     p->row_stride = swapped ? product->c.column_stride : product->c.row_stride;
     p->column_stride = swapped ? product->c.row_stride : product->c.column_stride;
     p->row_tiles = (int32_t)sb_gemm_divide_up(p->rows, shape->rows * shape->cluster);
@@ -358,10 +365,13 @@ static sb_status fill_factors(sb_cuda_device *device, const shape *shape, const 
     p->a_batched = a->batch_stride != 0;
     p->b_batched = b->batch_stride != 0;
     fill_stream(shape, p);
-    SB_TRY(encode_operand(device, plan, shape, a, p->rows, layouts[0], p->a_box_bytes / (TILE_K * 2), TILE_K, &p->a,
-                          error));
-    if (p->stacked)
-        return encode_stacked(device, plan, shape, &p->b, error);
+    int a_part = p->a_box_bytes / (TILE_K * 2);
+    if (p->stacked == 1)
+        SB_TRY(encode_stacked(device, plan, shape, a_part, &p->a, error));
+    else
+        SB_TRY(encode_operand(device, plan, shape, a, p->rows, layouts[0], a_part, TILE_K, &p->a, error));
+    if (p->stacked == 2)
+        return encode_stacked(device, plan, shape, shape->n / shape->cluster, &p->b, error);
     int sharers = has(shape, MAPPED) ? 1 : shape->cluster;
     return encode_operand(device, plan, shape, b, p->columns, layouts[1], shape->n / sharers, TILE_K / sharers, &p->b,
                           error);

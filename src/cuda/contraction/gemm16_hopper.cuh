@@ -132,14 +132,22 @@
 #endif
 #define ASK(to, map, x, y, z, w) sb_tensor_ask(map, x, y, z, w, policy)
 #define ASK_FIVE(to, map, x, y, z, w, v) sb_tensor_ask_five(map, x, y, z, w, v, policy)
+/* A K-major matrix in whose lines eight gates and eight values take turns. */
+#define FETCH_STACKED(load, to, map, first, batch)                                                                     \
+    load##_FIVE(to, map, BOXES > 1 ? 0 : k, 0, 0, (first) / 16, BOXES > 1 ? block : (batch))
 #if SB_GEMM_A_MN_MAJOR
 #define FETCH_A(load, to, first, batch) FETCH_MN_MAJOR(load, TILE_M, A_BYTES, to, &p->a, first, batch)
+#elif ONE_WARPGROUP
+#define FETCH_A(load, to, first, batch)                                                                                \
+    do {                                                                                                               \
+        if (p->stacked == 1)                                                                                           \
+            FETCH_STACKED(load, to, &p->a, first, batch);                                                              \
+        else                                                                                                           \
+            FETCH_K_MAJOR(load, to, &p->a, first, batch);                                                              \
+    } while (0)
 #else
 #define FETCH_A(load, to, first, batch) FETCH_K_MAJOR(load, to, &p->a, first, batch)
 #endif
-/* A K-major B that has gates before values: eights of either take turns. */
-#define FETCH_STACKED(load, to, map, first, batch)                                                                     \
-    load##_FIVE(to, map, BOXES > 1 ? 0 : k, 0, 0, (first) / 16, BOXES > 1 ? block : (batch))
 #define FETCH_PART_STACKED(to, map, first, batch)                                                                      \
     sb_tensor_load_five_all((to) + (int)rank * (TILE_N / SB_GEMM_CLUSTER) * 128, map, arrived, k, 0, 0,                \
                             (first) / 16 + (int)rank * (TILE_N / 16 / SB_GEMM_CLUSTER), batch,                         \
@@ -161,7 +169,7 @@
 #elif SB_GEMM_CLUSTER > 1
 #define FETCH_B(load, to, first, batch)                                                                                \
     do {                                                                                                               \
-        if (p->stacked)                                                                                                \
+        if (p->stacked == 2)                                                                                           \
             FETCH_PART_STACKED(to, &p->b, first, batch);                                                               \
         else                                                                                                           \
             FETCH_PART_K_MAJOR(to, &p->b, first, batch);                                                               \
@@ -171,7 +179,7 @@
 #else
 #define FETCH_B(load, to, first, batch)                                                                                \
     do {                                                                                                               \
-        if (p->stacked)                                                                                                \
+        if (p->stacked == 2)                                                                                           \
             FETCH_STACKED(load, to, &p->b, first, batch);                                                              \
         else                                                                                                           \
             FETCH_K_MAJOR(load, to, &p->b, first, batch);                                                              \
@@ -420,6 +428,19 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
             sb_gemm16_reduce_logits(&given.reduce, m, n, TILE_N / SB_LOGP_BLOCK, sums);
 #else
             const int storing = ONE_WARPGROUP ? corner.storing : p->storing;
+#if ONE_WARPGROUP
+            if (SB_CUDA_SELDOM(!(storing & SB_GEMM16_PLAIN)) && p->stacked == 1) {
+                SB_CUDA_KEEP_LOOP
+                for (int q = 0; q < SUMS / RESULTS; q++) {
+                    const sb_gemm16_results place = {p, at.batch, m / 2, n + q * (2 * RESULTS)};
+                    sb_gemm16_apply_swapped_gates(&place, RESULTS / 2, sums);
+                    SB_CUDA_UNROLL
+                    for (int i = 0; i + RESULTS < SUMS; i++)
+                        sums[i] = sums[i + RESULTS];
+                }
+                continue;
+            }
+#endif
 #if SUMS % (2 * SB_GEMM16_RESULTS) == 0
             if (SB_CUDA_SELDOM(!(storing & SB_GEMM16_PLAIN)) && p->product.gate != SB_GATE_NONE) {
                 SB_CUDA_KEEP_LOOP

@@ -17,12 +17,17 @@ typedef struct sb_gemm16_results {
         n; /* where the rows of the warpgroup begin, and the columns of these, in the kernel's C; with a gate in C */
 } sb_gemm16_results;
 
-/* Where gates and values alternate, a thread has both of one column of each four. */
+/* Where gates and values alternate in the columns, a thread has both of one column of each four. Where eights of either
+ * take turns in the rows, the first of its rows is a gate and the one eight below its value. */
 SB_CUDA_FUNCTION int sb_gemm16_result_row(const sb_gemm16_results *place, int i) {
+    if (place->p->stacked == 1)
+        return (int)threadIdx.x % 128 / 32 * 8 + (int)threadIdx.x % 32 / 4;
     return place->p->product.gate == SB_GATE_INTERLEAVED ? sb_gemm16_sum_row(2 * i) : sb_gemm16_sum_row(i);
 }
 
 SB_CUDA_FUNCTION int sb_gemm16_result_column(const sb_gemm16_results *place, int i) {
+    if (place->p->stacked == 1)
+        return sb_gemm16_sum_column(i / 2 * 4 + i % 2);
     return place->p->product.gate == SB_GATE_INTERLEAVED ? sb_gemm16_sum_column(2 * i) / 2 : sb_gemm16_sum_column(i);
 }
 
@@ -100,24 +105,41 @@ SB_CUDA_FUNCTION void sb_gemm16_apply_epilogue(const sb_gemm16_results *place, i
     sb_gemm16_add_residual(place, count, sums);
 }
 
-/* Sixteen sums become eight gated results, which are stored. */
-SB_CUDA_FUNCTION void sb_gemm16_apply_gated_epilogue(const sb_gemm16_results *place, const float *sums) {
+/* Gates and their values become results, which are stored. */
+SB_CUDA_FUNCTION void sb_gemm16_end_gated(const sb_gemm16_results *place, int count, float *gates, float *values) {
     const sb_gemm16 *product = &place->p->product;
     const bool alternate = product->gate == SB_GATE_INTERLEAVED;
+    sb_gemm16_scale_results(place, 0, alternate ? 2 : 1, count, gates);
+    sb_gemm16_scale_results(place, alternate ? 1 : product->n, alternate ? 2 : 1, count, values);
+    sb_gemm16_activate_results(product->epilogue.activation, count, gates);
+    SB_CUDA_UNROLL
+    for (int i = 0; i < count; i++)
+        gates[i] = gates[i] * values[i];
+    sb_gemm16_add_residual(place, count, gates);
+    sb_gemm16_store_results(place, count, gates);
+}
+
+/* Sixteen sums become eight gated results. */
+SB_CUDA_FUNCTION void sb_gemm16_apply_gated_epilogue(const sb_gemm16_results *place, const float *sums) {
+    const bool alternate = place->p->product.gate == SB_GATE_INTERLEAVED;
     float gates[SB_GEMM16_RESULTS], values[SB_GEMM16_RESULTS];
     SB_CUDA_UNROLL
     for (int i = 0; i < SB_GEMM16_RESULTS; i++) {
         gates[i] = alternate ? sums[2 * i] : sums[i / 4 * 8 + i % 4];
         values[i] = alternate ? sums[2 * i + 1] : sums[i / 4 * 8 + 4 + i % 4];
     }
-    sb_gemm16_scale_results(place, 0, alternate ? 2 : 1, SB_GEMM16_RESULTS, gates);
-    sb_gemm16_scale_results(place, alternate ? 1 : product->n, alternate ? 2 : 1, SB_GEMM16_RESULTS, values);
-    sb_gemm16_activate_results(product->epilogue.activation, SB_GEMM16_RESULTS, gates);
+    sb_gemm16_end_gated(place, SB_GEMM16_RESULTS, gates, values);
+}
+
+/* 2 * count sums of rows in which eights of gates and of values take turns become so many results. */
+SB_CUDA_FUNCTION void sb_gemm16_apply_swapped_gates(const sb_gemm16_results *place, int count, const float *sums) {
+    float gates[SB_GEMM16_RESULTS / 2], values[SB_GEMM16_RESULTS / 2];
     SB_CUDA_UNROLL
-    for (int i = 0; i < SB_GEMM16_RESULTS; i++)
-        gates[i] = gates[i] * values[i];
-    sb_gemm16_add_residual(place, SB_GEMM16_RESULTS, gates);
-    sb_gemm16_store_results(place, SB_GEMM16_RESULTS, gates);
+    for (int i = 0; i < count; i++) {
+        gates[i] = sums[i / 2 * 4 + i % 2];
+        values[i] = sums[i / 2 * 4 + 2 + i % 2];
+    }
+    sb_gemm16_end_gated(place, count, gates, values);
 }
 #endif
 

@@ -33,7 +33,7 @@ typedef struct sb_gemm16_hopper {
     int32_t a_box_bytes; /* of A's part for 64 k */
     int32_t a_batched, b_batched; /* 0 where all batches read the same matrix, else 1 */
     int32_t swapped;
-    int32_t stacked; /* eight of B's gates and eight of its values take turns in tiles */
+    int32_t stacked; /* 1 or 2 where eight gates and eight values take turns in the lines of A or of B, else 0 */
     int32_t storing; /* how results leave: some of SB_GEMM16_PLAIN, … */
     int32_t streams; /* 1 or 2 where no two tiles read the same of A or of B, else 0 */
     int32_t ahead;   /* k of those, in 64s, that are asked for before the kernel ahead has ended */
