@@ -35,6 +35,8 @@
 #define BOXES SB_GEMM_BOXES
 /* With one warpgroup, A may have fewer rows than the tile, and the ring as many stages as fit then. */
 #define ONE_WARPGROUP (SB_GEMM_GROUPS == 1)
+/* Shapes that take B's columns as rows too, which may be gates and values. */
+#define SWAPS (ONE_WARPGROUP && TILE_N <= 64)
 /* Who fetches a stage: with one warpgroup a thread each for A and B, of two that take turns. */
 #define FILLERS (ONE_WARPGROUP ? 2 : 1)
 #define FETCHERS (ONE_WARPGROUP ? 4 : 1)
@@ -137,7 +139,7 @@
     load##_FIVE(to, map, BOXES > 1 ? 0 : k, 0, 0, (first) / 16, BOXES > 1 ? block : (batch))
 #if SB_GEMM_A_MN_MAJOR
 #define FETCH_A(load, to, first, batch) FETCH_MN_MAJOR(load, TILE_M, A_BYTES, to, &p->a, first, batch)
-#elif ONE_WARPGROUP
+#elif SWAPS
 #define FETCH_A(load, to, first, batch)                                                                                \
     do {                                                                                                               \
         if (p->stacked == 1)                                                                                           \
@@ -428,7 +430,7 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
             sb_gemm16_reduce_logits(&given.reduce, m, n, TILE_N / SB_LOGP_BLOCK, sums);
 #else
             const int storing = ONE_WARPGROUP ? corner.storing : p->storing;
-#if ONE_WARPGROUP
+#if SWAPS
             if (SB_CUDA_SELDOM(!(storing & SB_GEMM16_PLAIN)) && p->stacked == 1) {
                 SB_CUDA_KEEP_LOOP
                 for (int q = 0; q < SUMS / RESULTS; q++) {
@@ -516,6 +518,7 @@ SB_CUDA_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, p) {
 #undef CHUNK_BYTES
 #undef BOXES
 #undef ONE_WARPGROUP
+#undef SWAPS
 #undef FILLERS
 #undef FETCHERS
 #undef LOAD
