@@ -83,6 +83,31 @@ static void test_gates(void **unused) {
     tear_down(&setting);
 }
 
+/* Rows of weights shared out, so that every multiprocessor has some: as many as a tile has, and few. */
+static void test_shared_rows(void **unused) {
+    static const char *const schedules[] = {"swapped-64x8", "swapped-64x16", "swapped-64x32", "swapped-64x64"};
+    static const int multiprocessors[] = {1, 2, 3, 5, 8, 132};
+    for (int i = 0; i < 6; i++) {
+        setting setting = set_up_with(multiprocessors[i]);
+        for (int round = 0; round < 12; round++) {
+            product p = plain;
+            p.dtype = round % 2 != 0 ? SB_F16 : SB_BF16;
+            p.c_dtype = round / 2 % 2 != 0 ? p.dtype : SB_F32;
+            p.m = random_between(&setting.random, 1, 40);
+            p.n = random_between(&setting.random, 1, 300);
+            p.k = 64 * random_between(&setting.random, 1, 9);
+            p.batches = round % 4 == 0 ? 2 : 1;
+            p.b = COLUMNS;
+            p.c = round % 5 == 0 ? WIDE_COLUMNS : ROWS;
+            p.values = (values)(round % VALUES);
+            p.accumulate = p.c_dtype == SB_F32 && round % 3 == 0;
+            p.bias_dtype = p.accumulate || round % 3 == 1 ? SB_DTYPE_NONE : SB_F32;
+            check_taken(&setting, &p, schedules[round % 4]);
+        }
+        tear_down(&setting);
+    }
+}
+
 /* Gates of few rows, where B's columns are the kernel's rows: with fewer of them than a tile has, and more. */
 static void test_gates_of_few_rows(void **unused) {
     static const char *const schedules[] = {"swapped-64x8", "swapped-64x16", "swapped-64x32", "swapped-64x64"};
@@ -201,10 +226,9 @@ static void test_refusals(void **unused) {
 
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_few_rows), cmocka_unit_test(test_whole_rings),
-        cmocka_unit_test(test_gates),    cmocka_unit_test(test_gates_of_few_rows),
-        cmocka_unit_test(test_samples),  cmocka_unit_test(test_quick_tiles),
-        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_few_rows),    cmocka_unit_test(test_whole_rings),       cmocka_unit_test(test_gates),
+        cmocka_unit_test(test_shared_rows), cmocka_unit_test(test_gates_of_few_rows), cmocka_unit_test(test_samples),
+        cmocka_unit_test(test_quick_tiles), cmocka_unit_test(test_refusals),
     };
     if (argc > 1)
         library = argv[1];

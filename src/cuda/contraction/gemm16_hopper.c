@@ -163,9 +163,23 @@ static int64_t blocks_of(const shape *shape, const sb_gemm_plan *plan) {
     return sb_gemm_divide_up(has(shape, MAPPED) ? plan->group_count * 16 : plan->k, TILE_K);
 }
 
+/* The rows that a tile takes. Swapped, those of weights: so few that all multiprocessors have some, if one round is
+ * enough. A product that leaves many idle is slowed down little by itself, but the next one's blocks come to lie where
+ * there is room and not where bandwidth is: a layer of 4096 wide products takes 132 us in tiles of 64 rows and 112 in
+ * tiles of 32. Eight rows are a swizzle's; sixteen have eight gates and their values. */
+static int rows_of(const shape *shape, const sb_cuda_device *device, const sb_gemm_plan *plan) {
+    bool is_k_major = plan->gemm->b.row_stride == 1; /* else 64 of them come together */
+    if (!has(shape, SWAPPED) || !is_k_major)
+        return shape->rows;
+    int64_t unit = plan->gemm->gate != SB_GATE_NONE ? 16 : 8, tiles = sb_gemm_divide_up(plan->m, shape->n);
+    int64_t sharers = at_once(device, shape) / (tiles * plan->batches);
+    int64_t share = sb_gemm_divide_up(b_lines(plan), sharers > 0 ? sharers : 1);
+    return (int)(share >= shape->rows ? shape->rows : sb_gemm_divide_up(share, unit) * unit);
+}
+
 static double cost_of(const shape *shape, const sb_cuda_device *device, const sb_gemm_plan *plan) {
     bool swapped = has(shape, SWAPPED);
-    int64_t lines = swapped ? b_lines(plan) : plan->m, most = shape->rows * shape->cluster;
+    int64_t lines = swapped ? b_lines(plan) : plan->m, most = rows_of(shape, device, plan) * shape->cluster;
     double rows = (double)sb_gemm_divide_up(lines, most);
     double columns = (double)sb_gemm_divide_up(swapped ? plan->m : b_lines(plan), shape->n);
     double tiles = rows * columns * (double)plan->batches;
@@ -311,8 +325,9 @@ static unsigned shared_bytes(const shape *shape, const sb_gemm16_hopper *p) {
 /* The ring of stages. In tiles of 64 rows only those rows are fetched that there are: the tensor cores multiply
  * whatever lies behind them, and no result is kept of it. */
 static void fill_ring(const shape *shape, const layout layouts[2], sb_gemm16_hopper *p) {
-    bool partial = shape->rows == 64 && layouts[0] == K_MAJOR && p->rows < shape->rows;
-    int rows = partial ? (int)sb_gemm_divide_up(p->rows, 8) * 8 : shape->rows;
+    int64_t taken = p->rows < p->tile_rows ? p->rows : p->tile_rows;
+    bool partial = shape->rows == 64 && layouts[0] == K_MAJOR && taken < shape->rows;
+    int rows = partial ? (int)sb_gemm_divide_up(taken, 8) * 8 : shape->rows;
     int columns = layouts[1] == MN_MAJOR ? (shape->n + BOX - 1) / BOX * BOX : shape->n;
     p->a_box_bytes = rows * TILE_K * 2;
     p->stage_bytes = shape->boxes * (rows + columns) * TILE_K * 2;
@@ -327,12 +342,12 @@ static void fill_stream(const shape *shape, sb_gemm16_hopper *p) {
     if (shape->rows > 64 || is_repeated || (swapped ? p->column_tiles : p->row_tiles) > 1)
         return;
     p->streams = swapped ? 1 : 2;
-    int lines = swapped ? shape->rows : shape->n;
+    int lines = swapped ? p->tile_rows : shape->n;
     int blocks = AHEAD_BYTES / (lines * TILE_K * 2);
     p->ahead = blocks < p->k_blocks ? blocks : p->k_blocks;
 }
 
-static void fill(const shape *shape, sb_gemm16_hopper *p) {
+static void fill(const sb_cuda_device *device, const shape *shape, const sb_gemm_plan *plan, sb_gemm16_hopper *p) {
     const sb_gemm16 *product = &p->product;
     bool swapped = has(shape, SWAPPED);
     p->swapped = swapped;
@@ -342,7 +357,8 @@ static void fill(const shape *shape, sb_gemm16_hopper *p) {
     p->stacked = swapped && product->gate != SB_GATE_NONE ? 1 : product->gate == SB_GATE_STACKED ? 2 : 0;
     p->row_stride = swapped ? product->c.column_stride : product->c.row_stride;
     p->column_stride = swapped ? product->c.row_stride : product->c.column_stride;
-    p->row_tiles = (int32_t)sb_gemm_divide_up(p->rows, shape->rows * shape->cluster);
+    p->tile_rows = rows_of(shape, device, plan);
+    p->row_tiles = (int32_t)sb_gemm_divide_up(p->rows, p->tile_rows * shape->cluster);
     p->column_tiles = (int32_t)sb_gemm_divide_up(p->columns, shape->n);
     p->tiles = (int32_t)((int64_t)p->row_tiles * p->column_tiles * product->batches);
     p->storing = (product->gate == SB_GATE_NONE && !product->has_epilogue ? SB_GEMM16_PLAIN : 0) |
@@ -354,7 +370,7 @@ static void fill(const shape *shape, sb_gemm16_hopper *p) {
 static sb_status fill_factors(sb_cuda_device *device, const shape *shape, const sb_gemm_plan *plan, sb_gemm16_hopper *p,
                               layout layouts[2], sb_error *error) {
     sb_gemm16_describe(plan, &p->product);
-    fill(shape, p);
+    fill(device, shape, plan, p);
     bool swapped = has(shape, SWAPPED);
     const sb_gemm16_operand *a = swapped ? &p->product.b : &p->product.a;
     const sb_gemm16_operand *b = swapped ? &p->product.a : &p->product.b;

@@ -37,6 +37,9 @@
 #define ONE_WARPGROUP (SB_GEMM_GROUPS == 1)
 /* Shapes that take B's columns as rows too, which may be gates and values. */
 #define SWAPS (ONE_WARPGROUP && TILE_N <= 64)
+/* The first row of a tile, of which a swapped product may take fewer rows than there are, so that all multiprocessors
+ * have some. */
+#define FIRST_ROW(tile) ((tile) * (SWAPS ? p->tile_rows : TILE_M))
 /* Who fetches a stage: with one warpgroup a thread each for A and B, of two that take turns. */
 #define FILLERS (ONE_WARPGROUP ? 2 : 1)
 #define FETCHERS (ONE_WARPGROUP ? 4 : 1)
@@ -290,7 +293,7 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
         for (int block = 0; block < p->ahead; block += BOXES) {
             const int k = block * TILE_K;
             if (fetches_a)
-                FETCH_A(ASK, 0, at.m * TILE_M, at.batch * p->a_batched);
+                FETCH_A(ASK, 0, FIRST_ROW(at.m), at.batch * p->a_batched);
             else
                 FETCH_B(ASK, 0, at.n * TILE_N, at.batch * p->b_batched);
         }
@@ -315,7 +318,7 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
             for (int index = first; index < p->tiles; index += clusters) {
                 if (index != first)
                     at = sb_gemm16_place_of(p, index);
-                const int m = (at.m * SB_GEMM_CLUSTER + (int)rank) * TILE_M, n = at.n * TILE_N;
+                const int m = FIRST_ROW(at.m * SB_GEMM_CLUSTER + (int)rank), n = at.n * TILE_N;
                 const int a_z = at.batch * p->a_batched, b_z = at.batch * p->b_batched;
 #if defined(SB_GEMM_MAPPED)
                 /* Read while the stage before is being fetched. */
@@ -396,7 +399,7 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
         for (int index = first; index < p->tiles; index += clusters) {
             if (index != first)
                 at = sb_gemm16_place_of(p, index);
-            const int m = (at.m * SB_GEMM_CLUSTER + (int)rank) * TILE_M + group * 64, n = at.n * TILE_N;
+            const int m = FIRST_ROW(at.m * SB_GEMM_CLUSTER + (int)rank) + group * 64, n = at.n * TILE_N;
             float sums[SUMS];
 #if !defined(SB_GEMM_LOGITS)
             sb_gemm16_corner corner;
@@ -519,6 +522,7 @@ SB_CUDA_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, p) {
 #undef BOXES
 #undef ONE_WARPGROUP
 #undef SWAPS
+#undef FIRST_ROW
 #undef FILLERS
 #undef FETCHERS
 #undef LOAD

@@ -31,6 +31,11 @@ SB_CUDA_FUNCTION int sb_gemm16_result_column(const sb_gemm16_results *place, int
     return place->p->product.gate == SB_GATE_INTERLEAVED ? sb_gemm16_sum_column(2 * i) / 2 : sb_gemm16_sum_column(i);
 }
 
+/* Whether result i is of the tile: rows behind those that a swapped tile takes are the next one's. */
+SB_CUDA_FUNCTION bool sb_gemm16_is_of_tile(const sb_gemm16_results *place, int i) {
+    return sb_gemm16_result_row(place, i) < (place->p->stacked == 1 ? place->p->tile_rows / 2 : place->p->tile_rows);
+}
+
 /* The place of result i in the product's C. */
 SB_CUDA_FUNCTION int64_t sb_gemm16_c_row(const sb_gemm16_results *place, int i) {
     return place->p->swapped ? place->n + sb_gemm16_result_column(place, i) : place->m + sb_gemm16_result_row(place, i);
@@ -92,7 +97,7 @@ SB_CUDA_FUNCTION void sb_gemm16_store_results(const sb_gemm16_results *place, in
     SB_CUDA_UNROLL
     for (int i = 0; i < count; i++) {
         const int64_t row = sb_gemm16_c_row(place, i), column = sb_gemm16_c_column(place, i);
-        if (row < product->m && column < product->n)
+        if (row < product->m && column < product->n && sb_gemm16_is_of_tile(place, i))
             sb_gemm_store(&product->epilogue, c->data,
                           place->batch * c->batch_stride + row * c->row_stride + column * c->column_stride, results[i]);
     }

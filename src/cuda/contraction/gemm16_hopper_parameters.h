@@ -26,6 +26,7 @@ typedef struct sb_gemm16_hopper {
     int64_t rows, columns;             /* of the kernel's C */
     int64_t row_stride, column_stride; /* the same of C */
     int32_t row_tiles, column_tiles;   /* tiles of clusters, and of columns */
+    int32_t tile_rows;                 /* that a tile takes of the rows it could, where the factors are swapped */
     int32_t tiles;                     /* of clusters, of all batches */
     int32_t k_blocks;                  /* of 64 */
     int32_t stages;                    /* in shared memory */

@@ -103,7 +103,8 @@ SB_CUDA_FUNCTION sb_gemm16_corner sb_gemm16_corner_of(const sb_gemm16_hopper *p,
                                     sb_gemm16_wrapped(sb_gemm16_wrapped(batch, p->product.c.batch_stride), bytes));
     corner.first = sb_gemm16_behind(corner.first, sb_gemm16_wrapped(row, corner.row_bytes));
     corner.first = sb_gemm16_behind(corner.first, sb_gemm16_wrapped(column, corner.column_bytes));
-    corner.rows = (int)p->rows - row;
+    const int end = m + p->tile_rows;
+    corner.rows = (end < (int)p->rows ? end : (int)p->rows) - row;
     corner.columns = (int)p->columns - column;
     corner.storing = p->storing;
     return corner;
