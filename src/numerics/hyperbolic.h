@@ -14,7 +14,7 @@ static SB_HD_HOT float sb_tanh_f32(float x) {
     sb_pair_f32 n = sb_expm1_scale_f32(sb_expm1_pair_f32(reduced), reduced.exponent);
     sb_pair_f32 d = sb_ordered_sum_f32(2.0f, n.high);
     d.low += n.low;
-    float inverse = sb_div_f32(1.0f, d.high);
+    float inverse = sb_reciprocal_f32(d.high);
     float quotient = n.high * inverse;
     float remainder = sb_fma_f32(-quotient, d.high, n.high) + sb_fma_f32(-quotient, d.low, n.low);
     float result = sb_copysign_f32(sb_fma_f32(remainder, inverse, quotient), x);

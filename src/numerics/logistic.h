@@ -22,7 +22,7 @@ static SB_HD_HOT float sb_sigmoid_f32(float x) {
     sb_pair_f32 n;
     n.high = is_negative ? e.high : 1.0f;
     n.low = is_negative ? e.low : 0.0f;
-    float inverse = sb_div_f32(1.0f, d.high);
+    float inverse = sb_reciprocal_f32(d.high);
     float quotient = n.high * inverse;
     float remainder = sb_fma_f32(-quotient, d.high, n.high) + sb_fma_f32(-quotient, d.low, n.low);
     float result = sb_fma_f32(remainder, inverse, quotient);

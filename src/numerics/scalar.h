@@ -100,6 +100,19 @@ static SB_HD_HOT double sb_div_f64(double a, double b) {
 #endif
 }
 
+/* 1 / d, correctly rounded, for d from 1 to 2, or NaN. A device divides by these very steps, and by others where
+ * exponents are near the ends; that way out is a branch, for which it computes one element after the other. */
+static SB_HD_HOT float sb_reciprocal_f32(float d) {
+#if defined(__CUDA_ARCH__)
+    float estimate;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(estimate) : "f"(d));
+    float inverse = __fmaf_rn(estimate, __fmaf_rn(-d, estimate, 1.0f), estimate);
+    return __fmaf_rn(inverse, __fmaf_rn(-d, inverse, 1.0f), inverse);
+#else
+    return 1.0f / d;
+#endif
+}
+
 /* Correctly rounded square root. */
 static SB_HD_HOT float sb_sqrt_f32(float x) {
 #if defined(__CUDA_ARCH__)
