@@ -3,10 +3,10 @@
 
 #include "cuda/common/elements.h"
 #include "cuda/contraction/contractions.h"
+#include "cuda/contraction/conv.h"
 #include "cuda/contraction/tiles.h"
 #include "cuda/driver/device.h"
 #include "cuda/list.h"
-#include "ops/convolution.h"
 
 static bool supports_conv(const sb_kernel_query *query, char *why) {
     sb_contraction_node contraction = sb_contraction_node_of(query->node);
@@ -17,13 +17,7 @@ static bool supports_conv(const sb_kernel_query *query, char *why) {
 
 /* ---- what all kernels take ---- */
 
-/* A convolution as its kernels see it. */
-typedef struct convolution {
-    const sb_tensor *x, *w, *bias; /* bias may be NULL */
-    sb_tensor *y;
-    sb_conv_extents extents;
-    int64_t k; /* the chains' length */
-} convolution;
+typedef sb_cuda_conv convolution;
 
 static const float *floats(const sb_tensor *tensor) {
     return (const float *)(const void *)tensor->data;
@@ -221,19 +215,31 @@ static sb_status derives_conv(const sb_kernel_query *query, sb_derived_form *for
     const sb_conv_params *params = contraction.node->params;
     const sb_fact *fact = sb_contraction_node_fact(&contraction, query, 1);
     sb_tensor w = {.dtype = fact->dtype, .rank = fact->rank};
-    if (!sb_fact_is_concrete(fact, w.dims) || !is_packed(params->group, &w))
+    if (!sb_fact_is_concrete(fact, w.dims))
         return SB_OK;
-    sb_cuda_pack_weights pack = packing_of(params->group, &w);
+    bool is_f32 = is_packed(params->group, &w), fits;
+    if (is_f32) {
+        sb_cuda_pack_weights pack = packing_of(params->group, &w);
+        fits = packed_bytes(&pack, &form->bytes);
+    } else {
+        fits = sb_cuda_conv16_packed_bytes(&w, &form->bytes);
+    }
+    if (!fits)
+        return sb_fail_memory(error, SIZE_MAX);
+    if (form->bytes == 0)
+        return SB_OK;
     form->input = sb_contraction_node_input(&contraction, 1);
-    form->layout = (uint64_t)params->group;
-    return packed_bytes(&pack, &form->bytes) ? SB_OK : sb_fail_memory(error, SIZE_MAX);
+    form->layout = is_f32 ? (uint64_t)params->group : 0;
+    return SB_OK;
 }
 
 static sb_status derive_conv(sb_call *call, const sb_tensor *from, void *derived) {
     sb_contraction_node contraction = sb_contraction_node_of(call->node);
     int64_t groups = ((const sb_conv_params *)contraction.node->params)->group;
-    sb_cuda_pack_weights pack = packing_of(groups, from);
     size_t bytes;
+    if (from->dtype != SB_F32)
+        return sb_cuda_conv16_pack(call, from, derived);
+    sb_cuda_pack_weights pack = packing_of(groups, from);
     if (!packed_bytes(&pack, &bytes))
         return sb_fail_memory(call->error, SIZE_MAX);
     return launch_packing(call, groups, from, derived, bytes);
@@ -351,8 +357,10 @@ static sb_status launch_conv(sb_call *call) {
         return SB_OK;
     sb_conv_extents_of(contraction.node->params, conv.x, conv.w, conv.y->dims, &conv.extents);
     conv.k = conv.extents.taps * conv.extents.group_inputs;
-    if (conv.x->dtype != SB_F32 || !is_small(&conv))
+    if (conv.x->dtype == SB_F64 || !is_small(&conv))
         return launch_any(call, &conv);
+    if (conv.x->dtype != SB_F32)
+        return sb_cuda_conv16_launch(call, &conv);
     if (is_product(&conv))
         return launch_product(call, &conv);
     return is_narrow(conv.extents.groups, conv.extents.group_inputs, conv.extents.group_outputs)

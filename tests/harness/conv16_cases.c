@@ -1,0 +1,168 @@
+/* Convolutions of f16 and bf16 as a device computes them: channels around the groups of 16 of the chain and the boxes of 64
+ * that are fetched, any windows, inputs with channels last, weights known beforehand or not. */
+#include "harness/harness.h"
+
+#include "ops/convolution.h"
+
+#define AXES 3
+
+typedef struct convolution {
+    int axes;
+    int64_t batch, channels, outputs, groups;
+    int64_t in[AXES], kernel[AXES], stride[AXES], dilation[AXES], begin[AXES], end[AXES];
+    const char *auto_pad; /* NULL: by begin and end */
+    bool with_bias;
+} convolution;
+
+/* How an input of [batch][channel][positions…] lies in memory. */
+typedef enum order { CHANNELS_FIRST, CHANNELS_LAST, CHANNELS_LAST_APART, CHANNELS_LAST_SHIFTED, ORDERS } order;
+
+/* A random tensor whose channels lie side by side: with a gap of 8 elements between positions, or from an odd element
+ * on. */
+static sb_tensor *channels_last(harness *h, distribution kind, sb_dtype dtype, int rank, const int64_t *dims,
+                                order order) {
+    int64_t memory[SB_MAX_RANK];
+    int back[SB_MAX_RANK];
+    sb_tensor *whole, *cut, *tensor;
+    int64_t gap = order == CHANNELS_LAST_APART ? 8 : order == CHANNELS_LAST_SHIFTED ? 1 : 0;
+    int64_t first = order == CHANNELS_LAST_SHIFTED;
+    for (int i = 0; i < rank; i++) {
+        int from = i == 0 ? 0 : i == rank - 1 ? 1 : i + 1;
+        memory[i] = dims[from] + (i == rank - 1 ? gap : 0);
+        back[from] = i;
+    }
+    whole = random_tensor(h, kind, dtype, rank, memory);
+    MUST(sb_tensor_slice(whole, rank - 1, first, dims[1], 1, &cut, error));
+    MUST(sb_tensor_transpose(cut, back, &tensor, error));
+    sb_tensor_release(cut);
+    sb_tensor_release(whole);
+    return tensor;
+}
+
+static void check(harness *h, sb_dtype dtype, const convolution *conv, distribution kind, order order,
+                  uint64_t constants) {
+    int rank = conv->axes + 2;
+    int64_t x[5] = {conv->batch, conv->channels}, w[5] = {conv->outputs, conv->channels / conv->groups};
+    int64_t pads[2 * AXES];
+    for (int i = 0; i < conv->axes; i++) {
+        x[i + 2] = conv->in[i];
+        w[i + 2] = conv->kernel[i];
+        pads[i] = conv->begin[i];
+        pads[conv->axes + i] = conv->end[i];
+    }
+    harness_case test = harness_op("Conv", 11);
+    set_int(&test, "group", conv->groups);
+    set_ints(&test, "strides", conv->axes, conv->stride);
+    set_ints(&test, "dilations", conv->axes, conv->dilation);
+    if (conv->auto_pad != NULL)
+        set_text(&test, "auto_pad", conv->auto_pad);
+    else
+        set_ints(&test, "pads", 2 * conv->axes, pads);
+    add_input(&test, order == CHANNELS_FIRST ? random_tensor(h, kind, dtype, rank, x)
+                                             : channels_last(h, kind, dtype, rank, x, order));
+    add_input(&test, order == CHANNELS_LAST_APART ? channels_last(h, kind, dtype, rank, w, order)
+                                                  : random_tensor(h, kind, dtype, rank, w));
+    if (conv->with_bias)
+        add_input(&test, random_tensor(h, kind, dtype, 1, &conv->outputs));
+    test.constants = constants;
+    harness_run(h, &test);
+}
+
+/* In every order in memory, of both dtypes, with weights that are known and not. */
+static void check_all(harness *h, const convolution *shapes, int count) {
+    for (int round = 0; round < count * ORDERS; round++)
+        check(h, round / ORDERS % 2 == round % 2 ? SB_F16 : SB_BF16, &shapes[round / ORDERS],
+              (distribution)(round % DISTRIBUTIONS), (order)(round % ORDERS), round % 3 != 0 ? 6 : 0);
+}
+
+/* Channels that fill groups and boxes, and those that do not. */
+HARNESS_GROUP(conv16, channels, HARNESS_CUDA) {
+    static const int64_t channels[] = {1, 3, 8, 15, 16, 17, 32, 48, 64, 72, 80, 128};
+    for (size_t i = 0; i < sizeof channels / sizeof *channels; i++) {
+        const convolution shapes[] = {
+            {2, 2, channels[i], 24, 1, {5, 7}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, NULL, true},
+            {2, 1, channels[i], 70, 1, {6, 5}, {2, 3}, {1, 1}, {1, 1}, {0, 1}, {1, 0}, NULL, false},
+            {2, 3, channels[i], 9, 1, {4, 8}, {1, 1}, {1, 1}, {1, 1}, {0}, {0}, NULL, true},
+            {2, 2, channels[i], 136, 1, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {0}, {0}, NULL, false},
+        };
+        check_all(h, shapes, 4);
+    }
+}
+
+static const convolution windows[] = {
+    /* strides, dilations, padding that differs at both ends, rows of positions that end anywhere */
+    {2, 3, 16, 20, 1, {9, 11}, {3, 3}, {2, 2}, {1, 1}, {1, 1}, {1, 1}, NULL, true},
+    {2, 2, 32, 8, 1, {15, 13}, {3, 5}, {2, 3}, {1, 1}, {0, 2}, {2, 1}, NULL, false},
+    {2, 2, 64, 16, 1, {9, 9}, {3, 2}, {1, 2}, {2, 3}, {2, 0}, {1, 4}, NULL, true},
+    {2, 2, 16, 65, 1, {8, 8}, {1, 1}, {2, 2}, {1, 1}, {0}, {0}, NULL, false},
+    {2, 1, 48, 12, 1, {7, 7}, {1, 1}, {1, 1}, {1, 1}, {1, 0}, {0, 2}, NULL, true},
+    {2, 1, 16, 8, 1, {40, 37}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, NULL, false},
+    {2, 1, 3, 64, 1, {21, 19}, {7, 7}, {2, 2}, {1, 1}, {3, 3}, {3, 3}, NULL, false},
+    {2, 1, 16, 8, 1, {33, 5}, {2, 2}, {9, 1}, {9, 1}, {8, 0}, {1, 1}, NULL, false},
+    {2, 1, 16, 8, 1, {300, 3}, {2, 2}, {1, 1}, {280, 1}, {140, 0}, {130, 0}, NULL, true},
+    /* more padding than input, windows that see nothing else */
+    {2, 1, 16, 5, 1, {2, 2}, {2, 2}, {1, 1}, {1, 1}, {4, 4}, {4, 4}, NULL, false},
+    {2, 2, 32, 5, 1, {1, 1}, {3, 3}, {2, 2}, {1, 1}, {3, 2}, {3, 4}, NULL, true},
+    /* by name */
+    {2, 2, 16, 7, 1, {7, 8}, {3, 4}, {2, 3}, {1, 1}, {0}, {0}, "SAME_UPPER", true},
+    {2, 2, 64, 7, 1, {7, 8}, {2, 4}, {2, 1}, {1, 2}, {0}, {0}, "SAME_LOWER", false},
+    {2, 1, 32, 7, 1, {7, 8}, {3, 3}, {1, 1}, {1, 1}, {0}, {0}, "VALID", false},
+    /* one and three axes */
+    {1, 3, 16, 7, 1, {31}, {5}, {2}, {3}, {4}, {5}, NULL, true},
+    {1, 2, 64, 40, 1, {200}, {3}, {1}, {1}, {1}, {1}, NULL, false},
+    {1, 1, 80, 12, 1, {33}, {1}, {1}, {1}, {0}, {0}, NULL, true},
+    {3, 2, 16, 10, 1, {5, 4, 6}, {2, 3, 2}, {1, 2, 1}, {2, 1, 1}, {1, 0, 1}, {0, 1, 0}, NULL, true},
+    {3, 1, 5, 10, 1, {4, 4, 5}, {3, 1, 2}, {1, 1, 2}, {1, 1, 1}, {1, 0, 0}, {1, 0, 1}, NULL, false},
+    {3, 2, 32, 16, 1, {3, 4, 2}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, {0}, {0}, NULL, true},
+    /* nothing at all */
+    {2, 0, 16, 3, 1, {4, 4}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, NULL, true},
+    {2, 2, 0, 3, 1, {4, 4}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, NULL, true},
+    {2, 2, 16, 3, 1, {1, 4}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, NULL, false},
+};
+
+HARNESS_GROUP(conv16, windows, HARNESS_CUDA) {
+    check_all(h, windows, (int)(sizeof windows / sizeof *windows));
+}
+
+static const convolution groups[] = {
+    {2, 2, 8, 12, 2, {6, 6}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, NULL, true},
+    {2, 1, 32, 48, 2, {5, 5}, {1, 3}, {1, 1}, {1, 1}, {0, 1}, {0, 1}, NULL, false},
+    {2, 2, 128, 48, 2, {5, 6}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, NULL, true},
+    {2, 1, 192, 24, 3, {7, 5}, {3, 3}, {2, 2}, {1, 1}, {1, 1}, {1, 1}, NULL, false},
+    {2, 2, 20, 12, 4, {5, 4}, {1, 1}, {1, 1}, {1, 1}, {0}, {0}, NULL, true},
+    {2, 1, 128, 128, 32, {7, 7}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, NULL, false},
+    /* depthwise, with a multiplier too */
+    {2, 2, 9, 9, 9, {10, 7}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, NULL, true},
+    {2, 1, 6, 6, 6, {9, 9}, {5, 5}, {2, 2}, {1, 1}, {2, 2}, {2, 2}, NULL, false},
+    {2, 2, 4, 12, 4, {6, 5}, {3, 3}, {1, 2}, {2, 1}, {2, 1}, {2, 1}, NULL, true},
+    {1, 2, 4, 4, 4, {140}, {4}, {1}, {1}, {3}, {0}, NULL, false},
+    {3, 1, 3, 3, 3, {4, 5, 3}, {3, 3, 3}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, NULL, true},
+    {2, 1, 40, 80, 20, {4, 4}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, NULL, true},
+};
+
+HARNESS_GROUP(conv16, groups, HARNESS_CUDA) {
+    check_all(h, groups, (int)(sizeof groups / sizeof *groups));
+}
+
+/* Anything, within what plain chains compute in a moment. */
+HARNESS_GROUP(conv16, random, HARNESS_CUDA) {
+    static const int64_t channels[] = {1, 2, 3, 4, 8, 16, 17, 32, 48, 64, 80};
+    for (int round = 0; round < 240; round++) {
+        convolution conv = {.axes = (int)random_between(&h->random, 1, 3),
+                            .batch = random_between(&h->random, 1, 3),
+                            .groups = random_between(&h->random, 0, 3) == 0 ? random_between(&h->random, 2, 4) : 1,
+                            .with_bias = random_bits(&h->random) & 1};
+        conv.channels = conv.groups * channels[random_between(&h->random, 0, 10)];
+        conv.outputs = conv.groups * random_between(&h->random, 1, 36);
+        for (int i = 0; i < conv.axes; i++) {
+            conv.kernel[i] = random_between(&h->random, 1, 3);
+            conv.stride[i] = random_between(&h->random, 1, 3);
+            conv.dilation[i] = random_between(&h->random, 1, 2);
+            conv.begin[i] = random_between(&h->random, 0, 3);
+            conv.end[i] = random_between(&h->random, 0, 3);
+            conv.in[i] = (conv.kernel[i] - 1) * conv.dilation[i] + random_between(&h->random, 1, 12 / conv.axes);
+        }
+        check(h, round % 2 == 0 ? SB_F16 : SB_BF16, &conv, (distribution)random_between(&h->random, 0, 4),
+              (order)random_between(&h->random, 0, ORDERS - 1), random_bits(&h->random) & 6);
+    }
+}
