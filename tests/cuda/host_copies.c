@@ -284,8 +284,8 @@ void host_store_matrices(uint32_t address, uint32_t a, uint32_t b, uint32_t c, u
 typedef struct copy {
     fake_tensor_map map;
     bool is_store;
-    int at[5];
-    host_block *block; /* whose shared memory it is */
+    int at[5], further[2]; /* the latter of pixels */
+    host_block *block;     /* whose shared memory it is */
     uint32_t shared, barrier;
     unsigned thread, batch; /* of a store */
     unsigned rows, done;    /* of 128 bytes */
@@ -300,10 +300,11 @@ static struct {
 
 static void do_rows(copy *copy, unsigned count);
 
-static const fake_tensor_map *read_map(const void *given, unsigned rank) {
+static const fake_tensor_map *read_map(const void *given, unsigned rank, bool is_pixels) {
     const fake_tensor_map *map = given;
-    if ((uintptr_t)given % 64 != 0 || map->mark != FAKE_TENSOR_MAP_MARK || map->rank != rank)
-        host_refuse("there is no tensor map of rank %u", rank);
+    if ((uintptr_t)given % 64 != 0 || map->mark != FAKE_TENSOR_MAP_MARK || map->rank != rank ||
+        map->is_pixels != is_pixels)
+        host_refuse("there is no tensor map of rank %u%s", rank, is_pixels ? " of pixels" : "");
     if (map->swizzle != CU_TENSOR_MAP_SWIZZLE_128B || map->box[0] != 64)
         host_refuse("a tensor map has boxes of %u elements and swizzle %d: the host knows those of 128 bytes alone",
                     map->box[0], map->swizzle);
@@ -332,16 +333,20 @@ static void begin_copy(const copy *begun, bool prompt) {
 
 static unsigned rows_of(const fake_tensor_map *map) {
     unsigned rows = 1;
+    if (map->is_pixels)
+        return map->pixels;
     for (unsigned d = 1; d < map->rank; d++)
         rows *= map->box[d];
     return rows;
 }
 
-static void load(uint32_t shared, const void *given, unsigned rank, uint32_t barrier, const int at[5],
-                 unsigned blocks) {
-    const fake_tensor_map *map = read_map(given, rank);
+static void load_further(uint32_t shared, const void *given, unsigned rank, uint32_t barrier, const int at[5],
+                         const int *further, unsigned blocks) {
+    const fake_tensor_map *map = read_map(given, rank, further != NULL);
     shared += host_planted == HOST_PLANT_LOAD_PLACE ? 1024 : 0;
     copy begun = {.map = *map, .shared = shared, .barrier = barrier, .rows = rows_of(map)};
+    if (further != NULL)
+        memcpy(begun.further, further, sizeof begun.further);
     memcpy(begun.at, at, sizeof begun.at);
     begun.at[0] += host_planted == HOST_PLANT_LOAD_X;
     begun.at[1] += host_planted == HOST_PLANT_LOAD_Y;
@@ -362,6 +367,11 @@ static void load(uint32_t shared, const void *given, unsigned rank, uint32_t bar
     }
 }
 
+static void load(uint32_t shared, const void *given, unsigned rank, uint32_t barrier, const int at[5],
+                 unsigned blocks) {
+    load_further(shared, given, rank, barrier, at, NULL, blocks);
+}
+
 /* One by one the 16 bytes of a row, as they are swizzled. */
 static char *piece_of(const copy *copy, unsigned row, unsigned piece) {
     uint32_t address = copy->shared + row * 128 + piece * 16;
@@ -370,9 +380,33 @@ static char *piece_of(const copy *copy, unsigned row, unsigned piece) {
     return host_dynamic_shared(copy->block, address, 16);
 }
 
+/* The address of pixel `row`'s first element: pixels are counted from the first one along the width in its strides, up to
+ * the upper corner, then from the lower corner of the next line on, and so on. */
+static bool pixel_address(const copy *copy, unsigned row, char **address) {
+    const fake_tensor_map *map = &copy->map;
+    int64_t place[3] = {copy->at[1], copy->at[2], copy->at[3]}, offset = (int64_t)copy->at[0] * 2;
+    for (; row > 0; row--) {
+        place[0] += map->element_strides[0];
+        for (int d = 0; d < 2 && place[d] > (int64_t)map->extents[d + 1] - 1 + map->upper[d]; d++) {
+            place[d] = map->lower[d];
+            place[d + 1] += d == 0 ? map->element_strides[1] : 1;
+        }
+    }
+    for (int d = 0; d < 3; d++) {
+        int64_t read = place[d] + (d < 2 ? copy->further[d] : 0);
+        if (read < 0 || read >= (int64_t)map->extents[d + 1])
+            return false;
+        offset += read * (int64_t)map->strides[d];
+    }
+    *address = (char *)(uintptr_t)map->address + offset;
+    return true;
+}
+
 /* The address of a row's first element; false where the tensor has no such row. */
 static bool row_address(const copy *copy, unsigned row, char **address) {
     int64_t offset = (int64_t)copy->at[0] * 2;
+    if (copy->map.is_pixels)
+        return pixel_address(copy, row, address);
     for (unsigned d = 1; d < copy->map.rank; d++) {
         int64_t place = copy->at[d] + (int64_t)(row % copy->map.box[d]);
         row /= copy->map.box[d];
@@ -469,7 +503,8 @@ void host_do_copy(unsigned i) {
 #define OWN_BLOCK (1u << host_current()->block->rank)
 
 void host_tensor_map_prefetch(const void *map) {
-    read_map(map, ((const fake_tensor_map *)map)->rank);
+    const fake_tensor_map *known = map;
+    read_map(map, known->rank, known->is_pixels != 0);
 }
 
 uint64_t host_streaming_policy(void) {
@@ -483,6 +518,22 @@ void host_tensor_load(uint32_t shared, const void *map, uint32_t barrier, int x,
 void host_tensor_stream(uint32_t shared, const void *map, uint32_t barrier, int x, int y, int z, int w,
                         uint64_t policy) {
     host_tensor_load(shared, map, barrier, x, y, z, w);
+}
+
+void host_tensor_load_pixels(uint32_t shared, const void *map, uint32_t barrier, int x, int y, int z, int w,
+                             int further_y, int further_z) {
+    const fake_tensor_map *known = map;
+    if (further_y < 0 || further_y > 255 || further_z < 0 || further_z > 255)
+        host_refuse("a copy of pixels is to read %d and %d further, which eight bits do not hold", further_y,
+                    further_z);
+    /* Where the device would begin is not said of a first pixel that is not one of the map's. */
+    for (int d = 0; d < 2; d++) {
+        int64_t at = d == 0 ? y : z;
+        if (at < known->lower[d] || at > (int64_t)known->extents[d + 1] - 1 + known->upper[d] ||
+            (at - known->lower[d]) % known->element_strides[d] != 0)
+            host_refuse("a copy of pixels begins at %d, %d, where the map has none", y, z);
+    }
+    load_further(shared, map, 4, barrier, AT(x, y, z, w), (const int[2]){further_y, further_z}, OWN_BLOCK);
 }
 
 void host_tensor_load_all(uint32_t shared, const void *map, uint32_t barrier, int x, int y, int z, int w,
@@ -506,15 +557,15 @@ void host_tensor_load_five_all(uint32_t shared, const void *map, uint32_t barrie
 
 /* The second-level cache is not emulated. */
 void host_tensor_ask(const void *map, int x, int y, int z, int w, uint64_t policy) {
-    read_map(map, 4);
+    read_map(map, 4, false);
 }
 
 void host_tensor_ask_five(const void *map, int x, int y, int z, int w, int v, uint64_t policy) {
-    read_map(map, 5);
+    read_map(map, 5, false);
 }
 
 void host_tensor_store(const void *given, uint32_t shared, int x, int y, int z, int w) {
-    const fake_tensor_map *map = read_map(given, 4);
+    const fake_tensor_map *map = read_map(given, 4, false);
     actions *own = current_actions();
     copy begun = {.map = *map,
                   .is_store = true,

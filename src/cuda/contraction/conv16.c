@@ -2,8 +2,7 @@
 #include <stdio.h>
 
 #include "cuda/common/elements.h"
-#include "cuda/contraction/conv.h"
-#include "cuda/contraction/conv16_parameters.h"
+#include "cuda/contraction/conv16_internal.h"
 #include "cuda/driver/device.h"
 
 /* ---- packed weights ---- */
@@ -61,8 +60,8 @@ sb_status sb_cuda_conv16_pack(sb_call *call, const sb_tensor *w, void *packed) {
     return sb_cuda_launch_each(call, &work, "conv16_pack", "sb_cuda_conv16_pack", NULL, packing.elements);
 }
 
-/* The weights as lines: as they lie, made ahead, or, where weights come with the call, in a workspace. */
-static sb_status find_weights(sb_call *call, const sb_cuda_conv *conv, sb_cuda_weights16 *weights, size_t *bytes) {
+sb_status sb_cuda_conv16_find_weights(sb_call *call, const sb_cuda_conv *conv, sb_cuda_weights16 *weights,
+                                      size_t *bytes) {
     const sb_tensor *w = conv->w;
     sb_cuda_conv16_packing packing = packing_of(w);
     *weights = (sb_cuda_weights16){call->derived, packing.line, packing.tap};
@@ -164,7 +163,7 @@ static sb_status launch_tiles(sb_call *call, const sb_cuda_conv *conv) {
     fill(conv, is_narrow ? NARROW : 64, &to);
     if (conv->k > 0) {
         size_t bytes;
-        SB_TRY(find_weights(call, conv, &to.w, &bytes));
+        SB_TRY(sb_cuda_conv16_find_weights(call, conv, &to.w, &bytes));
         sb_cuda_work_touches(&work, to.w.data, bytes, false);
         sb_cuda_work_reads(&work, conv->x);
     }
@@ -175,5 +174,7 @@ static sb_status launch_tiles(sb_call *call, const sb_cuda_conv *conv) {
 }
 
 sb_status sb_cuda_conv16_launch(sb_call *call, const sb_cuda_conv *conv) {
-    return launch_tiles(call, conv);
+    bool given;
+    SB_TRY(sb_cuda_conv16_on_hopper(call, conv, &given));
+    return given ? SB_OK : launch_tiles(call, conv);
 }

@@ -45,4 +45,18 @@ typedef struct sb_cuda_conv16_packing {
     int64_t kernel[SB_CUDA_CONV_AXES];
 } sb_cuda_conv16_packing;
 
+/* Elements [sample][channel][position…] of any strides become [sample][position…][channel], packed, in squares of 64
+ * positions by 64 channels. */
+typedef struct sb_cuda_conv16_turning {
+    int64_t tiles;
+    int32_t channels, positions; /* the channels are a multiple of 8 */
+    int32_t channel_tiles, position_tiles;
+    const uint16_t *x;
+    uint16_t *to;
+    int64_t x_sample, x_channel, x_steps[SB_CUDA_CONV_AXES];
+    sb_cuda_divisor in[SB_CUDA_CONV_AXES];
+    int32_t eights; /* eight positions from a multiple of 8 on lie side by side and aligned */
+    int32_t unused;
+} sb_cuda_conv16_turning;
+
 #endif

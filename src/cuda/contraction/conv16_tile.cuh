@@ -193,8 +193,8 @@ SB_CUDA_FUNCTION void fetch_matrices(uint32_t *matrices, const sb_gemm16_eight *
             uint32_t a[4], b[MATRICES_N / 2][4];                                                                       \
             SB_CUDA_UNROLL                                                                                             \
             for (int j = 0; j < MATRICES_N / 2; j++)                                                                   \
-                fetch_matrices(b[j], b_tile + place((warp_n * MATRICES_N + j * 2 + lane / 16) * 8 + lane % 8,          \
-                                                    k + lane / 8 % 2));                                                \
+                fetch_matrices(                                                                                        \
+                    b[j], b_tile + place((warp_n * MATRICES_N + j * 2 + lane / 16) * 8 + lane % 8, k + lane / 8 % 2)); \
             SB_CUDA_UNROLL                                                                                             \
             for (int i = 0; i < MATRICES_M; i++) {                                                                     \
                 fetch_matrices(a, a_tile + place((warp_m * MATRICES_M + i) * 16 + lane % 16, k + lane / 16));          \
@@ -281,10 +281,9 @@ SB_CUDA_FUNCTION conv_tile find_tile(const sb_cuda_conv16 *p, int64_t index) {
             const conv_tile tile = find_tile(p, index);                                                                \
             const conv_position at = find_position(p, tile.group, (int64_t)tile.row + own_line);                       \
             const int b_line = (int)threadIdx.x / (KSTEP / 8), b_eight = (int)threadIdx.x % (KSTEP / 8);               \
-            const uint16_t *weights =                                                                                  \
-                b_line < TILE_N && tile.column + b_line < p->columns                                                   \
-                    ? p->w.data + (tile.group * p->columns + tile.column + b_line) * p->w.line                         \
-                    : NULL;                                                                                            \
+            const uint16_t *weights = b_line < TILE_N && tile.column + b_line < p->columns                             \
+                                          ? p->w.data + (tile.group * p->columns + tile.column + b_line) * p->w.line   \
+                                          : NULL;                                                                      \
             if (own_half == 0) {                                                                                       \
                 const int64_t row = (int64_t)tile.row + own_line;                                                      \
                 const uint32_t sample = sb_cuda_divide(at.wanted ? (uint32_t)row : 0, &p->positions);                  \
@@ -299,7 +298,7 @@ SB_CUDA_FUNCTION conv_tile find_tile(const sb_cuda_conv16 *p, int64_t index) {
             SB_CUDA_KEEP_LOOP                                                                                          \
             for (int ahead = 0; ahead <= steps; ahead++) {                                                             \
                 if (ahead < steps) {                                                                                   \
-                    read_a(p, &at, ahead * KSTEP + own_half * 16, a_pieces);                                           \
+                    read_a(p, &at, ahead *KSTEP + own_half * 16, a_pieces);                                            \
                     b_piece = read_b(p, weights, ahead * KSTEP + b_eight * 8);                                         \
                 }                                                                                                      \
                 if (ahead > 0) {                                                                                       \

@@ -491,6 +491,42 @@ sb_status sb_gemm16_logits_launch(const sb_cuda_queue *queue, const sb_gemm_plan
     return give(shape, queue, -1, plan, kernel, &p.product, &p, error);
 }
 
+/* ---- convolutions ---- */
+
+/* Times are those of the products of these shapes: a map of pixels brings as many bytes as a box. */
+static const shape conv_shapes[] = {
+    {SB_GEMM_MODULES("gemm16_conv_128x128"), 128, 128, 1, 6, 1, B_K_MAJOR, 0.501, 3.32},
+    {SB_GEMM_MODULES("gemm16_conv_128x64"), 128, 64, 1, 8, 1, B_K_MAJOR, 0.174, 1.69},
+    {SB_GEMM_MODULES("gemm16_conv_64x64"), 64, 64, 2, 32, 1, B_K_MAJOR, 0.161, 1.68},
+    {SB_GEMM_MODULES("gemm16_conv_64x32"), 64, 32, 2, 32, 1, B_K_MAJOR, 0.103, 1.18},
+};
+#define CONV_SHAPES (int)(sizeof conv_shapes / sizeof conv_shapes[0])
+
+bool sb_gemm16_has_hopper_code(sb_cuda_device *device) {
+    return has_hopper_code(device);
+}
+
+sb_status sb_gemm16_conv_fill(sb_cuda_device *device, const sb_gemm_plan *plan, sb_gemm16_conv *p, int *chosen,
+                              sb_error *error) {
+    layout layouts[2];
+    *chosen = 0;
+    for (int i = 1; i < CONV_SHAPES; i++) {
+        if ((conv_shapes[i].boxes == 1 || plan->k % TILE_K == 0) &&
+            cost_of(&conv_shapes[i], device, plan) < cost_of(&conv_shapes[*chosen], device, plan))
+            *chosen = i;
+    }
+    SB_TRY(fill_factors(device, &conv_shapes[*chosen], plan, &p->product, layouts, error));
+    return encode_output(device, plan, &p->product, error);
+}
+
+sb_status sb_gemm16_conv_give(const sb_cuda_queue *queue, int step, const sb_gemm_plan *plan, const sb_gemm16_conv *p,
+                              int chosen, sb_error *error) {
+    const shape *shape = &conv_shapes[chosen];
+    const sb_cuda_kernel *kernel;
+    SB_TRY(sb_gemm16_find(queue->stream->device, shape->modules, sizeof *p, plan->dtype, false, false, &kernel, error));
+    return give(shape, queue, step, plan, kernel, &p->product, p, error);
+}
+
 #define SCHEDULE(index, title)                                                                                         \
     { .name = title, .shape = &shapes[index], .load = load, .can = can, .cost = cost, .launch = launch }
 const sb_gemm_schedule sb_gemm_hopper[SB_GEMM_HOPPER_SCHEDULES] = {

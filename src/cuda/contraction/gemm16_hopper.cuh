@@ -12,6 +12,7 @@
  *     SB_GEMM_STAGES   how many stages are in shared memory, at most: with one warpgroup as many as fit
  *     SB_GEMM_CLUSTER  the blocks of a cluster, which lie below each other and share B; more than one with one box only
  *     SB_GEMM_MAPPED   defined where k is cut into the groups of a row map, for MN-major matrices (gemm16_mapped.cuh)
+ *     SB_GEMM_CONV     defined where the rows of a K-major A are what positions of a convolution see (gemm16_conv.cuh)
  *     SB_GEMM_LOGITS   defined where results are logits, which are reduced (gemm16_logits.cuh) and not stored
  *
  * These numbers are once more in cuda/contraction/gemm16_hopper.c.
@@ -70,6 +71,9 @@
 
 #if defined(SB_GEMM_LOGITS)
 #define SB_GEMM_GIVEN sb_gemm16_logits
+#define SB_GEMM_PRODUCT(given) (&(given).product)
+#elif defined(SB_GEMM_CONV)
+#define SB_GEMM_GIVEN sb_gemm16_conv
 #define SB_GEMM_PRODUCT(given) (&(given).product)
 #else
 #define SB_GEMM_GIVEN sb_gemm16_hopper
@@ -140,7 +144,26 @@
 /* A K-major matrix in whose lines eight gates and eight values take turns. */
 #define FETCH_STACKED(load, to, map, first, batch)                                                                     \
     load##_FIVE(to, map, BOXES > 1 ? 0 : k, 0, 0, (first) / 16, BOXES > 1 ? block : (batch))
-#if SB_GEMM_A_MN_MAJOR
+#if defined(SB_GEMM_CONV)
+/* What is asked for ahead is never A. */
+#define FETCH_A(load, to, first, batch) CONV_##load(to)
+#define CONV_ASK(to) (void)0
+#define CONV_LOAD(to)                                                                                                  \
+    do {                                                                                                               \
+        SB_CUDA_UNROLL                                                                                                 \
+        for (int i = 0; i < BOXES; i++) {                                                                              \
+            sb_gemm16_load_pixels(&given, &pixels, (to) + i * A_BOX, arrived);                                         \
+            sb_gemm16_next_pixels(&given, &pixels);                                                                    \
+        }                                                                                                              \
+    } while (0)
+/* Of the thread that does not fetch this stage. */
+#define CONV_SKIP()                                                                                                    \
+    do {                                                                                                               \
+        SB_CUDA_UNROLL                                                                                                 \
+        for (int i = 0; i < BOXES; i++)                                                                                \
+            sb_gemm16_next_pixels(&given, &pixels);                                                                    \
+    } while (0)
+#elif SB_GEMM_A_MN_MAJOR
 #define FETCH_A(load, to, first, batch) FETCH_MN_MAJOR(load, TILE_M, A_BYTES, to, &p->a, first, batch)
 #elif SWAPS
 #define FETCH_A(load, to, first, batch)                                                                                \
@@ -324,6 +347,9 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
                 /* Read while the stage before is being fetched. */
                 sb_gemm16_stage_groups groups = sb_gemm16_stage_groups_of(&p->product, 0);
 #endif
+#if defined(SB_GEMM_CONV)
+                sb_gemm16_pixels pixels = sb_gemm16_pixels_of(&given, a_z, m);
+#endif
                 SB_CUDA_KEEP_LOOP
                 for (int block = 0; block < p->k_blocks; block += BOXES) {
                     const uint32_t arrived = full + 8 * stage, a = stages + stage * STAGE_BYTES, b = a + BOXES * A_BOX;
@@ -350,6 +376,11 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
                             FETCH_B(LOAD, b, n, b_z);
 #endif
                     }
+#if defined(SB_GEMM_CONV)
+                    else {
+                        CONV_SKIP();
+                    }
+#endif
                     turn ^= 1;
                     NEXT_STAGE();
                 }
@@ -530,6 +561,9 @@ SB_CUDA_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, p) {
 #undef ASK
 #undef ASK_FIVE
 #undef FETCH_A
+#undef CONV_ASK
+#undef CONV_LOAD
+#undef CONV_SKIP
 #undef FETCH_B
 #undef STAGES
 #undef A_BOX

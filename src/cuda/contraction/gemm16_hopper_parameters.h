@@ -2,6 +2,7 @@
 #ifndef SB_CUDA_CONTRACTION_GEMM16_HOPPER_PARAMETERS_H
 #define SB_CUDA_CONTRACTION_GEMM16_HOPPER_PARAMETERS_H
 
+#include "cuda/common/divisor.h"
 #include "cuda/contraction/gemm16_parameters.h"
 #include "kernel/logp/logp_tasks.h"
 
@@ -39,6 +40,17 @@ typedef struct sb_gemm16_hopper {
     int32_t streams; /* 1 or 2 where no two tiles read the same of A or of B, else 0 */
     int32_t ahead;   /* k of those, in 64s, that are asked for before the kernel ahead has ended */
 } sb_gemm16_hopper;
+
+/* A product whose rows are what the output positions of a convolution see of its input: each kernel position gives as many
+ * 64s of k as its channels need, the last one filled with zeros. Maps of pixels bring them. */
+typedef struct sb_gemm16_conv {
+    sb_gemm16_hopper product;      /* `a` is a map of pixels; a batch is a sample, or all samples are one */
+    int32_t channels;              /* of the input */
+    int32_t kernel[2];             /* kernel positions along width and height */
+    int32_t stride[2], begin[2];   /* of the output positions, and the padding in front of them */
+    int32_t dilation[2];           /* of the kernel positions */
+    sb_cuda_divisor width, height; /* of the output */
+} sb_gemm16_conv;
 
 /* A product of logits, and what becomes of them. */
 typedef struct sb_gemm16_logits {

@@ -104,6 +104,18 @@ SB_CUDA_FUNCTION void sb_tensor_load(uint32_t shared, const void *map, uint32_t 
         : "memory");
 }
 
+/* The same of a map of pixels, of four dimensions: channels from `x` on of as many pixels as the map says, of which the first
+ * lies at (y, z, w). The others follow it within the map's corners, in its strides; of each, what is read lies so many
+ * pixels further. What is outside of the tensor is zeros. */
+SB_CUDA_FUNCTION void sb_tensor_load_pixels(uint32_t shared, const void *map, uint32_t barrier, int x, int y, int z,
+                                            int w, int further_y, int further_z) {
+    asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes [%0], "
+                 "[%1, {%3, %4, %5, %6}], [%2], {%7, %8};" ::"r"(shared),
+                 "l"(map), "r"(barrier), "r"(x), "r"(y), "r"(z), "r"(w), "h"((uint16_t)further_y),
+                 "h"((uint16_t)further_z)
+                 : "memory");
+}
+
 /* How the second-level cache keeps what is read once: it is the first to leave. */
 SB_CUDA_FUNCTION uint64_t sb_streaming_policy(void) {
     uint64_t policy;

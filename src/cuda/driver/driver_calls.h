@@ -30,6 +30,11 @@ SB_CUDA_CALL(cuTensorMapEncodeTiled, 12000,
               const cuuint64_t *strides, const cuuint32_t *box, const cuuint32_t *element_strides,
               CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle, CUtensorMapL2promotion promotion,
               CUtensorMapFloatOOBfill fill))
+SB_CUDA_CALL(cuTensorMapEncodeIm2col, 12000,
+             (CUtensorMap * map, CUtensorMapDataType type, cuuint32_t rank, void *address, const cuuint64_t *dims,
+              const cuuint64_t *strides, const int *lower_corner, const int *upper_corner, cuuint32_t channels,
+              cuuint32_t pixels, const cuuint32_t *element_strides, CUtensorMapInterleave interleave,
+              CUtensorMapSwizzle swizzle, CUtensorMapL2promotion promotion, CUtensorMapFloatOOBfill fill))
 SB_CUDA_CALL(cuMemcpyHtoDAsync, 3020, (CUdeviceptr to, const void *from, size_t bytes, CUstream stream))
 SB_CUDA_CALL(cuMemcpyDtoHAsync, 3020, (void *to, CUdeviceptr from, size_t bytes, CUstream stream))
 SB_CUDA_CALL(cuMemcpyDtoDAsync, 3020, (CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream))
