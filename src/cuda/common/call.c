@@ -96,3 +96,53 @@ bool sb_cuda_takes(const sb_kernel_query *query, const sb_fact *fact, uint32_t d
     snprintf(why, SB_WHY_BYTES, "%s of %s has no GPU kernel", query->node->op->name, sb_dtype_name(fact->dtype));
     return false;
 }
+
+/* ---- channels last ---- */
+
+static void channels_last_order(int rank, int *order) {
+    order[0] = 0;
+    for (int d = 1; d < rank - 1; d++)
+        order[d] = d + 1;
+    order[rank - 1] = 1;
+}
+
+bool sb_cuda_has_channels_last(const sb_tensor *tensor) {
+    int order[SB_MAX_RANK];
+    int64_t step = 1;
+    if (tensor->rank < 3 || sb_tensor_is_contiguous(tensor))
+        return false;
+    channels_last_order(tensor->rank, order);
+    for (int i = tensor->rank - 1; i >= 0; i--) {
+        if (tensor->dims[order[i]] != 1 && tensor->strides[order[i]] != step)
+            return false;
+        step *= tensor->dims[order[i]];
+    }
+    return true;
+}
+
+sb_status sb_cuda_output_channels_last(sb_call *call, int index, sb_tensor **tensor) {
+    int order[SB_MAX_RANK];
+    if (call->outputs[index].kind == SB_KIND_TENSOR)
+        return sb_call_output(call, index, tensor);
+    channels_last_order(call->facts[index].rank, order);
+    return sb_call_output_ordered(call, index, order, tensor);
+}
+
+static bool has_shape(const sb_tensor *tensor, const sb_fact *fact) {
+    int64_t dims[SB_MAX_RANK];
+    return tensor->rank == fact->rank && sb_fact_is_concrete(fact, dims) &&
+           memcmp(tensor->dims, dims, (size_t)tensor->rank * sizeof dims[0]) == 0;
+}
+
+sb_status sb_cuda_output_like(sb_call *call, int index, int count, const sb_tensor *const *inputs, sb_tensor **tensor) {
+    const sb_fact *fact = &call->facts[index];
+    bool is_short = fact->dtype == SB_F16 || fact->dtype == SB_BF16;
+    for (int i = 0; i < count && is_short; i++) {
+        if (inputs[i] == NULL || !has_shape(inputs[i], fact))
+            continue;
+        if (sb_cuda_has_channels_last(inputs[i]))
+            return sb_cuda_output_channels_last(call, index, tensor);
+        break;
+    }
+    return sb_call_output(call, index, tensor);
+}

@@ -61,6 +61,17 @@ unsigned sb_cuda_call_blocks(const sb_call *call, int64_t wanted);
 /** Describes the box of `out` and up to SB_CUDA_OPERANDS - 1 inputs, broadcast to it by numpy's rule. */
 void sb_cuda_box_fill(sb_cuda_box *box, const sb_tensor *out, int inputs, const sb_tensor *const *tensors);
 
+/* Channels last: tensors of f16 and bf16 [batch][channel][position…] whose channels lie innermost in memory, without gaps.
+ * Convolutions on Hopper write such, and what computes element by element keeps the order that it finds. */
+
+/** Whether a tensor of rank 3 or more lies so, and not row-major. */
+bool sb_cuda_has_channels_last(const sb_tensor *tensor);
+/** Makes output `index` so, unless it has been placed. Errors: as for sb_call_output. */
+sb_status sb_cuda_output_channels_last(sb_call *call, int index, sb_tensor **tensor);
+/** Makes output `index` so if it is of 16 bits and the first of `count` inputs (NULLs are passed over) that has its shape
+ * lies so; else, and where it has been placed, as sb_call_output. */
+sb_status sb_cuda_output_like(sb_call *call, int index, int count, const sb_tensor *const *inputs, sb_tensor **tensor);
+
 /* Operators that many `supports` ask about. */
 
 /** Whether the dtype of a fact is in a set (SB_SET_…); says why not. */

@@ -349,18 +349,26 @@ static sb_status launch_any(sb_call *call, const convolution *conv) {
 
 static sb_status launch_conv(sb_call *call) {
     sb_contraction_node contraction = sb_contraction_node_of(call->node);
-    convolution conv = {.x = sb_contraction_node_tensor(&contraction, call, 0),
+    convolution conv = {.x_input = sb_contraction_node_input(&contraction, 0),
+                        .x = sb_contraction_node_tensor(&contraction, call, 0),
                         .w = sb_contraction_node_tensor(&contraction, call, 1),
                         .bias = sb_contraction_node_tensor(&contraction, call, 2)};
-    SB_TRY(sb_call_output(call, 0, &conv.y));
+    int64_t dims[SB_MAX_RANK];
+    if (!sb_fact_is_concrete(&call->facts[0], dims))
+        return sb_call_fail(call, SB_ERROR_INTERNAL, "the output's extents are open");
+    sb_conv_extents_of(contraction.node->params, conv.x, conv.w, dims, &conv.extents);
+    conv.k = conv.extents.taps * conv.extents.group_inputs;
+    bool is_16 = (conv.x->dtype == SB_F16 || conv.x->dtype == SB_BF16) && is_small(&conv);
+    if (is_16 && sb_cuda_conv16_turns(call, &conv))
+        SB_TRY(sb_cuda_output_channels_last(call, 0, &conv.y));
+    else
+        SB_TRY(sb_call_output(call, 0, &conv.y));
     if (sb_tensor_elements(conv.y) == 0)
         return SB_OK;
-    sb_conv_extents_of(contraction.node->params, conv.x, conv.w, conv.y->dims, &conv.extents);
-    conv.k = conv.extents.taps * conv.extents.group_inputs;
-    if (conv.x->dtype == SB_F64 || !is_small(&conv))
-        return launch_any(call, &conv);
-    if (conv.x->dtype != SB_F32)
+    if (is_16)
         return sb_cuda_conv16_launch(call, &conv);
+    if (conv.x->dtype != SB_F32 || !is_small(&conv))
+        return launch_any(call, &conv);
     if (is_product(&conv))
         return launch_product(call, &conv);
     return is_narrow(conv.extents.groups, conv.extents.group_inputs, conv.extents.group_outputs)

@@ -10,7 +10,8 @@ typedef struct sb_cuda_conv {
     const sb_tensor *x, *w, *bias; /* bias may be NULL */
     sb_tensor *y;
     sb_conv_extents extents;
-    int64_t k; /* the chains' length */
+    int64_t k;   /* the chains' length */
+    int x_input; /* the node's input that x is; -1: a constant of its body */
 } sb_cuda_conv;
 
 /* ---- f16 and bf16: conv16.c ---- */
@@ -20,8 +21,10 @@ typedef struct sb_cuda_conv {
 bool sb_cuda_conv16_packed_bytes(const sb_tensor *w, size_t *bytes);
 /** Gives the packing of weights that take bytes to the call's queue. Errors: as for sb_cuda_call_launch. */
 sb_status sb_cuda_conv16_pack(sb_call *call, const sb_tensor *w, void *packed);
+/** Whether the output of a convolution that is small is to have its channels last; `y` is not looked at. */
+bool sb_cuda_conv16_turns(const sb_call *call, const sb_cuda_conv *conv);
 /** Gives a convolution that has elements, and whose positions, taps and extents are 32-bit numbers of at most
- * SB_CUDA_CONV_AXES axes. Errors: as for sb_cuda_call_launch. */
+ * SB_CUDA_CONV_AXES axes; y is row-major or has its channels last. Errors: as for sb_cuda_call_launch. */
 sb_status sb_cuda_conv16_launch(sb_call *call, const sb_cuda_conv *conv);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include "cuda/common/elements.h"
 #include "cuda/contraction/conv16_internal.h"
+#include "cuda/contraction/gemm16_conv.h"
 #include "cuda/driver/device.h"
 
 /* ---- packed weights ---- */
@@ -140,9 +141,9 @@ static void fill(const sb_cuda_conv *conv, int tile_columns, sb_cuda_conv16 *to)
     to->bias = bias != NULL ? halves(bias) : NULL;
     to->bias_step = bias != NULL ? bias->strides[0] : 0;
     to->y = (uint16_t *)(void *)conv->y->data;
-    to->y_sample = extents->groups * extents->group_outputs * extents->positions;
-    to->y_channel = extents->positions;
-    to->y_position = 1;
+    to->y_sample = conv->y->strides[0];
+    to->y_channel = conv->y->strides[1];
+    to->y_position = conv->y->rank > 2 ? conv->y->strides[conv->y->rank - 1] : 1;
     to->positions = divisor(extents->positions);
     to->eights = has_eights(conv);
     fill_axes(conv, to);
@@ -173,8 +174,22 @@ static sb_status launch_tiles(sb_call *call, const sb_cuda_conv *conv) {
     return sb_cuda_call_launch(call, &work);
 }
 
+/* Groups read and write few channels of a position, so what is near has to be positions. */
+bool sb_cuda_conv16_turns(const sb_call *call, const sb_cuda_conv *conv) {
+    return conv->extents.groups == 1 && conv->extents.group_outputs % 8 == 0 && conv->extents.axes > 0 &&
+           sb_gemm16_has_hopper_code(sb_cuda_call_device(call));
+}
+
 sb_status sb_cuda_conv16_launch(sb_call *call, const sb_cuda_conv *conv) {
     bool given;
     SB_TRY(sb_cuda_conv16_on_hopper(call, conv, &given));
-    return given ? SB_OK : launch_tiles(call, conv);
+    if (given || conv->extents.groups == 1 || conv->x_input < 0 || !sb_cuda_has_channels_last(conv->x))
+        return given ? SB_OK : launch_tiles(call, conv);
+    sb_cuda_conv packed = *conv;
+    sb_tensor *x;
+    SB_TRY(sb_call_contiguous(call, conv->x_input, &x));
+    packed.x = x;
+    sb_status status = launch_tiles(call, &packed);
+    sb_tensor_release(x);
+    return status;
 }

@@ -131,39 +131,71 @@ static sb_matrix matrix_of(sb_dtype dtype, const void *data, int64_t rows, int64
     return (sb_matrix){dtype, (void *)(uintptr_t)data, rows, columns, row_stride, column_stride, batch_stride};
 }
 
-/* The outputs of a sample are the weights times its input, whose positions lie side by side or have their channels last. */
-static sb_status give_product(sb_call *call, const sb_cuda_conv *conv, bool *given) {
-    const sb_conv_extents *extents = &conv->extents;
-    const sb_tensor *x = conv->x, *y = conv->y;
-    const void *data = x->data;
-    int64_t channel = x->strides[1], sample = x->strides[0], step, positions = extents->positions;
-    bool is_even = find_position_step(extents, x->strides + 2, &step);
-    *given = is_even && (has_eight_positions(conv, positions) || has_channels_last(conv));
-    if (!*given && conv->k % 8 != 0)
+/* An input as a matrix of channels and positions for each sample. */
+typedef struct columns {
+    const void *data;
+    int64_t channel, position, sample; /* steps in elements */
+} columns;
+
+/* The input as the copy engine takes it; turned to channels last where it does not lie so, which 8 channels at least
+ * need: else *found becomes false. */
+static sb_status find_columns(sb_call *call, const sb_cuda_conv *conv, columns *to, bool *found) {
+    const sb_tensor *x = conv->x;
+    *to = (columns){.data = x->data, .channel = x->strides[1], .sample = x->strides[0]};
+    *found = find_position_step(&conv->extents, x->strides + 2, &to->position) &&
+             (has_eight_positions(conv, conv->extents.positions) || has_channels_last(conv));
+    if (*found || conv->k % 8 != 0)
         return SB_OK;
-    if (!*given) {
-        input found;
-        SB_TRY(turn(call, conv, positions, &found));
-        data = found.data;
-        sample = found.sample;
-        channel = 1;
-        step = conv->k;
-        *given = true;
-    }
-    sb_cuda_weights16 weights;
-    size_t bytes;
-    SB_TRY(sb_cuda_conv16_find_weights(call, conv, &weights, &bytes));
+    input turned;
+    SB_TRY(turn(call, conv, conv->extents.positions, &turned));
+    *to = (columns){.data = turned.data, .channel = 1, .position = conv->k, .sample = turned.sample};
+    *found = true;
+    return SB_OK;
+}
+
+/* The outputs of a sample are the weights times its input. */
+static void multiply_weights(const sb_cuda_conv *conv, const sb_cuda_weights16 *weights, const columns *x,
+                             sb_gemm *gemm) {
+    const sb_tensor *y = conv->y, *bias = conv->bias;
+    int64_t outputs = conv->extents.group_outputs, positions = conv->extents.positions;
+    gemm->batches = conv->extents.batch;
+    gemm->a = matrix_of(y->dtype, weights->data, outputs, conv->k, weights->line, 1, 0);
+    gemm->b = matrix_of(y->dtype, x->data, conv->k, positions, x->channel, x->position, x->sample);
+    gemm->c = matrix_of(y->dtype, y->data, outputs, positions, positions, 1, outputs * positions);
+    if (bias != NULL) /* of rows */
+        gemm->residual = matrix_of(y->dtype, bias->data, outputs, positions, bias->strides[0], 0, 0);
+}
+
+/* With channels last, the positions of a sample times the weights; of all samples, where they go on evenly. */
+static void multiply_positions(const sb_cuda_conv *conv, const sb_cuda_weights16 *weights, const columns *x,
+                               sb_gemm *gemm) {
+    const sb_tensor *y = conv->y, *bias = conv->bias;
+    int64_t outputs = conv->extents.group_outputs, positions = conv->extents.positions;
+    if (x->sample == positions * x->position)
+        positions *= conv->extents.batch;
+    else
+        gemm->batches = conv->extents.batch;
+    gemm->a = matrix_of(y->dtype, x->data, positions, conv->k, x->position, x->channel, x->sample);
+    gemm->b = matrix_of(y->dtype, weights->data, conv->k, outputs, 1, weights->line, 0);
+    gemm->c = matrix_of(y->dtype, y->data, positions, outputs, outputs, 1, positions * outputs);
+    if (bias != NULL)
+        gemm->bias = matrix_of(y->dtype, bias->data, 1, outputs, 0, bias->strides[0], 0);
+}
+
+static sb_status give_product(sb_call *call, const sb_cuda_conv *conv, bool *given) {
     sb_gemm gemm = SB_GEMM_DEFAULT;
-    gemm.batches = extents->batch;
-    gemm.a = matrix_of(y->dtype, weights.data, extents->group_outputs, conv->k, weights.line, 1, 0);
-    gemm.b = matrix_of(y->dtype, data, conv->k, positions, channel, step, sample);
-    gemm.c = matrix_of(y->dtype, y->data, extents->group_outputs, positions, positions, 1,
-                       extents->group_outputs * positions);
-    /* A bias of rows. */
-    if (conv->bias != NULL)
-        gemm.residual =
-            matrix_of(y->dtype, conv->bias->data, extents->group_outputs, positions, conv->bias->strides[0], 0, 0);
     sb_gemm_plan plan;
+    sb_cuda_weights16 weights;
+    columns x;
+    size_t bytes;
+    SB_TRY(find_columns(call, conv, &x, given));
+    if (!*given)
+        return SB_OK;
+    SB_TRY(sb_cuda_conv16_find_weights(call, conv, &weights, &bytes));
+    if (sb_cuda_has_channels_last(conv->y))
+        multiply_positions(conv, &weights, &x, &gemm);
+    else
+        multiply_weights(conv, &weights, &x, &gemm);
     SB_TRY(sb_gemm_plan_fill(&gemm, &plan, call->error));
     return sb_gemm_launch(sb_cuda_call_queue(call), call->target->step, &plan, call->error);
 }
@@ -200,23 +232,25 @@ static bool has_pixels(const sb_cuda_conv *conv) {
     return has;
 }
 
-/* The product: rows are the positions of a sample, columns the outputs. */
+/* The product: rows are the positions of a sample, or with channels last of all, columns the outputs. */
 static void fill_plan(const sb_cuda_conv *conv, const input *x, const sb_cuda_weights16 *weights, size_t weight_bytes,
                       sb_gemm *gemm, sb_gemm_plan *plan) {
     const sb_conv_extents *extents = &conv->extents;
     const sb_tensor *y = conv->y, *bias = conv->bias;
-    int64_t rows = extents->positions, columns = extents->group_outputs;
+    bool channels_last = sb_cuda_has_channels_last(y);
+    int64_t rows = extents->positions * (channels_last ? extents->batch : 1), columns = extents->group_outputs;
     int64_t k = extents->taps * weights->tap;
     *gemm = (sb_gemm)SB_GEMM_DEFAULT;
-    gemm->batches = extents->batch;
+    gemm->batches = channels_last ? 1 : extents->batch;
     gemm->a = matrix_of(y->dtype, x->data, rows, k, 8, 1, 8);
     gemm->b = matrix_of(y->dtype, weights->data, k, columns, 1, weights->line, 0);
-    gemm->c = matrix_of(y->dtype, y->data, rows, columns, 1, rows, rows * columns);
+    gemm->c = channels_last ? matrix_of(y->dtype, y->data, rows, columns, columns, 1, rows * columns)
+                            : matrix_of(y->dtype, y->data, rows, columns, 1, rows, rows * columns);
     *plan = (sb_gemm_plan){.gemm = gemm,
                            .m = rows,
                            .n = columns,
                            .k = k,
-                           .batches = extents->batch,
+                           .batches = gemm->batches,
                            .columns = columns,
                            .dtype = y->dtype,
                            .epilogue = {.scale = 1.0f, .dtype = (int32_t)y->dtype, .columns = columns},

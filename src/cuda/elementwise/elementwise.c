@@ -57,7 +57,7 @@ static sb_status launch_elementwise(sb_call *call) {
         options.a = params->a;
         options.b = params->b;
     }
-    SB_TRY(sb_call_output(call, 0, &out));
+    SB_TRY(sb_cuda_output_like(call, 0, inputs, tensors, &out));
     SB_TRY(sb_cuda_find_elementwise(sb_cuda_call_device(call), kernel_op(call->node), inputs, tensors[0]->dtype,
                                     &operation, call->error));
     return sb_cuda_launch_elementwise(sb_cuda_call_queue(call), call->target->step, &operation, &options, out, inputs,

@@ -164,17 +164,20 @@ static sb_status launch_fused(sb_call *call) {
     fused_launch launch = {.call = call, .plan = call->state};
     const sb_tensor *operands[1 + SB_CUDA_EPILOGUE_INPUTS];
     sb_tensor *out;
-    SB_TRY(sb_call_output(call, 0, &out));
-    if (sb_tensor_elements(out) == 0)
-        return SB_OK;
-    launch.out = operands[0] = out;
     launch.input_count = sb_cuda_epilogue_plan_inputs(launch.plan);
     for (int i = 0; i < launch.input_count; i++) {
         sb_cuda_epilogue_operand(launch.plan, call, i, &launch.inputs[i]);
         operands[1 + i] = &launch.inputs[i];
     }
+    SB_TRY(sb_cuda_output_like(call, 0, launch.input_count, operands + 1, &out));
+    if (sb_tensor_elements(out) == 0)
+        return SB_OK;
+    launch.out = operands[0] = out;
     sb_walk walk;
-    sb_walk_start_ordered(&walk, out->rank, out->dims, 1 + launch.input_count, operands);
+    if (sb_cuda_has_channels_last(out)) /* in the order of memory */
+        sb_walk_start(&walk, out->rank, out->dims, 1 + launch.input_count, operands);
+    else
+        sb_walk_start_ordered(&walk, out->rank, out->dims, 1 + launch.input_count, operands);
     return launch_parts(&launch, &walk);
 }
 

@@ -48,9 +48,14 @@ static sb_status launch_window(sb_call *call, const char *kernel, bool has_indic
     const sb_pool_params *params = call->node->params;
     const sb_tensor *x = sb_call_input(call, 0);
     sb_tensor *y, *indices = NULL;
-    SB_TRY(sb_call_output(call, 0, &y));
+    /* Indices count in row-major order, and are stored so. */
     if (has_indices && sb_call_wants(call, 1))
         SB_TRY(sb_call_output(call, 1, &indices));
+    bool is_short = x->dtype == SB_F16 || x->dtype == SB_BF16;
+    if (indices == NULL && is_short && sb_cuda_has_channels_last(x))
+        SB_TRY(sb_cuda_output_channels_last(call, 0, &y));
+    else
+        SB_TRY(sb_call_output(call, 0, &y));
     if (sb_tensor_elements(y) == 0)
         return SB_OK;
     sb_pool_shape shape;
@@ -60,6 +65,7 @@ static sb_status launch_window(sb_call *call, const char *kernel, bool has_indic
                                .channels = shape.channels,
                                .batch_step = x->strides[0] * size,
                                .channel_step = x->strides[1] * size,
+                               .channels_last = sb_cuda_has_channels_last(y),
                                .p = params->p,
                                .count_include_pad = params->count_include_pad,
                                .x = x->data,

@@ -22,6 +22,15 @@ SB_CUDA_FUNCTION int64_t take(int64_t *index, int64_t extent) {
     return whole - *index * extent;
 }
 
+/* The number of an element in row-major order, by its number in memory. */
+SB_CUDA_FUNCTION int64_t find_number(const sb_cuda_pool *p, int64_t place) {
+    if (!p->channels_last)
+        return place;
+    const int64_t positions = p->axis[0].out * p->axis[1].out * p->axis[2].out;
+    int64_t channel = take(&place, p->channels), position = take(&place, positions);
+    return (place * p->channels + channel) * positions + position;
+}
+
 SB_CUDA_FUNCTION void find_window(const sb_cuda_pool *p, int64_t index, window *found) {
     int64_t position[SB_CUDA_POOL_AXES];
     SB_CUDA_UNROLL
@@ -60,7 +69,7 @@ SB_CUDA_FUNCTION void find_window(const sb_cuda_pool *p, int64_t index, window *
     SB_CUDA_KERNEL_BOUNDED(sb_cuda_pool_max_##suffix, sb_cuda_pool, p, 256, 4) {                                       \
         SB_CUDA_EACH(index, p->elements) {                                                                             \
             window w;                                                                                                  \
-            find_window(p, index, &w);                                                                                 \
+            find_window(p, find_number(p, index), &w);                                                                 \
             type best = least;                                                                                         \
             key_type best_key = 0;                                                                                     \
             int64_t best_flat = -1;                                                                                    \
@@ -108,19 +117,20 @@ SB_CUDA_FUNCTION int64_t padded_taps(const sb_cuda_pool *p, int64_t index) {
     SB_CUDA_KERNEL_BOUNDED(sb_cuda_pool_average_##suffix, sb_cuda_pool, p, 256, 3) {                                   \
         SB_CUDA_EACH(index, p->elements) {                                                                             \
             window w;                                                                                                  \
-            find_window(p, index, &w);                                                                                 \
+            find_window(p, find_number(p, index), &w);                                                                 \
             real sum = 0;                                                                                              \
             EACH_TAP(w, element) {                                                                                     \
                 sum = sum + load(SB_CUDA_CONST_ELEMENT(type, element, 0));                                             \
             }                                                                                                          \
-            int64_t taps = p->count_include_pad ? padded_taps(p, index) : w.count[0] * w.count[1] * w.count[2];        \
+            int64_t taps =                                                                                             \
+                p->count_include_pad ? padded_taps(p, find_number(p, index)) : w.count[0] * w.count[1] * w.count[2];   \
             ((type *)(void *)p->y)[index] = store(sb_div_##real_suffix(sum, (real)taps));                              \
         }                                                                                                              \
     }                                                                                                                  \
     SB_CUDA_KERNEL(sb_cuda_pool_norm_##suffix, sb_cuda_pool, p) {                                                      \
         SB_CUDA_EACH(index, p->elements) {                                                                             \
             window w;                                                                                                  \
-            find_window(p, index, &w);                                                                                 \
+            find_window(p, find_number(p, index), &w);                                                                 \
             real sum = 0, power = (real)p->p;                                                                          \
             EACH_TAP(w, element) {                                                                                     \
                 real value = load(SB_CUDA_CONST_ELEMENT(type, element, 0));                                            \

@@ -19,6 +19,8 @@ typedef struct sb_cuda_pool {
     sb_cuda_pool_axis axis[SB_CUDA_POOL_AXES];
     float p;                   /* LpPool */
     int32_t count_include_pad; /* AveragePool */
+    int32_t channels_last;     /* the output's elements lie so; else row-major */
+    int32_t unused;
     const char *x;
     char *y;
     int64_t *indices; /* MaxPool; may be NULL */
