@@ -1,8 +1,6 @@
 /* Convolutions of f16 and bf16 as a device computes them: channels around the groups of 16 of the chain and the boxes of 64
  * that are fetched, any windows, inputs with channels last, weights known beforehand or not. */
-#include "harness/harness.h"
-
-#include "ops/convolution.h"
+#include "harness/graphs.h"
 
 #define AXES 3
 
@@ -15,7 +13,7 @@ typedef struct convolution {
 } convolution;
 
 /* How an input of [batch][channel][positions…] lies in memory. */
-typedef enum order { CHANNELS_FIRST, CHANNELS_LAST, CHANNELS_LAST_APART, CHANNELS_LAST_SHIFTED, ORDERS } order;
+typedef enum order { ANYHOW, CHANNELS_FIRST, CHANNELS_LAST, CHANNELS_LAST_APART, CHANNELS_LAST_SHIFTED, ORDERS } order;
 
 /* A random tensor whose channels lie side by side: with a gap of 8 elements between positions, or from an odd element
  * on. */
@@ -31,12 +29,19 @@ static sb_tensor *channels_last(harness *h, distribution kind, sb_dtype dtype, i
         memory[i] = dims[from] + (i == rank - 1 ? gap : 0);
         back[from] = i;
     }
-    whole = random_tensor(h, kind, dtype, rank, memory);
+    whole = packed_tensor(h, kind, dtype, rank, memory);
     MUST(sb_tensor_slice(whole, rank - 1, first, dims[1], 1, &cut, error));
     MUST(sb_tensor_transpose(cut, back, &tensor, error));
     sb_tensor_release(cut);
     sb_tensor_release(whole);
     return tensor;
+}
+
+static sb_tensor *ordered_tensor(harness *h, distribution kind, sb_dtype dtype, int rank, const int64_t *dims,
+                                 order order) {
+    return order == ANYHOW           ? random_tensor(h, kind, dtype, rank, dims)
+           : order == CHANNELS_FIRST ? packed_tensor(h, kind, dtype, rank, dims)
+                                     : channels_last(h, kind, dtype, rank, dims, order);
 }
 
 static void check(harness *h, sb_dtype dtype, const convolution *conv, distribution kind, order order,
@@ -58,10 +63,8 @@ static void check(harness *h, sb_dtype dtype, const convolution *conv, distribut
         set_text(&test, "auto_pad", conv->auto_pad);
     else
         set_ints(&test, "pads", 2 * conv->axes, pads);
-    add_input(&test, order == CHANNELS_FIRST ? random_tensor(h, kind, dtype, rank, x)
-                                             : channels_last(h, kind, dtype, rank, x, order));
-    add_input(&test, order == CHANNELS_LAST_APART ? channels_last(h, kind, dtype, rank, w, order)
-                                                  : random_tensor(h, kind, dtype, rank, w));
+    add_input(&test, ordered_tensor(h, kind, dtype, rank, x, order));
+    add_input(&test, ordered_tensor(h, kind, dtype, rank, w, order == CHANNELS_LAST_SHIFTED ? ANYHOW : order));
     if (conv->with_bias)
         add_input(&test, random_tensor(h, kind, dtype, 1, &conv->outputs));
     test.constants = constants;
@@ -71,7 +74,7 @@ static void check(harness *h, sb_dtype dtype, const convolution *conv, distribut
 /* In every order in memory, of both dtypes, with weights that are known and not. */
 static void check_all(harness *h, const convolution *shapes, int count) {
     for (int round = 0; round < count * ORDERS; round++)
-        check(h, round / ORDERS % 2 == round % 2 ? SB_F16 : SB_BF16, &shapes[round / ORDERS],
+        check(h, (round / ORDERS + round) % 2 == 0 ? SB_F16 : SB_BF16, &shapes[round / ORDERS],
               (distribution)(round % DISTRIBUTIONS), (order)(round % ORDERS), round % 3 != 0 ? 6 : 0);
 }
 
@@ -83,7 +86,7 @@ HARNESS_GROUP(conv16, channels, HARNESS_CUDA) {
             {2, 2, channels[i], 24, 1, {5, 7}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, NULL, true},
             {2, 1, channels[i], 70, 1, {6, 5}, {2, 3}, {1, 1}, {1, 1}, {0, 1}, {1, 0}, NULL, false},
             {2, 3, channels[i], 9, 1, {4, 8}, {1, 1}, {1, 1}, {1, 1}, {0}, {0}, NULL, true},
-            {2, 2, channels[i], 136, 1, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {0}, {0}, NULL, false},
+            {2, 2, channels[i], 136, 1, {3, 2}, {1, 1}, {1, 1}, {1, 1}, {0}, {0}, NULL, false},
         };
         check_all(h, shapes, 4);
     }
@@ -164,5 +167,70 @@ HARNESS_GROUP(conv16, random, HARNESS_CUDA) {
         }
         check(h, round % 2 == 0 ? SB_F16 : SB_BF16, &conv, (distribution)random_between(&h->random, 0, 4),
               (order)random_between(&h->random, 0, ORDERS - 1), random_bits(&h->random) & 6);
+    }
+}
+
+/* ---- what reads the outputs ---- */
+
+static const int64_t maps[][4] = {{2, 16, 5, 7}, {1, 8, 1, 9}, {3, 17, 4, 4},
+                                  {2, 64, 9, 6}, {1, 3, 2, 2}, {0, 8, 3, 3}};
+#define MAPS ((int)(sizeof maps / sizeof *maps))
+
+/* Nodes whose outputs keep channels last, of a map that lies so and of another that does or does not. */
+HARNESS_GROUP(conv16, readers, HARNESS_CUDA) {
+    static const char *const pools[] = {"MaxPool", "AveragePool", "LpPool", "GlobalAveragePool", "GlobalMaxPool"};
+    for (int round = 0; round < 2 * MAPS * ORDERS; round++) {
+        sb_dtype dtype = round % 2 == 0 ? SB_F16 : SB_BF16;
+        const int64_t *dims = maps[round / 2 % MAPS];
+        distribution kind = (distribution)(round % DISTRIBUTIONS);
+        order order = (enum order)(round / 2 / MAPS);
+        harness_case test = harness_op("Relu", 14);
+        add_input(&test, channels_last(h, kind, dtype, 4, dims, CHANNELS_LAST));
+        harness_run(h, &test);
+        test = harness_op("Sub", 14);
+        add_input(&test, channels_last(h, kind, dtype, 4, dims, CHANNELS_LAST));
+        add_input(&test, ordered_tensor(h, kind, dtype, 4, dims, order));
+        harness_run(h, &test);
+        test = harness_op("BatchNormalization", 15);
+        add_input(&test, channels_last(h, kind, dtype, 4, dims, CHANNELS_LAST));
+        for (int i = 0; i < 4; i++)
+            add_input(&test, random_tensor(h, kind, dtype, 1, &dims[1]));
+        harness_run(h, &test);
+        for (int i = 0; i < 5 && dims[0] > 0; i++) {
+            test = harness_op(pools[i], 11);
+            if (i < 3) {
+                set_ints(&test, "kernel_shape", 2, (int64_t[]){1 + round % 2, 2});
+                set_ints(&test, "strides", 2, (int64_t[]){1, 1 + round % 3});
+                set_ints(&test, "pads", 4, (int64_t[]){0, 1, 0, 1});
+            }
+            if (i == 1)
+                set_int(&test, "count_include_pad", round / 2 % 2);
+            /* With indices too, which count row by row. */
+            test.outputs = i == 0 && round % 3 == 0 ? 2 : 1;
+            add_input(&test, ordered_tensor(h, kind, dtype, 4, dims, order));
+            harness_run(h, &test);
+        }
+    }
+}
+
+/* Element-wise nodes that are one. */
+HARNESS_GROUP(conv16, fused, HARNESS_CUDA) {
+    for (int round = 0; round < 2 * MAPS * 2; round++) {
+        sb_dtype dtype = round % 2 == 0 ? SB_F16 : SB_BF16;
+        const int64_t *dims = maps[round / 2 % MAPS];
+        bool both = round / 2 / MAPS == 1;
+        builder b = builder_create();
+        sb_tensor *tensors[SB_WALK_OPERANDS] = {channels_last(h, ORDINARY, dtype, 4, dims, CHANNELS_LAST),
+                                                both ? channels_last(h, SPECIAL, dtype, 4, dims, CHANNELS_LAST)
+                                                     : random_tensor(h, WIDE, dtype, 4, dims),
+                                                random_tensor(h, ORDINARY, dtype, 3, (int64_t[]){dims[1], 1, 1})};
+        sb_value_id x = builder_input(&b, dtype, 4, dims), other = builder_input(&b, dtype, 4, dims);
+        sb_value_id factors = builder_input(&b, dtype, 3, (int64_t[]){dims[1], 1, 1});
+        sb_value_id value = builder_binary(&b, "Mul", x, factors);
+        value = builder_unary(&b, "Relu", builder_binary(&b, "Add", value, other));
+        harness_run_fused(h, &b, value, tensors);
+        for (int i = 0; i < 3; i++)
+            sb_tensor_release(tensors[i]);
+        builder_destroy(&b);
     }
 }

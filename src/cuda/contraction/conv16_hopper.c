@@ -98,6 +98,11 @@ static sb_status find_input(sb_call *call, const sb_cuda_conv *conv, input *foun
     return SB_OK;
 }
 
+/* Whether the output has its channels last; with one position either order is the other. */
+static bool is_turned(const sb_cuda_conv *conv) {
+    return conv->extents.positions == 1 || sb_cuda_has_channels_last(conv->y);
+}
+
 /* ---- one kernel position: a matrix product ---- */
 
 /* Whether output positions are input positions. */
@@ -144,6 +149,8 @@ static sb_status find_columns(sb_call *call, const sb_cuda_conv *conv, columns *
     *to = (columns){.data = x->data, .channel = x->strides[1], .sample = x->strides[0]};
     *found = find_position_step(&conv->extents, x->strides + 2, &to->position) &&
              (has_eight_positions(conv, conv->extents.positions) || has_channels_last(conv));
+    if (conv->extents.positions == 1)
+        to->position = to->sample;
     if (*found || conv->k % 8 != 0)
         return SB_OK;
     input turned;
@@ -192,7 +199,7 @@ static sb_status give_product(sb_call *call, const sb_cuda_conv *conv, bool *giv
     if (!*given)
         return SB_OK;
     SB_TRY(sb_cuda_conv16_find_weights(call, conv, &weights, &bytes));
-    if (sb_cuda_has_channels_last(conv->y))
+    if (is_turned(conv))
         multiply_positions(conv, &weights, &x, &gemm);
     else
         multiply_weights(conv, &weights, &x, &gemm);
@@ -237,7 +244,7 @@ static void fill_plan(const sb_cuda_conv *conv, const input *x, const sb_cuda_we
                       sb_gemm *gemm, sb_gemm_plan *plan) {
     const sb_conv_extents *extents = &conv->extents;
     const sb_tensor *y = conv->y, *bias = conv->bias;
-    bool channels_last = sb_cuda_has_channels_last(y);
+    bool channels_last = is_turned(conv);
     int64_t rows = extents->positions * (channels_last ? extents->batch : 1), columns = extents->group_outputs;
     int64_t k = extents->taps * weights->tap;
     *gemm = (sb_gemm)SB_GEMM_DEFAULT;

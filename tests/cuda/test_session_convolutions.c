@@ -1,0 +1,158 @@
+/* Sessions of convolutional networks in f16 and bf16: convolutions write channels last, what follows keeps that order, and only
+ * where it is not wanted is anything turned. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "session_models.h"
+
+/* The names of a run's tasks. */
+typedef struct seen {
+    int pixels, products, tiles, turns, packings;
+} seen;
+
+static sb_status look(void *context, const sb_task_span *spans, size_t count, sb_error *error) {
+    seen *seen = context;
+    (void)error;
+    for (size_t i = 0; i < count; i++) {
+        const char *task = spans[i].task;
+        seen->pixels += strstr(task, "gemm16_conv") != NULL;
+        seen->products += strstr(task, "gemm16") != NULL && strstr(task, "gemm16_conv") == NULL;
+        seen->turns += strstr(task, "conv16_turn") != NULL;
+        seen->packings += strstr(task, "conv16_pack") != NULL;
+        seen->tiles += strstr(task, "conv16_f16") != NULL || strstr(task, "conv16_narrow") != NULL;
+    }
+    return SB_OK;
+}
+
+/* A convolution with constant weights; square windows, padded to keep the extent when the stride is 1. */
+static sb_value_id convolve(builder *b, sb_dtype dtype, sb_value_id x, int64_t channels, int64_t outputs,
+                            int64_t kernel, int64_t stride, int64_t groups, bool with_bias) {
+    static uint64_t seed;
+    sb_value_id inputs[3] = {
+        x, builder_constant(
+               b, random_tensor(dtype, 4, (int64_t[]){outputs, channels / groups, kernel, kernel}, ++seed))};
+    sb_attributes attributes = {0};
+    int64_t half = kernel / 2;
+    if (with_bias)
+        inputs[2] = builder_constant(b, random_tensor(dtype, 1, &outputs, ++seed));
+    MUST(sb_attributes_add_ints(&attributes, "pads", false, 4, (int64_t[]){half, half, half, half}, error));
+    MUST(sb_attributes_add_ints(&attributes, "strides", false, 2, (int64_t[]){stride, stride}, error));
+    MUST(sb_attributes_add_ints(&attributes, "group", true, 1, &groups, error));
+    return builder_node(b, "Conv", with_bias ? 3 : 2, inputs, &attributes);
+}
+
+static sb_value_id normalise(builder *b, sb_dtype dtype, sb_value_id x, int64_t channels) {
+    sb_value_id inputs[5] = {x};
+    for (int i = 1; i < 5; i++) {
+        sb_tensor *list = random_tensor(dtype, 1, &channels, 50 + (uint64_t)i);
+        for (int64_t j = 0; j < channels && i == 4; j++) /* variances */
+            ((uint16_t *)(void *)list->data)[j] &= 0x7fff;
+        inputs[i] = builder_constant(b, list);
+    }
+    return builder_node(b, "BatchNormalization", 5, inputs, NULL);
+}
+
+static sb_value_id pool(builder *b, const char *op, sb_value_id x) {
+    sb_attributes attributes = {0};
+    MUST(sb_attributes_add_ints(&attributes, "kernel_shape", false, 2, (int64_t[]){3, 3}, error));
+    MUST(sb_attributes_add_ints(&attributes, "strides", false, 2, (int64_t[]){2, 2}, error));
+    MUST(sb_attributes_add_ints(&attributes, "pads", false, 4, (int64_t[]){1, 1, 1, 1}, error));
+    return builder_node(b, op, 1, &x, &attributes);
+}
+
+/* A first layer, a pool, a residual block with a shorter way, a depthwise layer and a classifier; outputs from inside too,
+ * one with its channels last and one through a view. */
+#define OUTPUTS 4
+static sb_model *network_of(sb_dtype dtype, bool passes) {
+    builder b = builder_create();
+    sb_value_id x = builder_input(&b, dtype, 4, (int64_t[]){-1, 3, 18, 14});
+    sb_value_id first = builder_unary(&b, "Relu", normalise(&b, dtype, convolve(&b, dtype, x, 3, 16, 7, 2, 1, false), 16));
+    sb_value_id pooled = pool(&b, "MaxPool", first); /* n 16 5 4 */
+    sb_value_id left = convolve(&b, dtype, pooled, 16, 32, 1, 1, 1, true);
+    left = builder_unary(&b, "Relu", convolve(&b, dtype, left, 32, 32, 3, 2, 1, false)); /* n 32 3 2 */
+    left = convolve(&b, dtype, left, 32, 64, 1, 1, 1, true);
+    sb_value_id right = convolve(&b, dtype, pooled, 16, 64, 1, 2, 1, false);
+    sb_value_id sum = builder_unary(&b, "Relu", builder_binary(&b, "Add", left, right)); /* n 64 3 2 */
+    sb_value_id deep = convolve(&b, dtype, sum, 64, 64, 3, 1, 64, true);
+    sb_value_id odd = convolve(&b, dtype, deep, 64, 5, 3, 1, 1, true);
+    sb_value_id mean = builder_unary(&b, "GlobalAveragePool", pool(&b, "AveragePool", sum));
+    mark_output(&b, sum);
+    mark_output(&b, transpose(&b, left, 4, (int64_t[]){0, 2, 3, 1}));
+    mark_output(&b, odd);
+    mark_output(&b, convolve(&b, dtype, mean, 64, 24, 1, 1, 1, true));
+    return model_of(&b, passes);
+}
+
+static sb_model *network_f16(bool passes) {
+    return network_of(SB_F16, passes);
+}
+
+static sb_model *network_bf16(bool passes) {
+    return network_of(SB_BF16, passes);
+}
+
+static void check(sb_model *(*make)(bool passes), bool device_outputs) {
+    static const int64_t batches[] = {1, 3, 2};
+    for (int passes = 0; passes < 2; passes++) {
+        setting s = start(make, passes != 0);
+        for (sb_graph_mode mode = SB_GRAPHS_OFF; mode <= SB_GRAPHS_BUILD; mode++) {
+            sb_session *session = open_session(&s, mode, device_outputs, NULL);
+            for (int i = 0; i < 3 * 3; i++) {
+                sb_dtype dtype = sb_model_input(s.model, 0)->dtype;
+                sb_tensor *x =
+                    random_tensor(dtype, 4, (int64_t[]){batches[i / 3], 3, 18, 14}, 100 + (uint64_t)i);
+                run_both(session, s.cpu, s.device, 1, &x, OUTPUTS);
+                sb_tensor_release(x);
+            }
+            sb_session_destroy(session);
+        }
+        finish(&s);
+    }
+}
+
+static void test_networks(void **unused) {
+    check(network_f16, false);
+    check(network_bf16, false);
+}
+
+static void test_outputs_on_device(void **unused) {
+    check(network_f16, true);
+}
+
+/* Nothing is turned between the first layer, which reads the network's input, and the depthwise one. */
+static void test_ways(void **unused) {
+    setting s = start(network_f16, true);
+    seen seen = {0};
+    sb_session_options options = options_on(s.device);
+    options.task_observer = look;
+    options.task_observer_context = &seen;
+    sb_session *session = session_with(s.model, &options);
+    sb_tensor *x = random_tensor(SB_F16, 4, (int64_t[]){2, 3, 18, 14}, 5), *outputs[OUTPUTS];
+    run_session(session, &x, outputs);
+    assert_int_equal(seen.packings, 4); /* of the weights of several taps, once */
+    release_all(outputs, OUTPUTS);
+    seen = (struct seen){0};
+    run_session(session, &x, outputs);
+    assert_int_equal(seen.tiles, 2);    /* 3 channels, 64 groups */
+    assert_int_equal(seen.products, 3); /* 1 by 1 of stride 1 */
+    assert_int_equal(seen.pixels, 3);
+    assert_int_equal(seen.turns, 1); /* what the depthwise layer has written */
+    assert_int_equal(seen.packings, 0);
+    release_all(outputs, OUTPUTS);
+    sb_tensor_release(x);
+    sb_session_destroy(session);
+    finish(&s);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_networks),
+        cmocka_unit_test(test_outputs_on_device),
+        cmocka_unit_test(test_ways),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
