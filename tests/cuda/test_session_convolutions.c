@@ -33,8 +33,8 @@ static sb_value_id convolve(builder *b, sb_dtype dtype, sb_value_id x, int64_t c
                             int64_t kernel, int64_t stride, int64_t groups, bool with_bias) {
     static uint64_t seed;
     sb_value_id inputs[3] = {
-        x, builder_constant(
-               b, random_tensor(dtype, 4, (int64_t[]){outputs, channels / groups, kernel, kernel}, ++seed))};
+        x,
+        builder_constant(b, random_tensor(dtype, 4, (int64_t[]){outputs, channels / groups, kernel, kernel}, ++seed))};
     sb_attributes attributes = {0};
     int64_t half = kernel / 2;
     if (with_bias)
@@ -70,7 +70,8 @@ static sb_value_id pool(builder *b, const char *op, sb_value_id x) {
 static sb_model *network_of(sb_dtype dtype, bool passes) {
     builder b = builder_create();
     sb_value_id x = builder_input(&b, dtype, 4, (int64_t[]){-1, 3, 18, 14});
-    sb_value_id first = builder_unary(&b, "Relu", normalise(&b, dtype, convolve(&b, dtype, x, 3, 16, 7, 2, 1, false), 16));
+    sb_value_id first =
+        builder_unary(&b, "Relu", normalise(&b, dtype, convolve(&b, dtype, x, 3, 16, 7, 2, 1, false), 16));
     sb_value_id pooled = pool(&b, "MaxPool", first); /* n 16 5 4 */
     sb_value_id left = convolve(&b, dtype, pooled, 16, 32, 1, 1, 1, true);
     left = builder_unary(&b, "Relu", convolve(&b, dtype, left, 32, 32, 3, 2, 1, false)); /* n 32 3 2 */
@@ -103,8 +104,7 @@ static void check(sb_model *(*make)(bool passes), bool device_outputs) {
             sb_session *session = open_session(&s, mode, device_outputs, NULL);
             for (int i = 0; i < 3 * 3; i++) {
                 sb_dtype dtype = sb_model_input(s.model, 0)->dtype;
-                sb_tensor *x =
-                    random_tensor(dtype, 4, (int64_t[]){batches[i / 3], 3, 18, 14}, 100 + (uint64_t)i);
+                sb_tensor *x = random_tensor(dtype, 4, (int64_t[]){batches[i / 3], 3, 18, 14}, 100 + (uint64_t)i);
                 run_both(session, s.cpu, s.device, 1, &x, OUTPUTS);
                 sb_tensor_release(x);
             }

@@ -1,5 +1,6 @@
 /* Convolutions of f16 and bf16 as a device computes them: channels around the groups of 16 of the chain and the boxes of 64
  * that are fetched, any windows, inputs with channels last, weights known beforehand or not. */
+#include "cuda/contraction/gemm16_conv.h"
 #include "harness/graphs.h"
 
 #define AXES 3
@@ -150,7 +151,7 @@ HARNESS_GROUP(conv16, groups, HARNESS_CUDA) {
 /* Anything, within what plain chains compute in a moment. */
 HARNESS_GROUP(conv16, random, HARNESS_CUDA) {
     static const int64_t channels[] = {1, 2, 3, 4, 8, 16, 17, 32, 48, 64, 80};
-    for (int round = 0; round < 240; round++) {
+    for (int round = 0; round < 150; round++) {
         convolution conv = {.axes = (int)random_between(&h->random, 1, 3),
                             .batch = random_between(&h->random, 1, 3),
                             .groups = random_between(&h->random, 0, 3) == 0 ? random_between(&h->random, 2, 4) : 1,
@@ -168,6 +169,27 @@ HARNESS_GROUP(conv16, random, HARNESS_CUDA) {
         check(h, round % 2 == 0 ? SB_F16 : SB_BF16, &conv, (distribution)random_between(&h->random, 0, 4),
               (order)random_between(&h->random, 0, ORDERS - 1), random_bits(&h->random) & 6);
     }
+}
+
+/* Each shape of tiles for maps of pixels: several tiles and rings that go round, ends of rows, samples and outputs inside of
+ * tiles, and with few rows. */
+HARNESS_GROUP(conv16, pixels, HARNESS_CUDA) {
+    static const convolution shapes[] = {
+        {2, 3, 16, 72, 1, {9, 9}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, NULL, true},
+        {2, 2, 32, 136, 1, {12, 13}, {2, 2}, {2, 1}, {1, 2}, {1, 0}, {0, 1}, NULL, false},
+        {2, 1, 64, 33, 1, {11, 13}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, NULL, true},
+        {2, 2, 400, 8, 1, {3, 3}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, NULL, false},
+        {2, 5, 208, 5, 1, {5, 5}, {1, 1}, {2, 2}, {1, 1}, {0}, {0}, NULL, true},
+        {1, 1, 128, 16, 1, {9}, {9}, {1}, {1}, {4}, {4}, NULL, false},
+    };
+    for (int round = 0; round < (int)(sizeof shapes / sizeof *shapes) * 2; round++) {
+        for (int i = 0; i < sb_gemm16_conv_shapes(); i++) {
+            sb_gemm16_conv_force(i);
+            check(h, round % 2 == 0 ? SB_F16 : SB_BF16, &shapes[round / 2], (distribution)((round + i) % DISTRIBUTIONS),
+                  round % 2 == 0 ? CHANNELS_LAST : ANYHOW, i % 2 == 0 ? 6 : 0);
+        }
+    }
+    sb_gemm16_conv_force(-1);
 }
 
 /* ---- what reads the outputs ---- */

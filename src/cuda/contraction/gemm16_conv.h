@@ -9,6 +9,11 @@
 /** Whether a device has kernels of Hopper's own instructions. */
 bool sb_gemm16_has_hopper_code(sb_cuda_device *device);
 
+/** For tests: how many shapes of tiles there are for convolutions, and the one that is chosen from now on where it can
+ * be; -1: the quickest. */
+int sb_gemm16_conv_shapes(void);
+void sb_gemm16_conv_force(int index);
+
 /** Chooses the tiles of a convolution and fills p->product, but for the map of its A: of p->product.a_box_bytes / 128
  * pixels of 64 channels. The plan's A says where x lies, as if its rows lay apart; B is K-major, with k of as many 64s as
  * each kernel position needs, or of one kernel position's channels. Errors: DEVICE. */

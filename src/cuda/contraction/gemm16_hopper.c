@@ -506,15 +506,37 @@ bool sb_gemm16_has_hopper_code(sb_cuda_device *device) {
     return has_hopper_code(device);
 }
 
+static _Atomic int forced_conv = -1;
+
+int sb_gemm16_conv_shapes(void) {
+    return CONV_SHAPES;
+}
+
+void sb_gemm16_conv_force(int index) {
+    atomic_store(&forced_conv, index);
+}
+
+/* Several boxes are in a stage only where k ends with a box. */
+static bool takes_conv(const shape *shape, const sb_gemm_plan *plan) {
+    return shape->boxes == 1 || plan->k % TILE_K == 0;
+}
+
+static int choose_conv(const sb_cuda_device *device, const sb_gemm_plan *plan) {
+    int chosen = 0, forced = atomic_load(&forced_conv);
+    if (forced >= 0 && takes_conv(&conv_shapes[forced], plan))
+        return forced;
+    for (int i = 1; i < CONV_SHAPES; i++) {
+        if (takes_conv(&conv_shapes[i], plan) &&
+            cost_of(&conv_shapes[i], device, plan) < cost_of(&conv_shapes[chosen], device, plan))
+            chosen = i;
+    }
+    return chosen;
+}
+
 sb_status sb_gemm16_conv_fill(sb_cuda_device *device, const sb_gemm_plan *plan, sb_gemm16_conv *p, int *chosen,
                               sb_error *error) {
     layout layouts[2];
-    *chosen = 0;
-    for (int i = 1; i < CONV_SHAPES; i++) {
-        if ((conv_shapes[i].boxes == 1 || plan->k % TILE_K == 0) &&
-            cost_of(&conv_shapes[i], device, plan) < cost_of(&conv_shapes[*chosen], device, plan))
-            *chosen = i;
-    }
+    *chosen = choose_conv(device, plan);
     SB_TRY(fill_factors(device, &conv_shapes[*chosen], plan, &p->product, layouts, error));
     return encode_output(device, plan, &p->product, error);
 }

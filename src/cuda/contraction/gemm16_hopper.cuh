@@ -37,7 +37,11 @@
 /* With one warpgroup, A may have fewer rows than the tile, and the ring as many stages as fit then. */
 #define ONE_WARPGROUP (SB_GEMM_GROUPS == 1)
 /* Shapes that take B's columns as rows too, which may be gates and values. */
+#if defined(SB_GEMM_CONV)
+#define SWAPS 0
+#else
 #define SWAPS (ONE_WARPGROUP && TILE_N <= 64)
+#endif
 /* The first row of a tile, of which a swapped product may take fewer rows than there are, so that all multiprocessors
  * have some. */
 #define FIRST_ROW(tile) ((tile) * (SWAPS ? p->tile_rows : TILE_M))
