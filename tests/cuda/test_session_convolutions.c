@@ -148,11 +148,49 @@ static void test_ways(void **unused) {
     finish(&s);
 }
 
+/* Each map and launch refused in turn: a report or the right bits, and the session goes on. */
+static void test_failing_calls(void **unused) {
+    static const char *const calls[] = {"cuTensorMapEncodeIm2col", "cuTensorMapEncodeTiled", "cuLaunchKernelEx"};
+    setting s = start(network_bf16, true);
+    sb_tensor *x = random_tensor(SB_BF16, 4, (int64_t[]){2, 3, 18, 14}, 5), *expected[OUTPUTS], *outputs[OUTPUTS];
+    run_session(s.cpu, &x, expected);
+    for (size_t call = 0; call < sizeof calls / sizeof calls[0]; call++) {
+        int reported = 0;
+        bool happened = true;
+        for (int skip = 0; happened; skip++) {
+            sb_session *session = open_session(&s, SB_GRAPHS_CAPTURE, false, NULL);
+            s.fake->plan_failure(calls[call], skip, 2);
+            for (int run = 0; run < 4; run++) {
+                sb_error error = {SB_OK, ""};
+                if (run == 3) {
+                    happened = s.fake->failure_happened();
+                    s.fake->plan_failure(NULL, -1, 0);
+                }
+                if (sb_session_run_tensors(session, &x, outputs, &error) != SB_OK) {
+                    assert_true(run < 3 && s.fake->failure_happened());
+                    assert_non_null(strstr(error.message, "failed with CUDA_ERROR"));
+                    reported++;
+                    continue;
+                }
+                for (int i = 0; i < OUTPUTS; i++)
+                    assert_true(sb_tensor_equal(outputs[i], expected[i]));
+                release_all(outputs, OUTPUTS);
+            }
+            sb_session_destroy(session);
+        }
+        assert_true(reported > 0);
+    }
+    release_all(expected, OUTPUTS);
+    sb_tensor_release(x);
+    finish(&s);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_networks),
         cmocka_unit_test(test_outputs_on_device),
         cmocka_unit_test(test_ways),
+        cmocka_unit_test(test_failing_calls),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
