@@ -65,8 +65,8 @@ static sb_value_id pool(builder *b, const char *op, sb_value_id x) {
 }
 
 /* A first layer, a pool, a residual block with a shorter way, a depthwise layer and a classifier; outputs from inside too,
- * one with its channels last and one through a view. */
-#define OUTPUTS 4
+ * one with its channels last, one through a view, and one whose shape needs a copy. */
+#define OUTPUTS 5
 static sb_model *network_of(sb_dtype dtype, bool passes) {
     builder b = builder_create();
     sb_value_id x = builder_input(&b, dtype, 4, (int64_t[]){-1, 3, 18, 14});
@@ -84,6 +84,7 @@ static sb_model *network_of(sb_dtype dtype, bool passes) {
     mark_output(&b, sum);
     mark_output(&b, transpose(&b, left, 4, (int64_t[]){0, 2, 3, 1}));
     mark_output(&b, odd);
+    mark_output(&b, builder_binary(&b, "Reshape", sum, integers(&b, 2, (int64_t[]){0, -1})));
     mark_output(&b, convolve(&b, dtype, mean, 64, 24, 1, 1, 1, true));
     return model_of(&b, passes);
 }
