@@ -5,7 +5,7 @@
  * kernel positions and at each over the group's channels (numerics.md, section 8), and is cut into groups of 16 from 0, so a
  * group may belong to several kernel positions. A thread has one position of the tile, and fetches half of the 32 k of a
  * step for it: eight channels at once where they lie side by side, else one by one, which positions side by side in
- * memory make whole pieces of. What a step needs is fetched while the step before is computed.
+ * memory make whole pieces of. Where these k lie is worked out once for all positions, a step ahead. What a step needs is fetched while the step before is computed.
  *
  * On compute capability 9.0 a group of 16 k is one mma.sync.m16n8k16, which is a step of the chain (numerics/chain.h) there.
  * Elsewhere tensor cores add up in other ways, and threads compute the same elements by the definition. */
@@ -52,7 +52,7 @@
 
 /* The output position that a thread fetches for. */
 typedef struct conv_position {
-    const uint16_t *first; /* where tap 0 of channel 0 lies, which may be outside; its address is computed with */
+    const uint16_t *first; /* where tap 0 of channel 0 would lie, which may be outside of the input */
     int start[SB_CUDA_CONV_AXES];
     bool wanted;
 } conv_position;
@@ -67,83 +67,66 @@ SB_CUDA_FUNCTION conv_position find_position(const sb_cuda_conv16 *p, int64_t gr
     for (int d = SB_CUDA_CONV_AXES - 1; d >= 0; d--) {
         const uint32_t quotient = sb_cuda_divide(rest, &p->out[d]);
         at.start[d] = (int)(rest - quotient * p->out[d].divisor) * p->stride[d] - p->begin[d];
+        at.first += at.start[d] * p->x_steps[d];
         rest = quotient;
     }
+#if defined(__CUDACC__)
+    /* Has it worked out here: the compiler would do so once more for each element. */
+    size_t first = __cvta_generic_to_global(at.first);
+    asm("" : "+l"(first));
+    at.first = (const uint16_t *)__cvta_global_to_generic(first);
+#endif
     return at;
 }
 
-/* Where what a kernel position sees of the input lies, at a step of the walk along k. */
-typedef struct conv_tap {
-    int tap[SB_CUDA_CONV_AXES], channel;
-    const uint16_t *from; /* channel 0; NULL: in the padding */
-} conv_tap;
+/* Where the k of a step lie, which is the same for all positions: counted from their tap 0 of channel 0. */
+typedef struct step_places {
+    int64_t offset[KSTEP];                       /* in x */
+    int32_t moved[KSTEP][SB_CUDA_CONV_AXES + 1]; /* along each axis; 16 bytes */
+} __attribute__((aligned(16))) step_places;
 
-SB_CUDA_FUNCTION void look_at_tap(const sb_cuda_conv16 *p, const conv_position *at, conv_tap *tap) {
-    bool inside = at->wanted;
-    int64_t offset = 0;
-    EACH_AXIS {
-        const int place = at->start[d] + tap->tap[d] * p->dilation[d];
-        inside = inside && (unsigned)place < (unsigned)p->in[d];
-        offset += place * p->x_steps[d];
-    }
-    tap->from = inside ? at->first + offset : NULL;
-}
-
-SB_CUDA_FUNCTION conv_tap find_tap(const sb_cuda_conv16 *p, const conv_position *at, int k) {
-    conv_tap tap;
+SB_CUDA_FUNCTION void find_place(const sb_cuda_conv16 *p, int k, int i, step_places *places) {
     uint32_t rest = sb_cuda_divide((uint32_t)k, &p->chain);
-    tap.channel = k - (int)(rest * p->chain.divisor);
+    int64_t offset = (k - (int)(rest * p->chain.divisor)) * p->x_channel;
     SB_CUDA_UNROLL
     for (int d = SB_CUDA_CONV_AXES - 1; d >= 0; d--) {
         const uint32_t quotient = sb_cuda_divide(rest, &p->kernel[d]);
-        tap.tap[d] = (int)(rest - quotient * p->kernel[d].divisor);
+        const int moved = (int)(rest - quotient * p->kernel[d].divisor) * p->dilation[d];
+        places->moved[i][d] = moved;
+        offset += moved * p->x_steps[d];
         rest = quotient;
     }
-    look_at_tap(p, at, &tap);
-    return tap;
+    places->offset[i] = offset;
 }
 
-SB_CUDA_FUNCTION void next_tap(const sb_cuda_conv16 *p, const conv_position *at, conv_tap *tap) {
-    bool carry = true;
-    SB_CUDA_UNROLL
-    for (int d = SB_CUDA_CONV_AXES - 1; d >= 0; d--) {
-        tap->tap[d] += carry;
-        carry = tap->tap[d] == (int)p->kernel[d].divisor;
-        tap->tap[d] = carry ? 0 : tap->tap[d];
-    }
-    tap->channel = 0;
-    look_at_tap(p, at, tap);
+/* Whether what a position sees at k `i` of the step is inside of the input, without asking one thing after the other. */
+SB_CUDA_FUNCTION bool is_inside(const sb_cuda_conv16 *p, const conv_position *at, const step_places *places, int i) {
+    unsigned inside = at->wanted;
+    EACH_AXIS inside &= (unsigned)(at->start[d] + places->moved[i][d]) < (unsigned)p->in[d];
+    return inside != 0;
 }
 
-/* The 16 k from `k` on of a position, as two pieces of 8; zeros behind the last. */
-SB_CUDA_FUNCTION void read_a(const sb_cuda_conv16 *p, const conv_position *at, int k, sb_gemm16_eight *pieces) {
+/* A thread's 16 k of a step, from `first` on, as two pieces of 8; `left` are there, and zeros behind them. */
+SB_CUDA_FUNCTION void read_a(const sb_cuda_conv16 *p, const conv_position *at, const step_places *places, int first,
+                             int left, sb_gemm16_eight *pieces) {
     const sb_gemm16_eight zeros = {0, 0, 0, 0};
     if (p->eights) {
         SB_CUDA_UNROLL
-        for (int i = 0; i < 2; i++) {
-            pieces[i] = zeros;
-            if (k + i * 8 >= p->k)
-                continue;
-            const conv_tap tap = find_tap(p, at, k + i * 8);
-            if (tap.from)
-                pieces[i] = *(const sb_gemm16_eight *)(const void *)(tap.from + tap.channel);
-        }
+        for (int i = 0; i < 16; i += 8)
+            pieces[i / 8] = (i < left) & is_inside(p, at, places, first + i)
+                                ? *(const sb_gemm16_eight *)(const void *)(at->first + places->offset[first + i])
+                                : zeros;
         return;
     }
-    uint32_t elements[16];
-    conv_tap tap = find_tap(p, at, k < p->k ? k : 0);
+    uint32_t e[16];
     SB_CUDA_UNROLL
-    for (int i = 0; i < 16; i++) {
-        if (tap.channel == p->channels)
-            next_tap(p, at, &tap);
-        elements[i] = tap.from && k + i < p->k ? tap.from[tap.channel * p->x_channel] : 0;
-        tap.channel++;
-    }
+    for (int i = 0; i < 16; i++)
+        e[i] = (i < left) & is_inside(p, at, places, first + i) ? at->first[places->offset[first + i]] : 0;
     SB_CUDA_UNROLL
-    for (int i = 0; i < 2; i++) {
-        const uint32_t *e = elements + i * 8;
-        const sb_gemm16_eight all = {e[0] | e[1] << 16, e[2] | e[3] << 16, e[4] | e[5] << 16, e[6] | e[7] << 16};
-        pieces[i] = all;
+    for (int i = 0; i < 16; i += 8) {
+        const sb_gemm16_eight all = {e[i] | e[i + 1] << 16, e[i + 2] | e[i + 3] << 16, e[i + 4] | e[i + 5] << 16,
+                                     e[i + 6] | e[i + 7] << 16};
+        pieces[i / 8] = all;
     }
 }
 
@@ -271,6 +254,7 @@ SB_CUDA_FUNCTION conv_tile find_tile(const sb_cuda_conv16 *p, int64_t index) {
     SB_CUDA_BLOCK_KERNEL_BOUNDED(name, sb_cuda_conv16, p, THREADS, 2) {                                                \
         SB_CUDA_SHARED sb_gemm16_eight shared[SHARED_PIECES];                                                          \
         SB_CUDA_SHARED int64_t row_places[TILE_M];                                                                     \
+        SB_CUDA_SHARED step_places places[2];                                                                          \
         float *chains = (float *)(void *)shared;                                                                       \
         const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;                                          \
         const int warp_m = warp / WARPS_N, warp_n = warp % WARPS_N;                                                    \
@@ -295,12 +279,17 @@ SB_CUDA_FUNCTION conv_tile find_tile(const sb_cuda_conv16 *p, int64_t index) {
             for (int i = 0; i < SUMS; i++)                                                                             \
                 sums[i] = 0.0f;                                                                                        \
             sb_gemm16_eight a_pieces[2], b_piece;                                                                      \
+            if (warp == 0 && p->k > 0)                                                                                 \
+                find_place(p, lane, lane, &places[0]);                                                                 \
+            SB_CUDA_BARRIER();                                                                                         \
             SB_CUDA_KEEP_LOOP                                                                                          \
             for (int ahead = 0; ahead <= steps; ahead++) {                                                             \
                 if (ahead < steps) {                                                                                   \
-                    read_a(p, &at, ahead *KSTEP + own_half * 16, a_pieces);                                            \
+                    read_a(p, &at, &places[ahead % 2], own_half * 16, p->k - ahead * KSTEP - own_half * 16, a_pieces); \
                     b_piece = read_b(p, weights, ahead * KSTEP + b_eight * 8);                                         \
                 }                                                                                                      \
+                if (warp == 0)                                                                                         \
+                    find_place(p, (ahead + 1) * KSTEP + lane, lane, &places[(ahead + 1) % 2]);                         \
                 if (ahead > 0) {                                                                                       \
                     const int step = ahead - 1;                                                                        \
                     const sb_gemm16_eight *a_tile = shared + step % 2 * STEP_PIECES, *b_tile = a_tile + A_PIECES;      \
