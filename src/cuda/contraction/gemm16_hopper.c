@@ -495,6 +495,8 @@ sb_status sb_gemm16_logits_launch(const sb_cuda_queue *queue, const sb_gemm_plan
 
 /* Times are those of the products of these shapes: a map of pixels brings as many bytes as a box. */
 static const shape conv_shapes[] = {
+    {SB_GEMM_MODULES("gemm16_conv_128x256"), 128, 256, 1, 4, 2, B_K_MAJOR, 0.778, 3.28},
+    {SB_GEMM_MODULES("gemm16_conv_128x192"), 128, 192, 1, 4, 1, B_K_MAJOR, 0.600, 2.73},
     {SB_GEMM_MODULES("gemm16_conv_128x128"), 128, 128, 1, 6, 1, B_K_MAJOR, 0.501, 3.32},
     {SB_GEMM_MODULES("gemm16_conv_128x64"), 128, 64, 1, 8, 1, B_K_MAJOR, 0.174, 1.69},
     {SB_GEMM_MODULES("gemm16_conv_64x64"), 64, 64, 2, 32, 1, B_K_MAJOR, 0.161, 1.68},
