@@ -5,6 +5,7 @@
 
 #include "cuda/contraction/epilogue.h"
 #include "cuda/elementwise/fused_elementwise_parameters.h"
+#include "cuda/elementwise/straight.h"
 #include "cuda/list.h"
 #include "tensor/walk.h"
 
@@ -105,7 +106,10 @@ typedef struct fused_launch {
     const sb_cuda_epilogue_plan *plan;
     const sb_tensor *out;
     sb_tensor inputs[SB_CUDA_EPILOGUE_INPUTS];
+    const sb_tensor *operands[1 + SB_CUDA_EPILOGUE_INPUTS]; /* the output, and those */
     int input_count;
+    bool straight; /* whether the program has a kernel without an interpreter */
+    sb_cuda_straight_match match;
 } fused_launch;
 
 static void fill_fused(const fused_launch *launch, const sb_walk *walk, sb_cuda_fused *fused) {
@@ -126,6 +130,12 @@ static void fill_fused(const fused_launch *launch, const sb_walk *walk, sb_cuda_
 }
 
 static sb_status launch_part(const fused_launch *launch, const sb_walk *walk) {
+    bool done = false;
+    if (launch->straight)
+        SB_TRY(
+            sb_cuda_straight_launch(launch->call, &launch->match, launch->out->dtype, walk, launch->operands, &done));
+    if (done)
+        return SB_OK;
     sb_cuda_fused fused;
     sb_cuda_work work = {.parameters = &fused, .parameter_bytes = sizeof fused};
     fill_fused(launch, walk, &fused);
@@ -162,22 +172,24 @@ static sb_status launch_parts(const fused_launch *launch, const sb_walk *walk) {
 
 static sb_status launch_fused(sb_call *call) {
     fused_launch launch = {.call = call, .plan = call->state};
-    const sb_tensor *operands[1 + SB_CUDA_EPILOGUE_INPUTS];
     sb_tensor *out;
     launch.input_count = sb_cuda_epilogue_plan_inputs(launch.plan);
     for (int i = 0; i < launch.input_count; i++) {
         sb_cuda_epilogue_operand(launch.plan, call, i, &launch.inputs[i]);
-        operands[1 + i] = &launch.inputs[i];
+        launch.operands[1 + i] = &launch.inputs[i];
     }
-    SB_TRY(sb_cuda_output_like(call, 0, launch.input_count, operands + 1, &out));
+    SB_TRY(sb_cuda_output_like(call, 0, launch.input_count, launch.operands + 1, &out));
     if (sb_tensor_elements(out) == 0)
         return SB_OK;
-    launch.out = operands[0] = out;
+    launch.out = launch.operands[0] = out;
+    launch.straight = sb_cuda_straight_find(sb_cuda_epilogue_plan_code(launch.plan), out->dtype, &launch.match);
+    for (int i = 0; i < launch.input_count; i++)
+        launch.straight = launch.straight && launch.inputs[i].dtype == out->dtype;
     sb_walk walk;
     if (sb_cuda_has_channels_last(out)) /* in the order of memory */
-        sb_walk_start(&walk, out->rank, out->dims, 1 + launch.input_count, operands);
+        sb_walk_start(&walk, out->rank, out->dims, 1 + launch.input_count, launch.operands);
     else
-        sb_walk_start_ordered(&walk, out->rank, out->dims, 1 + launch.input_count, operands);
+        sb_walk_start_ordered(&walk, out->rank, out->dims, 1 + launch.input_count, launch.operands);
     return launch_parts(&launch, &walk);
 }
 
