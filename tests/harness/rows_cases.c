@@ -180,3 +180,41 @@ HARNESS_GROUP(rows, channels, HARNESS_CUDA) {
         }
     }
 }
+
+/* Rows of 16 bits that stay in registers, of every number of elements that kernels of them have, and such that do not:
+ * lengths that are no multiple of eight, rows apart, factors for each row. */
+static const int64_t vector_lengths[] = {8,   24,  32,  40,   64,   72,   128,  136,  192,  256,  264, 384,
+                                         512, 520, 768, 1000, 1024, 1032, 2048, 2056, 4096, 4104, 12};
+#define VECTOR_LENGTHS ((int)(sizeof vector_lengths / sizeof vector_lengths[0]))
+
+/* Rows of every distribution, side by side, and some in any layout. */
+static sb_tensor *vector_rows(harness *h, sb_dtype dtype, int64_t length, int variant) {
+    int64_t count = 4096 / length > 70 ? 70 : 4096 / length + 1;
+    if (variant < DISTRIBUTIONS)
+        return packed_tensor(h, (distribution)variant, dtype, 2, (int64_t[]){count, length});
+    return number_tensor(h, dtype, 3, (int64_t[]){2, (count + 1) / 2, length}, variant % 2 == 1);
+}
+
+HARNESS_GROUP(rows, vectors, HARNESS_CUDA) {
+    static const struct {
+        const char *op;
+        int version, factors;
+    } ops[] = {{"Softmax", 13, 0},
+               {"LogSoftmax", 13, 0},
+               {"LayerNormalization", 17, 1},
+               {"LayerNormalization", 17, 2},
+               {"RMSNormalization", 23, 1}};
+    for (int l = 0; l < VECTOR_LENGTHS; l++) {
+        for (int variant = 0; variant < 2 * (DISTRIBUTIONS + 2); variant++) {
+            sb_dtype dtype = variant % 2 == 0 ? SB_F16 : SB_BF16;
+            for (size_t o = 0; o < sizeof ops / sizeof ops[0]; o++) {
+                harness_case test = harness_op(ops[o].op, ops[o].version);
+                add_input(&test, vector_rows(h, dtype, vector_lengths[l], variant / 2));
+                for (int i = 0; i < ops[o].factors; i++)
+                    add_input(&test, packed_tensor(h, ORDINARY, dtype, 1, &vector_lengths[l]));
+                set_int(&test, "axis", -1);
+                harness_run(h, &test);
+            }
+        }
+    }
+}

@@ -6,7 +6,9 @@
 #include "cuda/common/kernel.cuh"
 
 /* sb_cuda_shuffle_down_<suffix>: the value of the thread `distance` further on in the segment, one's
- * own where there is none. sb_cuda_shuffle_first_<suffix>: that of the segment's first thread. */
+ * own where there is none. sb_cuda_shuffle_first_<suffix>: that of the segment's first thread.
+ * sb_cuda_shuffle_exchange_<suffix>: that of the thread whose number differs in the bits of `distance`, of a segment of
+ * more threads than that. */
 #if defined(__CUDACC__)
 #define SB_CUDA_DEFINE_SHUFFLE(suffix, type, held)                                                                     \
     SB_CUDA_FUNCTION type sb_cuda_shuffle_down_##suffix(type value, int distance, int width) {                         \
@@ -14,6 +16,9 @@
     }                                                                                                                  \
     SB_CUDA_FUNCTION type sb_cuda_shuffle_first_##suffix(type value, int width) {                                      \
         return (type)__shfl_sync(0xffffffffu, (held)value, 0, width);                                                  \
+    }                                                                                                                  \
+    SB_CUDA_FUNCTION type sb_cuda_shuffle_exchange_##suffix(type value, int distance) {                                \
+        return (type)__shfl_xor_sync(0xffffffffu, (held)value, distance);                                              \
     }
 #else
 #define SB_CUDA_DEFINE_SHUFFLE(suffix, type, held)                                                                     \
@@ -24,6 +29,10 @@
     }                                                                                                                  \
     SB_CUDA_FUNCTION type sb_cuda_shuffle_first_##suffix(type value, int width) {                                      \
         host_exchange(&value, sizeof value, threadIdx.x - threadIdx.x % (unsigned)width);                              \
+        return value;                                                                                                  \
+    }                                                                                                                  \
+    SB_CUDA_FUNCTION type sb_cuda_shuffle_exchange_##suffix(type value, int distance) {                                \
+        host_exchange(&value, sizeof value, threadIdx.x ^ (unsigned)distance);                                         \
         return value;                                                                                                  \
     }
 #endif

@@ -17,6 +17,35 @@ typedef struct operands {
     const sb_tensor *means, *inverses;
 } operands;
 
+/* The longest rows that are kept in registers as 16 bits. */
+#define LONGEST_VECTOR 4096
+#define NAME_BYTES 64
+
+static void choose_kernel(const sb_call *call, sb_cuda_normalization *parameters, const operands *given, char *module,
+                          char *name, sb_cuda_work *work) {
+    const sb_tensor *scale = given->tensors[SB_CUDA_ROW_SCALE], *bias = given->tensors[SB_CUDA_ROW_BIAS];
+    sb_dtype dtype = given->tensors[SB_CUDA_ROW_IN]->dtype;
+    const char *suffix = sb_dtype_name(dtype);
+    sb_cuda_rows *rows = &parameters->rows;
+    sb_cuda_row_vector vector;
+    bool factors = scale != NULL && scale->dtype == dtype && (bias == NULL || bias->dtype == dtype);
+    bool moments = parameters->kind == SB_CUDA_NORM_MOMENTS || parameters->kind == SB_CUDA_NORM_RMS;
+    if (factors && moments && given->means == NULL && given->inverses == NULL &&
+        sb_cuda_rows_vector(rows, dtype, LONGEST_VECTOR, &vector)) {
+        snprintf(module, NAME_BYTES, "normalize_vectors_%s", suffix);
+        snprintf(name, NAME_BYTES, "sb_cuda_normalize_%dx%d_%s", vector.team, vector.groups, suffix);
+        sb_cuda_rows_grid_vector(call, rows, vector, work);
+        return;
+    }
+    bool team = factors && sb_cuda_rows_are_short(rows) && rows->inner_rank == 1;
+    snprintf(module, NAME_BYTES, "normalize");
+    snprintf(name, NAME_BYTES, "sb_cuda_normalize_%s_%s", team ? "team" : "block", suffix);
+    if (team)
+        sb_cuda_rows_grid_short(call, rows, work);
+    else
+        sb_cuda_rows_grid_long(call, rows, rows->count, work);
+}
+
 /* With `bounded` the dimensions are those of input 0, and rows end at its used extents. */
 static sb_status launch_rows(sb_call *call, sb_cuda_normalization *parameters, int rank, const int64_t *dims,
                              uint32_t inner, const operands *given, bool bounded) {
@@ -33,16 +62,10 @@ static sb_status launch_rows(sb_call *call, sb_cuda_normalization *parameters, i
     parameters->inverses = given->inverses != NULL ? given->inverses->data : NULL;
     const sb_tensor *note = given->means != NULL ? given->means : given->inverses;
     parameters->note_dtype = note != NULL ? (int32_t)note->dtype : 0;
-    bool team = sb_cuda_rows_are_short(rows) && rows->inner_rank == 1 && scale != NULL && scale->dtype == in->dtype &&
-                (bias == NULL || bias->dtype == in->dtype);
-    char name[64];
-    snprintf(name, sizeof name, "sb_cuda_normalize_%s_%s", team ? "team" : "block", sb_dtype_name(in->dtype));
+    char name[NAME_BYTES], module[NAME_BYTES];
     sb_cuda_work work = {
-        .module = "normalize", .kernel = name, .parameters = parameters, .parameter_bytes = sizeof *parameters};
-    if (team)
-        sb_cuda_rows_grid_short(call, rows, &work);
-    else
-        sb_cuda_rows_grid_long(call, rows, rows->count, &work);
+        .module = module, .kernel = name, .parameters = parameters, .parameter_bytes = sizeof *parameters};
+    choose_kernel(call, parameters, given, module, name, &work);
     if (bounded)
         sb_cuda_rows_bound(rows, &work, call, 0, inner);
     sb_cuda_work_reads(&work, in);

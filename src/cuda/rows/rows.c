@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "cuda/rows/row_vectors_parameters.h"
 #include "rules/axes.h"
 
 /* Adds a dimension to a list. One of extent 1 adds nothing, and one that continues the dimension
@@ -119,6 +120,45 @@ sb_status sb_cuda_rows_broadcast(const sb_call *call, int index, const sb_tensor
 
 bool sb_cuda_rows_are_short(const sb_cuda_rows *rows) {
     return rows->length <= SB_CUDA_TEAM_LENGTH;
+}
+
+/* Whether an operand's rows are accesses of 16 bytes; those of factors are one row. */
+static bool is_row_vector(const sb_cuda_rows *rows, int operand) {
+    bool factor = operand == SB_CUDA_ROW_SCALE || operand == SB_CUDA_ROW_BIAS;
+    bool whole = (intptr_t)rows->data[operand] % 16 == 0 && rows->inner_steps[operand][0] == 2;
+    for (int d = 0; d < rows->outer_rank; d++) {
+        int64_t step = rows->outer_steps[operand][d];
+        whole = whole && (factor ? step == 0 : step % 16 == 0);
+    }
+    return whole;
+}
+
+bool sb_cuda_rows_vector(const sb_cuda_rows *rows, sb_dtype dtype, int64_t most, sb_cuda_row_vector *vector) {
+#define ENTRY(team, groups, unused) {team, groups},
+    static const sb_cuda_row_vector vectors[] = {SB_CUDA_LONG_ROW_VECTORS(ENTRY, )};
+#undef ENTRY
+    bool fits =
+        (dtype == SB_F16 || dtype == SB_BF16) && rows->inner_rank == 1 && rows->length % 8 == 0 && rows->length <= most;
+    for (int i = 0; i < SB_CUDA_ROW_OPERANDS; i++)
+        fits = fits && (rows->data[i] == NULL ? i != SB_CUDA_ROW_OUT : is_row_vector(rows, i));
+    for (size_t i = 0; i < sizeof vectors / sizeof vectors[0] && fits; i++) {
+        *vector = vectors[i];
+        if (rows->length <= 8 * (int64_t)vector->team * vector->groups)
+            return true;
+    }
+    return false;
+}
+
+void sb_cuda_rows_grid_vector(const sb_call *call, const sb_cuda_rows *rows, sb_cuda_row_vector vector,
+                              sb_cuda_work *work) {
+    int64_t multiprocessors = sb_cuda_call_device(call)->multiprocessors, team = vector.team;
+    unsigned threads = SB_CUDA_ROW_VECTOR_THREADS;
+    /* Four blocks for each multiprocessor, rather than full ones. */
+    while (threads > 64 && rows->count * team / threads < 4 * multiprocessors)
+        threads /= 2;
+    int64_t per_block = threads / team;
+    work->threads = threads;
+    work->blocks = sb_cuda_call_blocks(call, (rows->count + per_block - 1) / per_block);
 }
 
 void sb_cuda_rows_grid_short(const sb_call *call, sb_cuda_rows *rows, sb_cuda_work *work) {

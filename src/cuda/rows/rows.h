@@ -30,6 +30,19 @@ sb_status sb_cuda_rows_broadcast(const sb_call *call, int index, const sb_tensor
 /** Whether the rows are short enough for teams (SB_CUDA_TEAM_LENGTH). */
 bool sb_cuda_rows_are_short(const sb_cuda_rows *rows);
 
+/* A kernel for rows in registers. */
+typedef struct sb_cuda_row_vector {
+    int team, groups; /* row_vectors_parameters.h */
+} sb_cuda_row_vector;
+
+/** The kernel for rows of `dtype` in registers, of those that are there for rows of up to `most` elements. False where
+ * there is none: the dtype must have 16 bits, rows be side by side and start at 16 bytes, and have a multiple of eight
+ * elements; scale and bias must be the same for all rows. */
+bool sb_cuda_rows_vector(const sb_cuda_rows *rows, sb_dtype dtype, int64_t most, sb_cuda_row_vector *vector);
+/** Sets the work's blocks and threads for that kernel. */
+void sb_cuda_rows_grid_vector(const sb_call *call, const sb_cuda_rows *rows, sb_cuda_row_vector vector,
+                              sb_cuda_work *work);
+
 /** Sets the work's blocks and threads, and the team, for kernels of short rows; or for those of
  * long ones, where each of `items` gets a block (0 of either: no blocks). */
 void sb_cuda_rows_grid_short(const sb_call *call, sb_cuda_rows *rows, sb_cuda_work *work);

@@ -1,0 +1,68 @@
+/* LayerNormalization and RMSNormalization of rows of f16 and bf16 that lie in registers: row_vectors.cuh. Factors are of the
+ * same type, and the same for all rows. Threads meet at every SB_CUDA_BARRIER, and where they fold.
+ * A module for each of bf16, f16. */
+#include "cuda/rows/row_vectors.cuh"
+
+/* Adds the squares of what is left of the elements when `mean` is taken away. */
+template <int HALF, int TEAM, int GROUPS>
+SB_CUDA_FUNCTION float sum_of_squares(const sb_cuda_eight *values, float mean, bool has_mean, int t, int length) {
+    float lanes[SB_CUDA_EIGHT];
+    row_begin<ROW_SUM>(lanes);
+    EACH_GROUP {
+        float x[SB_CUDA_EIGHT];
+        sb_cuda_widen_eight<HALF>(values[g], x);
+        EACH_LANE {
+            x[j] = has_mean ? x[j] - mean : x[j];
+            lanes[j] = GROUP_AT(g) + j < length ? sb_fma_f32(x[j], x[j], lanes[j]) : lanes[j];
+        }
+    }
+    return row_fold<ROW_SUM, TEAM>(lanes, t);
+}
+
+template <int HALF, int TEAM, int GROUPS> SB_CUDA_FUNCTION void normalize_rows(const sb_cuda_normalization *p) {
+    const sb_cuda_rows *rows = &p->rows;
+    const bool has_mean = p->kind == SB_CUDA_NORM_MOMENTS, has_bias = rows->data[SB_CUDA_ROW_BIAS] != NULL;
+    ROW_VECTORS(rows) {
+        ROW_VECTOR(rows);
+        const char *scales = rows->data[SB_CUDA_ROW_SCALE] + 16 * t, *biases = rows->data[SB_CUDA_ROW_BIAS] + 16 * t;
+        sb_cuda_eight values[GROUPS];
+        float mean = 0;
+        EACH_GROUP values[g] = row_load(in + GROUP_BYTES(g), GROUP_AT(g), length);
+        if (has_mean) {
+            float lanes[SB_CUDA_EIGHT];
+            row_begin<ROW_SUM>(lanes);
+            EACH_GROUP {
+                float x[SB_CUDA_EIGHT];
+                sb_cuda_widen_eight<HALF>(values[g], x);
+                EACH_LANE lanes[j] = GROUP_AT(g) + j < length ? lanes[j] + x[j] : lanes[j];
+            }
+            mean = sb_div_f32(row_fold<ROW_SUM, TEAM>(lanes, t), (float)used_length);
+        }
+        const float total = sum_of_squares<HALF, TEAM, GROUPS>(values, mean, has_mean, t, length);
+        const float inverse = sb_rsqrt_f32(sb_div_f32(total, (float)used_length) + p->epsilon);
+        EACH_GROUP {
+            float x[SB_CUDA_EIGHT], factors[SB_CUDA_EIGHT];
+            sb_cuda_widen_eight<HALF>(values[g], x);
+            sb_cuda_widen_eight<HALF>(row_load(scales + GROUP_BYTES(g), GROUP_AT(g), length), factors);
+            EACH_LANE x[j] = (has_mean ? x[j] - mean : x[j]) * inverse * factors[j];
+            if (has_bias) {
+                sb_cuda_widen_eight<HALF>(row_load(biases + GROUP_BYTES(g), GROUP_AT(g), length), factors);
+                EACH_LANE x[j] = x[j] + factors[j];
+            }
+            row_store(out + GROUP_BYTES(g), GROUP_AT(g), length, sb_cuda_round_eight<HALF>(x));
+        }
+    }
+}
+
+#define KERNEL(team, groups, suffix, HALF)                                                                             \
+    SB_CUDA_BLOCK_KERNEL_BOUNDED(sb_cuda_normalize_##team##x##groups##_##suffix, sb_cuda_normalization, p,             \
+                                 SB_CUDA_ROW_VECTOR_THREADS, 1) {                                                      \
+        normalize_rows<HALF, team, groups>(p);                                                                         \
+    }
+/* The host has both modules in one. */
+#if defined(SB_MODULE_f16) || !defined(__CUDACC__)
+SB_CUDA_LONG_ROW_VECTORS(KERNEL, f16, SB_CUDA_F16)
+#endif
+#if defined(SB_MODULE_bf16) || !defined(__CUDACC__)
+SB_CUDA_LONG_ROW_VECTORS(KERNEL, bf16, SB_CUDA_BF16)
+#endif
