@@ -15,8 +15,21 @@
 
 enum { ROW_SUM, ROW_MAX };
 
+/* The larger one; a NaN wins. Of zeros it may be either, which softmax does not see: where a zero of either sign is the
+ * highest element, all zeros' powers are 1, and what is left of a zero can be -0 only where there are two of them, so that
+ * the sum's logarithm is not 0. */
+SB_CUDA_FUNCTION float row_larger(float a, float b) {
+#if defined(__CUDA_ARCH__)
+    float larger;
+    asm("max.NaN.f32 %0, %1, %2;" : "=f"(larger) : "f"(a), "f"(b));
+    return larger;
+#else
+    return a > b || a != a ? a : b;
+#endif
+}
+
 template <int FOLD> SB_CUDA_FUNCTION float row_join(float a, float b) {
-    return FOLD == ROW_SUM ? a + b : sb_max_f32(a, b);
+    return FOLD == ROW_SUM ? a + b : row_larger(a, b);
 }
 
 /* Begins lanes by what changes nothing that joins it, so that lanes without elements need no care. */

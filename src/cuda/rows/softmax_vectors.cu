@@ -14,7 +14,7 @@ template <int HALF, int TEAM, int GROUPS> SB_CUDA_FUNCTION void softmax_rows(con
         row_begin<ROW_MAX>(lanes);
         EACH_GROUP {
             sb_cuda_widen_eight<HALF>(loaded[g], values[g]);
-            EACH_LANE lanes[j] = GROUP_AT(g) + j < length ? sb_max_f32(lanes[j], values[g][j]) : lanes[j];
+            EACH_LANE lanes[j] = GROUP_AT(g) + j < length ? row_larger(lanes[j], values[g][j]) : lanes[j];
         }
         const float highest = row_fold<ROW_MAX, TEAM>(lanes, t);
         row_begin<ROW_SUM>(lanes);
