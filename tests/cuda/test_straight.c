@@ -1,5 +1,5 @@
-/* What kernels without an interpreter take for granted: the quotient by a number of f16. The programs themselves are cases of
- * the harness (straight_cases.c). */
+/* What kernels without an interpreter take for granted: formulas that are right for values of 16 bits. The programs themselves
+ * are cases of the harness (straight_cases.c). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "cuda/elementwise/straight_quotient.h"
+#include "cuda/elementwise/straight_formulas.h"
 #include "numerics/convert.h"
 
 static void check_quotient(uint16_t first, uint16_t second) {
@@ -39,7 +39,20 @@ static void test_ends(void **unused) {
     }
 }
 
+/* Every value. */
+static void test_erf(void **unused) {
+    for (unsigned bits = 0; bits <= 0xffff; bits++) {
+        float x = sb_f16_to_f32((uint16_t)bits);
+        if (sb_f16_from_f32(sb_erf_f32(x)) != sb_f16_from_f32(sb_cuda_erf_16(x)))
+            fail_msg("the error function of %a in f16", (double)x);
+        x = sb_bf16_to_f32((uint16_t)bits);
+        if (sb_bf16_from_f32(sb_erf_f32(x)) != sb_bf16_from_f32(sb_cuda_erf_16(x)))
+            fail_msg("the error function of %a in bf16", (double)x);
+    }
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_significands), cmocka_unit_test(test_ends)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_significands), cmocka_unit_test(test_ends),
+                                       cmocka_unit_test(test_erf)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,8 +4,8 @@
 #define SB_CUDA_ELEMENTWISE_STRAIGHT_CUH
 
 #include "cuda/common/halves.cuh"
+#include "cuda/elementwise/straight_formulas.h"
 #include "cuda/elementwise/straight_programs.h"
-#include "cuda/elementwise/straight_quotient.h"
 #include "ops/batch_factors_formula.h"
 #include "ops/binary_values.h"
 #include "ops/unary_values.h"
@@ -134,6 +134,8 @@ SB_CUDA_FUNCTION float straight_value(float x, float y, float z, float a, float 
         return sb_unary_##op##_f32(x, a, b);
     if constexpr (OPCODE == SB_CUDA_EPILOGUE_Div && HALF == SB_CUDA_F16 && DIVISOR == SB_CUDA_EPILOGUE_IMMEDIATE_B)
         return sb_cuda_quotient_f16(x, b, a);
+    if constexpr (OPCODE == SB_CUDA_EPILOGUE_Erf)
+        return sb_cuda_erf_16(x);
     if constexpr (OPCODE == SB_CUDA_EPILOGUE_Clip) {
         const float raised = x < y ? y : x;
         return raised > z ? z : raised;

@@ -3,6 +3,22 @@
  * A module for each of bf16, f16. */
 #include "cuda/rows/row_vectors.cuh"
 
+/* Whether factors are loaded with the row, so that nobody waits for them later: as far as registers go. */
+#define AHEAD (GROUPS <= 4)
+
+/* Scale and bias of a group. */
+typedef struct row_factors {
+    sb_cuda_eight scale, bias;
+} row_factors;
+
+template <int TEAM>
+SB_CUDA_FUNCTION row_factors load_factors(const char *scales, const char *biases, int t, int g, int length) {
+    row_factors factors = {row_load(scales + GROUP_BYTES(g), GROUP_AT(g), length), {{0, 0, 0, 0}}};
+    if (biases != NULL)
+        factors.bias = row_load(biases + GROUP_BYTES(g), GROUP_AT(g), length);
+    return factors;
+}
+
 /* Adds the squares of what is left of the elements when `mean` is taken away. */
 template <int HALF, int TEAM, int GROUPS>
 SB_CUDA_FUNCTION float sum_of_squares(const sb_cuda_eight *values, float mean, bool has_mean, int t, int length) {
@@ -21,13 +37,19 @@ SB_CUDA_FUNCTION float sum_of_squares(const sb_cuda_eight *values, float mean, b
 
 template <int HALF, int TEAM, int GROUPS> SB_CUDA_FUNCTION void normalize_rows(const sb_cuda_normalization *p) {
     const sb_cuda_rows *rows = &p->rows;
-    const bool has_mean = p->kind == SB_CUDA_NORM_MOMENTS, has_bias = rows->data[SB_CUDA_ROW_BIAS] != NULL;
+    const bool has_mean = p->kind == SB_CUDA_NORM_MOMENTS;
     ROW_VECTORS(rows) {
         ROW_VECTOR(rows);
-        const char *scales = rows->data[SB_CUDA_ROW_SCALE] + 16 * t, *biases = rows->data[SB_CUDA_ROW_BIAS] + 16 * t;
+        const char *scales = rows->data[SB_CUDA_ROW_SCALE] + 16 * t;
+        const char *biases = rows->data[SB_CUDA_ROW_BIAS] != NULL ? rows->data[SB_CUDA_ROW_BIAS] + 16 * t : NULL;
         sb_cuda_eight values[GROUPS];
+        row_factors factors[GROUPS];
         float mean = 0;
         EACH_GROUP values[g] = row_load(in + GROUP_BYTES(g), GROUP_AT(g), length);
+        EACH_GROUP {
+            if (AHEAD)
+                factors[g] = load_factors<TEAM>(scales, biases, t, g, length);
+        }
         if (has_mean) {
             float lanes[SB_CUDA_EIGHT];
             row_begin<ROW_SUM>(lanes);
@@ -41,13 +63,15 @@ template <int HALF, int TEAM, int GROUPS> SB_CUDA_FUNCTION void normalize_rows(c
         const float total = sum_of_squares<HALF, TEAM, GROUPS>(values, mean, has_mean, t, length);
         const float inverse = sb_rsqrt_f32(sb_div_f32(total, (float)used_length) + p->epsilon);
         EACH_GROUP {
-            float x[SB_CUDA_EIGHT], factors[SB_CUDA_EIGHT];
+            float x[SB_CUDA_EIGHT], y[SB_CUDA_EIGHT];
+            if (!AHEAD)
+                factors[g] = load_factors<TEAM>(scales, biases, t, g, length);
             sb_cuda_widen_eight<HALF>(values[g], x);
-            sb_cuda_widen_eight<HALF>(row_load(scales + GROUP_BYTES(g), GROUP_AT(g), length), factors);
-            EACH_LANE x[j] = (has_mean ? x[j] - mean : x[j]) * inverse * factors[j];
-            if (has_bias) {
-                sb_cuda_widen_eight<HALF>(row_load(biases + GROUP_BYTES(g), GROUP_AT(g), length), factors);
-                EACH_LANE x[j] = x[j] + factors[j];
+            sb_cuda_widen_eight<HALF>(factors[g].scale, y);
+            EACH_LANE x[j] = (has_mean ? x[j] - mean : x[j]) * inverse * y[j];
+            if (biases != NULL) {
+                sb_cuda_widen_eight<HALF>(factors[g].bias, y);
+                EACH_LANE x[j] = x[j] + y[j];
             }
             row_store(out + GROUP_BYTES(g), GROUP_AT(g), length, sb_cuda_round_eight<HALF>(x));
         }
