@@ -16,6 +16,7 @@
 #define SB_CUDA_CONTRACTION_EPILOGUE_CUH
 
 #include "cuda/common/kernel.cuh"
+#include "cuda/common/rounding.cuh"
 #include "cuda/contraction/epilogue_parameters.h"
 #include "numerics/convert.h"
 #include "ops/batch_factors_formula.h"

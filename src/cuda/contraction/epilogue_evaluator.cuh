@@ -82,9 +82,9 @@
     }
 #define ROUND(how)                                                                                                     \
     if ((how) == SB_CUDA_EPILOGUE_F16) {                                                                               \
-        EACH values[j] = sb_f16_to_f32(sb_f16_from_f32(values[j]));                                                    \
+        EACH values[j] = sb_cuda_rounded_f16(values[j]);                                                               \
     } else if ((how) == SB_CUDA_EPILOGUE_BF16) {                                                                       \
-        EACH values[j] = sb_bf16_to_f32(sb_bf16_from_f32(values[j]));                                                  \
+        EACH values[j] = sb_cuda_rounded_bf16(values[j]);                                                              \
     }
 #define PRELOAD(n)                                                                                                     \
     if (code->preloaded >= n)                                                                                          \

@@ -3,7 +3,7 @@
 
 #include "cuda/common/call.h"
 #include "cuda/common/compute.h"
-#include "cuda/elementwise/straight.h"
+#include "cuda/elementwise/fixed.h"
 #include "cuda/list.h"
 #include "ops/binary.h"
 #include "ops/list.h"
@@ -46,17 +46,17 @@ static bool can_fault(const sb_node *node, const sb_tensor *input) {
 }
 
 /* By the kernel of eight elements a thread, where there is one and it has elements that lie like these. */
-static sb_status launch_straight(sb_call *call, const sb_cuda_elementwise_options *options, const sb_tensor *out,
-                                 int inputs, const sb_tensor *const *tensors, bool *done) {
+static sb_status launch_fixed(sb_call *call, const sb_cuda_elementwise_options *options, const sb_tensor *out,
+                              int inputs, const sb_tensor *const *tensors, bool *done) {
     const sb_tensor *operands[3] = {out, tensors[0], tensors[inputs - 1]};
-    sb_cuda_straight_match match;
+    sb_cuda_fixed_match match;
     sb_walk walk;
     *done = false;
     if (sb_tensor_elements(out) == 0 || out->dtype != tensors[0]->dtype ||
-        !sb_cuda_straight_find_operator(kernel_op(call->node), out->dtype, options->a, options->b, &match))
+        !sb_cuda_fixed_find_operator(kernel_op(call->node), out->dtype, options->a, options->b, &match))
         return SB_OK;
     sb_walk_start_ordered(&walk, out->rank, out->dims, 1 + inputs, operands);
-    return sb_cuda_straight_launch(call, &match, out->dtype, &walk, operands, done);
+    return sb_cuda_fixed_launch(call, &match, out->dtype, &walk, operands, done);
 }
 
 static sb_status launch_elementwise(sb_call *call) {
@@ -74,7 +74,7 @@ static sb_status launch_elementwise(sb_call *call) {
         options.b = params->b;
     }
     SB_TRY(sb_cuda_output_like(call, 0, inputs, tensors, &out));
-    SB_TRY(launch_straight(call, &options, out, inputs, tensors, &done));
+    SB_TRY(launch_fixed(call, &options, out, inputs, tensors, &done));
     if (done)
         return SB_OK;
     SB_TRY(sb_cuda_find_elementwise(sb_cuda_call_device(call), kernel_op(call->node), inputs, tensors[0]->dtype,

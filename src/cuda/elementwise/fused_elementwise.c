@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "cuda/contraction/epilogue.h"
+#include "cuda/elementwise/fixed.h"
 #include "cuda/elementwise/fused_elementwise_parameters.h"
-#include "cuda/elementwise/straight.h"
 #include "cuda/list.h"
 #include "tensor/walk.h"
 
@@ -56,17 +56,26 @@ static void release_fused(void *state) {
     sb_cuda_epilogue_plan_destroy(state);
 }
 
-static void choose_kernel(const sb_cuda_epilogue_code *code, sb_cuda_work *work) {
-    int registers = code->preloaded;
-    bool heavy = false;
+/* What a program needs of a kernel. */
+typedef struct code_needs {
+    int registers;
+    bool heavy;
+} code_needs;
+
+static code_needs needs_of(const sb_cuda_epilogue_code *code) {
+    code_needs needs = {.registers = code->preloaded};
     for (int i = 0; i < code->count; i++) {
         int kept = code->steps[i].keep - SB_CUDA_EPILOGUE_REGISTER + 1;
-        registers = kept > registers ? kept : registers;
-        heavy = heavy || code->steps[i].opcode >= SB_CUDA_EPILOGUE_FIRST_HEAVY;
+        needs.registers = kept > needs.registers ? kept : needs.registers;
+        needs.heavy = needs.heavy || code->steps[i].opcode >= SB_CUDA_EPILOGUE_FIRST_HEAVY;
     }
-    bool large = registers > SB_CUDA_FUSED_REGISTERS;
+    return needs;
+}
+
+static void choose_kernel(code_needs needs, sb_cuda_work *work) {
+    bool large = needs.registers > SB_CUDA_FUSED_REGISTERS;
     work->module = large ? "fused_elementwise_large" : "fused_elementwise";
-    work->kernel = large ? "sb_cuda_fused_large" : heavy ? "sb_cuda_fused_heavy" : "sb_cuda_fused_light";
+    work->kernel = large ? "sb_cuda_fused_large" : needs.heavy ? "sb_cuda_fused_heavy" : "sb_cuda_fused_light";
 }
 
 /* Whether groups of neighbours start at multiples of their size, wherever they are. */
@@ -108,8 +117,9 @@ typedef struct fused_launch {
     sb_tensor inputs[SB_CUDA_EPILOGUE_INPUTS];
     const sb_tensor *operands[1 + SB_CUDA_EPILOGUE_INPUTS]; /* the output, and those */
     int input_count;
-    bool straight; /* whether the program has a kernel without an interpreter */
-    sb_cuda_straight_match match;
+    bool sixteen; /* all of them are f16, or all bf16 */
+    bool fixed;   /* and the program has a kernel without an interpreter */
+    sb_cuda_fixed_match match;
 } fused_launch;
 
 static void fill_fused(const fused_launch *launch, const sb_walk *walk, sb_cuda_fused *fused) {
@@ -129,11 +139,22 @@ static void fill_fused(const fused_launch *launch, const sb_walk *walk, sb_cuda_
     }
 }
 
+/* By a kernel of eight elements a thread, where the elements lie as it needs them. */
+static sb_status launch_sixteen(const fused_launch *launch, code_needs needs, const sb_walk *walk, bool *done) {
+    const sb_cuda_epilogue_code *code = sb_cuda_epilogue_plan_code(launch->plan);
+    sb_dtype dtype = launch->out->dtype;
+    *done = false;
+    if (launch->fixed)
+        SB_TRY(sb_cuda_fixed_launch(launch->call, &launch->match, dtype, walk, launch->operands, done));
+    if (*done || !launch->sixteen || needs.registers > SB_CUDA_FIXED_REGISTERS)
+        return SB_OK;
+    return sb_cuda_fixed_interpret(launch->call, code, needs.heavy, dtype, walk, launch->operands, done);
+}
+
 static sb_status launch_part(const fused_launch *launch, const sb_walk *walk) {
-    bool done = false;
-    if (launch->straight)
-        SB_TRY(
-            sb_cuda_straight_launch(launch->call, &launch->match, launch->out->dtype, walk, launch->operands, &done));
+    code_needs needs = needs_of(sb_cuda_epilogue_plan_code(launch->plan));
+    bool done;
+    SB_TRY(launch_sixteen(launch, needs, walk, &done));
     if (done)
         return SB_OK;
     sb_cuda_fused fused;
@@ -142,7 +163,7 @@ static sb_status launch_part(const fused_launch *launch, const sb_walk *walk) {
     for (int i = 0; i < launch->input_count; i++)
         sb_cuda_work_reads(&work, &launch->inputs[i]);
     sb_cuda_work_writes(&work, launch->out);
-    choose_kernel(&fused.code, &work);
+    choose_kernel(needs, &work);
     work.threads = SB_CUDA_FUSED_THREADS;
     int64_t per_block = (int64_t)SB_CUDA_FUSED_THREADS * SB_CUDA_FUSED_WIDTH;
     work.blocks = sb_cuda_call_blocks(launch->call, (walk->elements + per_block - 1) / per_block);
@@ -170,6 +191,16 @@ static sb_status launch_parts(const fused_launch *launch, const sb_walk *walk) {
     return launch_parts(launch, &part);
 }
 
+/* Whether all operands have the output's 16 bits, and the program then a kernel of its own. */
+static void look_for_kernel(fused_launch *launch) {
+    sb_dtype dtype = launch->out->dtype;
+    launch->sixteen = dtype == SB_F16 || dtype == SB_BF16;
+    for (int i = 0; i < launch->input_count; i++)
+        launch->sixteen = launch->sixteen && launch->inputs[i].dtype == dtype;
+    launch->fixed =
+        launch->sixteen && sb_cuda_fixed_find(sb_cuda_epilogue_plan_code(launch->plan), dtype, &launch->match);
+}
+
 static sb_status launch_fused(sb_call *call) {
     fused_launch launch = {.call = call, .plan = call->state};
     sb_tensor *out;
@@ -182,9 +213,7 @@ static sb_status launch_fused(sb_call *call) {
     if (sb_tensor_elements(out) == 0)
         return SB_OK;
     launch.out = launch.operands[0] = out;
-    launch.straight = sb_cuda_straight_find(sb_cuda_epilogue_plan_code(launch.plan), out->dtype, &launch.match);
-    for (int i = 0; i < launch.input_count; i++)
-        launch.straight = launch.straight && launch.inputs[i].dtype == out->dtype;
+    look_for_kernel(&launch);
     sb_walk walk;
     if (sb_cuda_has_channels_last(out)) /* in the order of memory */
         sb_walk_start(&walk, out->rank, out->dims, 1 + launch.input_count, launch.operands);

@@ -1,5 +1,5 @@
 /* What kernels without an interpreter take for granted: formulas that are right for values of 16 bits. The programs themselves
- * are cases of the harness (straight_cases.c). */
+ * are cases of the harness (fixed_cases.c). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "cuda/elementwise/straight_formulas.h"
+#include "cuda/elementwise/fixed_formulas.h"
 #include "numerics/convert.h"
 
 static void check_quotient(uint16_t first, uint16_t second) {

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "cuda/contraction/epilogue.h"
-#include "cuda/elementwise/straight.h"
-#include "harness/graphs.h"
+#include "cuda/elementwise/fixed.h"
+#include "harness/fused_steps.h"
 #include "harness/harness.h"
 #include "ops/real.h"
 
@@ -108,11 +108,11 @@ static void check_program(harness *h, const builder *b, const char *name, sb_dty
     const sb_node *node = b->graph->nodes[b->graph->node_count - 1];
     const sb_fact *facts[SB_WALK_OPERANDS];
     sb_cuda_epilogue_plan *plan;
-    sb_cuda_straight_match match = {0};
+    sb_cuda_fixed_match match = {0};
     for (int i = 0; i < node->input_count; i++)
         facts[i] = &b->graph->values[node->inputs[i]].fact;
     MUST(sb_cuda_epilogue_plan_create(sb_node_graph(node, "body"), 0, facts, &plan, error));
-    if (!sb_cuda_straight_find(sb_cuda_epilogue_plan_code(plan), dtype, &match) || strcmp(match.name, name) != 0) {
+    if (!sb_cuda_fixed_find(sb_cuda_epilogue_plan_code(plan), dtype, &match) || strcmp(match.name, name) != 0) {
         printf("DIFFERS %s: its kernel is %s, not %s\n", h->name, match.name != NULL ? match.name : "none", name);
         h->failed++;
     }
@@ -142,7 +142,7 @@ static void run_body(harness *h, const body *body, const body_shape *shape, sb_d
     builder_destroy(&b);
 }
 
-HARNESS_GROUP(straight, bodies, HARNESS_CPU_IF_ANY | HARNESS_CUDA) {
+HARNESS_GROUP(fixed, bodies, HARNESS_CPU_IF_ANY | HARNESS_CUDA) {
     for (int i = 0; i < BODIES; i++) {
         for (int s = 0; s < SHAPES; s++) {
             for (int variant = 0; variant < 6; variant++)
@@ -152,7 +152,7 @@ HARNESS_GROUP(straight, bodies, HARNESS_CPU_IF_ANY | HARNESS_CUDA) {
 }
 
 /* Nodes alone. */
-HARNESS_GROUP(straight, nodes, HARNESS_CPU | HARNESS_CUDA) {
+HARNESS_GROUP(fixed, nodes, HARNESS_CPU | HARNESS_CUDA) {
     static const char *const ops[] = {"Add",     "Sub",  "Mul", "Div",  "Relu", "HardSwish",
                                       "Sigmoid", "Tanh", "Erf", "Gelu", "Gelu", "Swish"};
     for (int i = 0; i < 12 * SHAPES; i++) {
@@ -175,5 +175,29 @@ HARNESS_GROUP(straight, nodes, HARNESS_CPU | HARNESS_CUDA) {
                 set_text(&test, "approximate", "tanh");
             harness_run(h, &test);
         }
+    }
+}
+
+/* Programs that have no kernel of their own, over the same elements: by the interpreter of eight elements a thread. */
+HARNESS_GROUP(fixed, others, HARNESS_CPU_IF_ANY | HARNESS_CUDA) {
+    for (int round = 0; round < 25 * SHAPES; round++) {
+        const body_shape *shape = &shapes[round % SHAPES];
+        sb_dtype dtype = round % 2 == 0 ? SB_F16 : SB_BF16;
+        sb_tensor *tensors[SB_WALK_OPERANDS] = {NULL};
+        builder b = builder_create();
+        sb_value_id operands[3];
+        int variant = (int)random_between(&h->random, 0, 4); /* packed */
+        for (int i = 0; i < 3; i++)
+            operands[i] = add_operand(h, &b, dtype, shape, i, variant, tensors);
+        sb_value_id value = builder_unary(&b, "Neg", operands[0]);
+        int steps = (int)random_between(&h->random, 1, 7);
+        for (int i = 0; i < steps; i++) {
+            sb_value_id next = add_fused_step(h, &b, value, dtype, operands, round / SHAPES % 2 == 0);
+            operands[0] = i % 2 == 1 ? value : operands[0];
+            value = next;
+        }
+        harness_run_fused(h, &b, value, tensors);
+        release_all(tensors, SB_WALK_OPERANDS);
+        builder_destroy(&b);
     }
 }

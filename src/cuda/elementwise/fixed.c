@@ -1,28 +1,28 @@
-#include "cuda/elementwise/straight.h"
+#include "cuda/elementwise/fixed.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "cuda/elementwise/straight_programs.h"
+#include "cuda/elementwise/fixed_programs.h"
 #include "numerics/scalar.h"
 
 #define BYTES 2 /* of an element */
-#define GROUP SB_CUDA_STRAIGHT_GROUP
+#define GROUP SB_CUDA_FIXED_GROUP
 
 typedef struct named_program {
     const char *name;
-    sb_cuda_straight_program program;
+    sb_cuda_fixed_program program;
 } named_program;
 
 #define ENTRY(name, inputs, count, ...) {#name, {inputs, count, {__VA_ARGS__}}},
-static const named_program programs[] = {SB_CUDA_STRAIGHT_PROGRAMS(ENTRY)};
+static const named_program programs[] = {SB_CUDA_FIXED_PROGRAMS(ENTRY)};
 #define PROGRAMS (sizeof programs / sizeof programs[0])
 
-/* ---- the normal form: straight_programs.h ---- */
+/* ---- the normal form: fixed_programs.h ---- */
 
 typedef struct normal_form {
-    sb_cuda_straight_program program;
-    sb_cuda_straight_match *match;
+    sb_cuda_fixed_program program;
+    sb_cuda_fixed_match *match;
     uint8_t holds[SB_CUDA_EPILOGUE_REGISTERS]; /* the code's registers: a source of the normal form */
     int kept;
 } normal_form;
@@ -37,7 +37,7 @@ static int number_input(normal_form *form, int input) {
         if (form->match->inputs[i] == input)
             return SB_CUDA_EPILOGUE_INPUT + i;
     }
-    if (form->program.inputs == SB_CUDA_STRAIGHT_INPUTS)
+    if (form->program.inputs == SB_CUDA_FIXED_INPUTS)
         return -1;
     form->match->inputs[form->program.inputs] = (uint8_t)input;
     return SB_CUDA_EPILOGUE_INPUT + form->program.inputs++;
@@ -65,7 +65,7 @@ static bool is_number(int source) {
 }
 
 /* Puts the operands of sums and products in order. */
-static void order_operands(sb_cuda_straight_step *step, float *a, float *b) {
+static void order_operands(sb_cuda_fixed_step *step, float *a, float *b) {
     uint8_t first = step->sources[0], second = step->sources[1];
     bool exchange = is_number(first) ? !is_number(second) : !is_number(second) && first > second;
     if (!is_commutative(step->opcode) || !exchange)
@@ -80,9 +80,9 @@ static void order_operands(sb_cuda_straight_step *step, float *a, float *b) {
 
 static bool add_step(normal_form *form, const sb_cuda_epilogue_step *given) {
     int at = form->program.count;
-    sb_cuda_straight_step *step = &form->program.steps[at];
+    sb_cuda_fixed_step *step = &form->program.steps[at];
     float *a = &form->match->a[at], *b = &form->match->b[at];
-    *step = (sb_cuda_straight_step){.opcode = given->opcode};
+    *step = (sb_cuda_fixed_step){.opcode = given->opcode};
     *a = given->a;
     *b = given->b;
     for (int i = 0; i < 3; i++) {
@@ -99,7 +99,7 @@ static bool add_step(normal_form *form, const sb_cuda_epilogue_step *given) {
     if (step->opcode == SB_CUDA_EPILOGUE_Div && step->sources[1] == SB_CUDA_EPILOGUE_IMMEDIATE_B)
         *a = step->sources[0] == SB_CUDA_EPILOGUE_IMMEDIATE_A ? *a : sb_div_f32(1, *b);
     if (given->keep != 0) {
-        if (form->kept == SB_CUDA_STRAIGHT_KEPT)
+        if (form->kept == SB_CUDA_FIXED_KEPT)
             return false;
         step->keep = (uint8_t)(SB_CUDA_EPILOGUE_REGISTER + form->kept++);
         form->holds[given->keep - SB_CUDA_EPILOGUE_REGISTER] = step->keep;
@@ -108,16 +108,16 @@ static bool add_step(normal_form *form, const sb_cuda_epilogue_step *given) {
     return true;
 }
 
-static bool is_program(const sb_cuda_straight_program *program, const sb_cuda_straight_program *known) {
+static bool is_program(const sb_cuda_fixed_program *program, const sb_cuda_fixed_program *known) {
     return program->inputs == known->inputs && program->count == known->count &&
            memcmp(program->steps, known->steps, program->count * sizeof program->steps[0]) == 0;
 }
 
-bool sb_cuda_straight_find(const sb_cuda_epilogue_code *code, sb_dtype dtype, sb_cuda_straight_match *match) {
-    *match = (sb_cuda_straight_match){0};
+bool sb_cuda_fixed_find(const sb_cuda_epilogue_code *code, sb_dtype dtype, sb_cuda_fixed_match *match) {
+    *match = (sb_cuda_fixed_match){0};
     normal_form form = {.match = match};
     int rounding = dtype == SB_F16 ? SB_CUDA_EPILOGUE_F16 : SB_CUDA_EPILOGUE_BF16;
-    if ((dtype != SB_F16 && dtype != SB_BF16) || code->count > SB_CUDA_STRAIGHT_STEPS)
+    if ((dtype != SB_F16 && dtype != SB_BF16) || code->count > SB_CUDA_FIXED_STEPS)
         return false;
     for (int i = 0; i < code->preloaded; i++)
         form.holds[i] = (uint8_t)(SB_CUDA_EPILOGUE_INPUT + code->preloads[i]);
@@ -136,11 +136,11 @@ bool sb_cuda_straight_find(const sb_cuda_epilogue_code *code, sb_dtype dtype, sb
     return false;
 }
 
-bool sb_cuda_straight_find_operator(const char *op, sb_dtype dtype, float a, float b, sb_cuda_straight_match *match) {
+bool sb_cuda_fixed_find_operator(const char *op, sb_dtype dtype, float a, float b, sb_cuda_fixed_match *match) {
     for (size_t i = 0; i < PROGRAMS && (dtype == SB_F16 || dtype == SB_BF16); i++) {
         if (strcmp(programs[i].name, op) != 0)
             continue;
-        *match = (sb_cuda_straight_match){
+        *match = (sb_cuda_fixed_match){
             .name = programs[i].name, .input_count = programs[i].program.inputs, .inputs = {0, 1}, .a = {a}, .b = {b}};
         return true;
     }
@@ -148,15 +148,6 @@ bool sb_cuda_straight_find_operator(const char *op, sb_dtype dtype, float a, flo
 }
 
 /* ---- elements ---- */
-
-/* The dimensions of the walk as outer x middle x inner; false where there are more. */
-static bool fill_dimensions(const sb_walk *walk, sb_cuda_straight *parameters) {
-    if (walk->rank > 3)
-        return false;
-    parameters->inner = sb_cuda_divisor_of((uint32_t)walk->dims[walk->rank - 1]);
-    parameters->middle = sb_cuda_divisor_of(walk->rank > 1 ? (uint32_t)walk->dims[walk->rank - 2] : 1);
-    return true;
-}
 
 static bool is_aligned(int64_t value) {
     return value % (GROUP * BYTES) == 0;
@@ -172,59 +163,92 @@ static bool is_linear(const sb_walk *walk, int operand) {
     return linear && is_aligned((intptr_t)walk->data[operand]);
 }
 
+/* The walk as outer x middle x inner elements; false where there are more dimensions or the output is not packed. */
+static bool fill_box(const sb_walk *walk, sb_cuda_fixed_box *box) {
+    if (walk->rank > 3 || walk->elements > INT32_MAX / 2 || !is_linear(walk, 0))
+        return false;
+    *box = (sb_cuda_fixed_box){.elements = (uint32_t)walk->elements, .out = walk->data[0]};
+    box->inner = sb_cuda_divisor_of((uint32_t)walk->dims[walk->rank - 1]);
+    box->middle = sb_cuda_divisor_of(walk->rank > 1 ? (uint32_t)walk->dims[walk->rank - 2] : 1);
+    return true;
+}
+
 /* How an operand lies; false where kernels do not have it. */
-static bool describe(const sb_walk *walk, int operand, sb_cuda_straight *parameters, sb_cuda_straight_input *input) {
+static bool describe(const sb_walk *walk, int operand, sb_cuda_fixed_box *box, sb_cuda_fixed_input *input) {
     int last = walk->rank - 1;
     const int64_t *steps = walk->steps[operand];
-    *input = (sb_cuda_straight_input){.data = walk->data[operand], .layout = SB_CUDA_STRAIGHT_LINEAR};
+    *input = (sb_cuda_fixed_input){.data = walk->data[operand], .layout = SB_CUDA_FIXED_LINEAR};
     if (is_linear(walk, operand))
         return true;
-    parameters->places = 1;
+    box->places = 1;
     for (int d = 0; d < last; d++)
         input->steps[d + 3 - walk->rank] = steps[d];
     /* A group may go on into the next row, not further. */
-    input->layout = SB_CUDA_STRAIGHT_REPEATED;
+    input->layout = SB_CUDA_FIXED_REPEATED;
     if (steps[last] == 0)
         return walk->dims[last] >= GROUP;
-    input->layout = SB_CUDA_STRAIGHT_ROW;
+    input->layout = SB_CUDA_FIXED_ROW;
     return steps[last] == BYTES && walk->dims[last] % GROUP == 0 && is_aligned((intptr_t)walk->data[operand]) &&
            is_aligned(input->steps[0]) && is_aligned(input->steps[1]);
 }
 
-static bool fill(const sb_cuda_straight_match *match, const sb_walk *walk, sb_cuda_straight *parameters) {
+/* Gives the work its grid, and notes what it touches; input i is operand inputs[i] of the walk, or operand 1 + i. */
+static sb_status launch(sb_call *call, sb_cuda_work *work, const sb_walk *walk, const sb_tensor *const *tensors,
+                        int input_count, const uint8_t *inputs) {
+    const int64_t per_block = (int64_t)SB_CUDA_FIXED_THREADS * GROUP;
+    work->threads = SB_CUDA_FIXED_THREADS;
+    work->blocks = sb_cuda_call_blocks(call, (walk->elements + per_block - 1) / per_block);
+    sb_cuda_work_writes(work, tensors[0]);
+    for (int i = 0; i < input_count; i++)
+        sb_cuda_work_reads(work, tensors[1 + (inputs != NULL ? inputs[i] : i)]);
+    return sb_cuda_call_launch(call, work);
+}
+
+static bool fill(const sb_cuda_fixed_match *match, const sb_walk *walk, sb_cuda_fixed *parameters) {
     memset(parameters, 0, sizeof *parameters);
-    if (walk->elements > INT32_MAX / 2 || !fill_dimensions(walk, parameters) || !is_linear(walk, 0))
+    if (!fill_box(walk, &parameters->box))
         return false;
-    parameters->elements = (uint32_t)walk->elements;
-    parameters->out = walk->data[0];
     memcpy(parameters->a, match->a, sizeof match->a);
     memcpy(parameters->b, match->b, sizeof match->b);
     for (int i = 0; i < match->input_count; i++) {
-        if (!describe(walk, 1 + match->inputs[i], parameters, &parameters->inputs[i]))
+        if (!describe(walk, 1 + match->inputs[i], &parameters->box, &parameters->inputs[i]))
             return false;
-        if (match->normalizes && i >= 1 && i <= 4 && parameters->inputs[i].layout != SB_CUDA_STRAIGHT_REPEATED)
+        if (match->normalizes && i >= 1 && i <= 4 && parameters->inputs[i].layout != SB_CUDA_FIXED_REPEATED)
             return false;
     }
     return true;
 }
 
-sb_status sb_cuda_straight_launch(sb_call *call, const sb_cuda_straight_match *match, sb_dtype dtype,
-                                  const sb_walk *walk, const sb_tensor *const *tensors, bool *done) {
-    sb_cuda_straight parameters;
+sb_status sb_cuda_fixed_launch(sb_call *call, const sb_cuda_fixed_match *match, sb_dtype dtype, const sb_walk *walk,
+                               const sb_tensor *const *tensors, bool *done) {
+    sb_cuda_fixed parameters;
     *done = fill(match, walk, &parameters);
     if (!*done)
         return SB_OK;
     char kernel[64];
-    snprintf(kernel, sizeof kernel, "sb_cuda_straight_%s_%s", match->name, sb_dtype_name(dtype));
-    sb_cuda_work work = {.module = dtype == SB_F16 ? "straight_f16" : "straight_bf16",
+    snprintf(kernel, sizeof kernel, "sb_cuda_fixed_%s_%s", match->name, sb_dtype_name(dtype));
+    sb_cuda_work work = {.module = dtype == SB_F16 ? "fixed_f16" : "fixed_bf16",
                          .kernel = kernel,
                          .parameters = &parameters,
-                         .parameter_bytes = sizeof parameters,
-                         .threads = SB_CUDA_STRAIGHT_THREADS};
-    const int64_t per_block = (int64_t)SB_CUDA_STRAIGHT_THREADS * GROUP;
-    work.blocks = sb_cuda_call_blocks(call, (walk->elements + per_block - 1) / per_block);
-    sb_cuda_work_writes(&work, tensors[0]);
-    for (int i = 0; i < match->input_count; i++)
-        sb_cuda_work_reads(&work, tensors[1 + match->inputs[i]]);
-    return sb_cuda_call_launch(call, &work);
+                         .parameter_bytes = sizeof parameters};
+    return launch(call, &work, walk, tensors, match->input_count, match->inputs);
+}
+
+sb_status sb_cuda_fixed_interpret(sb_call *call, const sb_cuda_epilogue_code *code, bool heavy, sb_dtype dtype,
+                                  const sb_walk *walk, const sb_tensor *const *tensors, bool *done) {
+    sb_cuda_fixed_code parameters;
+    memset(&parameters, 0, sizeof parameters);
+    *done = fill_box(walk, &parameters.box);
+    for (int i = 0; i + 1 < walk->operands && *done; i++)
+        *done = describe(walk, 1 + i, &parameters.box, &parameters.inputs[i]);
+    if (!*done)
+        return SB_OK;
+    parameters.code = *code;
+    char kernel[64];
+    snprintf(kernel, sizeof kernel, "sb_cuda_fused_%s_%s", heavy ? "heavy" : "light", sb_dtype_name(dtype));
+    sb_cuda_work work = {.module = dtype == SB_F16 ? "fused_elementwise_16_f16" : "fused_elementwise_16_bf16",
+                         .kernel = kernel,
+                         .parameters = &parameters,
+                         .parameter_bytes = sizeof parameters};
+    return launch(call, &work, walk, tensors, walk->operands - 1, NULL);
 }

@@ -1,7 +1,7 @@
 /* Formulas that give the bits of a step of 16 bits in fewer instructions than those of all f32, for devices and for the
- * tests that try every argument (tests/cuda/test_straight.c). */
-#ifndef SB_CUDA_ELEMENTWISE_STRAIGHT_FORMULAS_H
-#define SB_CUDA_ELEMENTWISE_STRAIGHT_FORMULAS_H
+ * tests that try every argument (tests/cuda/test_fixed.c). */
+#ifndef SB_CUDA_ELEMENTWISE_FIXED_FORMULAS_H
+#define SB_CUDA_ELEMENTWISE_FIXED_FORMULAS_H
 
 #include "numerics/error_function.h"
 

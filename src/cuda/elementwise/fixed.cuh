@@ -1,0 +1,120 @@
+/* Kernels of programs that are known when compiling: fixed.cu. A thread takes eight neighbours of the output at once,
+ * and every step is rounded to 16 bits, as a node of its own would be. */
+#ifndef SB_CUDA_ELEMENTWISE_FIXED_CUH
+#define SB_CUDA_ELEMENTWISE_FIXED_CUH
+
+#include "cuda/elementwise/fixed_formulas.h"
+#include "cuda/elementwise/fixed_groups.cuh"
+#include "cuda/elementwise/fixed_programs.h"
+#include "ops/batch_factors_formula.h"
+#include "ops/binary_values.h"
+#include "ops/unary_values.h"
+
+/* Channels' factors: those of the first row, and where the group goes on into another row of that one. */
+template <int HALF>
+SB_CUDA_FUNCTION void fixed_normalize(const sb_cuda_eight *statistics, float epsilon, const fixed_group *group,
+                                      float *values) {
+    float first[4], second[4], unused, a, b;
+    SB_CUDA_UNROLL
+    for (int i = 0; i < 4; i++) {
+        sb_cuda_widen_pair<HALF>(statistics[i].pairs[0], &first[i], &unused);
+        sb_cuda_widen_pair<HALF>(statistics[i].pairs[GROUP / 2 - 1], &unused, &second[i]);
+    }
+    sb_batch_normalization_factors(first[0], first[1], first[2], first[3], epsilon, &a, &b);
+    if (group->left == GROUP) {
+        EACH_OF_GROUP values[j] = sb_fma_f32(values[j], a, b);
+        return;
+    }
+    float next_a, next_b;
+    sb_batch_normalization_factors(second[0], second[1], second[2], second[3], epsilon, &next_a, &next_b);
+    EACH_OF_GROUP values[j] = sb_fma_f32(values[j], j < group->left ? a : next_a, j < group->left ? b : next_b);
+}
+
+/* What a step computes with. */
+template <int HALF, int SOURCE>
+SB_CUDA_FUNCTION void fixed_fetch(const sb_cuda_fixed *p, int at, const sb_cuda_eight *inputs, const float *previous,
+                                  const float *kept, float *values) {
+    if constexpr (SOURCE == SB_CUDA_EPILOGUE_PREVIOUS) {
+        EACH_OF_GROUP values[j] = previous[j];
+    } else if constexpr (SOURCE < SB_CUDA_EPILOGUE_IMMEDIATE_A) {
+        EACH_OF_GROUP values[j] = kept[j];
+    } else if constexpr (SOURCE == SB_CUDA_EPILOGUE_IMMEDIATE_A) {
+        EACH_OF_GROUP values[j] = p->a[at];
+    } else if constexpr (SOURCE == SB_CUDA_EPILOGUE_IMMEDIATE_B) {
+        EACH_OF_GROUP values[j] = p->b[at];
+    } else {
+        sb_cuda_widen_eight<HALF>(inputs[SOURCE - SB_CUDA_EPILOGUE_INPUT], values);
+    }
+}
+
+/* The formulas of all opcodes that programs have. `z` is Clip's upper bound. */
+template <int HALF, int OPCODE, int DIVISOR>
+SB_CUDA_FUNCTION float fixed_value(float x, float y, float z, float a, float b) {
+#define FIXED_BINARY(op)                                                                                               \
+    if constexpr (OPCODE == SB_CUDA_EPILOGUE_##op)                                                                     \
+        return sb_binary_value_##op##_f32(x, y);
+#define FIXED_UNARY(op)                                                                                                \
+    if constexpr (OPCODE == SB_CUDA_EPILOGUE_##op)                                                                     \
+        return sb_unary_##op##_f32(x, a, b);
+    if constexpr (OPCODE == SB_CUDA_EPILOGUE_Div && HALF == SB_CUDA_F16 && DIVISOR == SB_CUDA_EPILOGUE_IMMEDIATE_B)
+        return sb_cuda_quotient_f16(x, b, a);
+    if constexpr (OPCODE == SB_CUDA_EPILOGUE_Erf)
+        return sb_cuda_erf_16(x);
+    if constexpr (OPCODE == SB_CUDA_EPILOGUE_Clip) {
+        const float raised = x < y ? y : x;
+        return raised > z ? z : raised;
+    }
+    SB_CUDA_EPILOGUE_LIGHT_BINARY(FIXED_BINARY)
+    SB_CUDA_EPILOGUE_LIGHT_UNARY(FIXED_UNARY)
+    SB_CUDA_EPILOGUE_HEAVY_UNARY(FIXED_UNARY)
+    return 0;
+#undef FIXED_BINARY
+#undef FIXED_UNARY
+}
+
+/* Step AT and those behind it. `values` is the step before's, and is left as the last one's, not rounded. */
+template <typename PROGRAM, int HALF, int AT>
+SB_CUDA_FUNCTION void fixed_steps(const sb_cuda_fixed *p, const fixed_group *group, const sb_cuda_eight *inputs,
+                                  float *kept, float *values) {
+    if constexpr (AT < PROGRAM::program.count) {
+        constexpr sb_cuda_fixed_step step = PROGRAM::program.steps[AT];
+        float x[GROUP];
+        fixed_fetch<HALF, step.sources[0]>(p, AT, inputs, values, kept, x);
+        if constexpr (step.opcode == SB_CUDA_EPILOGUE_Normalize) {
+            fixed_normalize<HALF>(&inputs[step.sources[1] - SB_CUDA_EPILOGUE_INPUT], p->a[AT], group, x);
+            EACH_OF_GROUP values[j] = x[j];
+        } else {
+            float y[GROUP], z[GROUP];
+            fixed_fetch<HALF, step.sources[1]>(p, AT, inputs, values, kept, y);
+            fixed_fetch<HALF, step.sources[2]>(p, AT, inputs, values, kept, z);
+            EACH_OF_GROUP values[j] =
+                fixed_value<HALF, step.opcode, step.sources[1]>(x[j], y[j], z[j], p->a[AT], p->b[AT]);
+        }
+        if constexpr (AT + 1 < PROGRAM::program.count) {
+            SB_CUDA_UNROLL
+            for (int j = 0; j < GROUP; j += 2)
+                sb_cuda_widen_pair<HALF>(sb_cuda_round_pair<HALF>(values[j], values[j + 1]), &values[j],
+                                         &values[j + 1]);
+        }
+        if constexpr (step.keep != 0) {
+            EACH_OF_GROUP kept[j] = values[j];
+        }
+        fixed_steps<PROGRAM, HALF, AT + 1>(p, group, inputs, kept, values);
+    }
+}
+
+template <typename PROGRAM, int HALF> SB_CUDA_FUNCTION void fixed_run(const sb_cuda_fixed *p) {
+    const uint32_t stride = gridDim.x * blockDim.x * GROUP;
+    for (uint32_t index = (blockIdx.x * blockDim.x + threadIdx.x) * GROUP; index < p->box.elements; index += stride) {
+        const fixed_group group = fixed_find(&p->box, index);
+        sb_cuda_eight inputs[SB_CUDA_FIXED_INPUTS];
+        float kept[GROUP] = {0}, values[GROUP] = {0};
+        SB_CUDA_UNROLL
+        for (int i = 0; i < PROGRAM::program.inputs; i++)
+            inputs[i] = fixed_load(&p->inputs[i], &group);
+        fixed_steps<PROGRAM, HALF, 0>(p, &group, inputs, kept, values);
+        fixed_store(&p->box, &group, sb_cuda_round_eight<HALF>(values));
+    }
+}
+
+#endif
