@@ -336,9 +336,31 @@ static void check_copy(harness *h, sb_dtype dtype, const shape *shape) {
     harness_next(h);
 }
 
+/* Heads of a transformer: rows that stay together. */
+static void check_rows(harness *h, sb_dtype dtype, int64_t length) {
+    sb_tensor *packed = make_tensor(h, dtype, 4, (int64_t[]){2, 5, 3, length}, PACKED), *heads = NULL;
+    const int64_t dims[4] = {2, 3, 5, length}, strides[4] = {15 * length, length, 3 * length, 1};
+    MUST(sb_tensor_wrap(dtype, 4, dims, strides, packed->data, NULL, NULL, &heads, error));
+    if (harness_wants(h, "copy of rows", &heads, 1) && (h->sides & HARNESS_CUDA) != 0) {
+        sb_tensor *place = make_tensor(h, dtype, 4, heads->dims, PACKED), *expected;
+        sb_tensor *found = harness_copy_on_device(h, place, heads);
+        MUST(sb_tensor_create(dtype, 4, heads->dims, &expected, error));
+        sb_tensor_copy_elements(expected, heads);
+        harness_compare(h, "the device's copying", expected, found, &heads, 1);
+        sb_tensor_release(place);
+        sb_tensor_release(expected);
+        sb_tensor_release(found);
+    }
+    sb_tensor_release(heads);
+    sb_tensor_release(packed);
+    harness_next(h);
+}
+
 HARNESS_GROUP(elementwise, copies, HARNESS_CUDA) {
     for (int dtype = 1; dtype < SB_STRING; dtype++) {
         for (int s = 0; s < SHAPES; s++)
             check_copy(h, (sb_dtype)dtype, &shapes[s]);
+        for (int64_t length = 4; length <= 64; length += length < 16 ? 4 : 16)
+            check_rows(h, (sb_dtype)dtype, length);
     }
 }

@@ -32,6 +32,33 @@ HARNESS_GROUP(moving, joins, HARNESS_CUDA) {
     }
 }
 
+/* Rows of whole groups of 8 bytes, of which copies make wider elements, and such that just are not. */
+HARNESS_GROUP(moving, rows, HARNESS_CUDA) {
+    static const int64_t lengths[] = {8, 16, 20, 24, 32, 64, 96};
+    for (int i = 0; i < SIZES; i++) {
+        for (int l = 0; l < 7; l++) {
+            for (int layout = 0; layout < 2; layout++) {
+                for (int axis = 0; axis < 3; axis++) {
+                    harness_case test = harness_op("Concat", 13);
+                    for (int part = 1; part < 4; part++) {
+                        int64_t dims[3] = {3, 4, lengths[l]};
+                        dims[axis] = axis == 2 ? lengths[(l + part) % 7] : part;
+                        add_input(&test, layout == 0 ? make_tensor(h, sizes[i], 3, dims, PACKED)
+                                                     : any_tensor(h, sizes[i], 3, dims));
+                    }
+                    set_int(&test, "axis", axis);
+                    harness_run(h, &test);
+                }
+                harness_case test = harness_op("Tile", 13);
+                add_input(&test, layout == 0 ? make_tensor(h, sizes[i], 3, DIMS(2, 3, lengths[l]), PACKED)
+                                             : permuted_tensor(h, sizes[i], 3, DIMS(2, 3, lengths[l])));
+                add_list(&test, 3, DIMS(3, 2, 1));
+                harness_run(h, &test);
+            }
+        }
+    }
+}
+
 HARNESS_GROUP(moving, blocks, HARNESS_CUDA) {
     for (int i = 0; i < SIZES; i++) {
         harness_case test = harness_op("DepthToSpace", 13);

@@ -55,22 +55,51 @@ static bool is_whole(const sb_walk *walk, int operand, int64_t size) {
     return whole;
 }
 
+/* What kernels divide by. */
+static void fill_divisors(sb_cuda_box *box) {
+    for (int d = 0; d < box->rank && box->elements > 0; d++) {
+        if (box->elements <= INT32_MAX)
+            box->divisors[d] = sb_cuda_divisor_of((uint32_t)box->dims[d]);
+        else
+            box->inverses[d] = 1.0 / (double)box->dims[d];
+    }
+}
+
 void sb_cuda_box_of_walk(sb_cuda_box *box, const sb_walk *walk, const sb_tensor *const *operands) {
     int last = walk->rank - 1;
     *box = (sb_cuda_box){.elements = walk->elements, .rank = walk->rank, .operands = walk->operands};
     memcpy(box->dims, walk->dims, (size_t)walk->rank * sizeof box->dims[0]);
-    for (int d = 0; d < walk->rank && walk->elements > 0; d++) {
-        if (walk->elements <= INT32_MAX)
-            box->divisors[d] = sb_cuda_divisor_of((uint32_t)walk->dims[d]);
-        else
-            box->inverses[d] = 1.0 / (double)walk->dims[d];
-    }
+    fill_divisors(box);
     box->rows = walk->rank == 1 || walk->dims[last] % SB_CUDA_GROUP == 0;
     for (int i = 0; i < walk->operands; i++) {
         memcpy(box->steps[i], walk->steps[i], (size_t)walk->rank * sizeof box->steps[i][0]);
         box->data[i] = walk->data[i];
         box->whole[i] = box->rows && is_whole(walk, i, (int64_t)sb_dtype_size(operands[i]->dtype));
     }
+}
+
+#define WIDE 8
+
+int64_t sb_cuda_box_widen(sb_cuda_box *box, int64_t size) {
+    int last = box->rank - 1;
+    /* Groups of elements of 4 bytes are accesses of 16 bytes already. */
+    bool wide = size < 4 && box->elements > 0 && box->dims[last] * size % (SB_CUDA_GROUP * WIDE) == 0;
+    for (int i = 0; i < box->operands; i++) {
+        wide = wide && box->steps[i][last] == size && (intptr_t)box->data[i] % 16 == 0;
+        for (int d = 0; d < last; d++)
+            wide = wide && box->steps[i][d] % 16 == 0;
+    }
+    if (!wide)
+        return size;
+    box->dims[last] = box->dims[last] * size / WIDE;
+    box->elements = box->elements * size / WIDE;
+    box->rows = 1;
+    for (int i = 0; i < box->operands; i++) {
+        box->steps[i][last] = WIDE;
+        box->whole[i] = 1;
+    }
+    fill_divisors(box);
+    return WIDE;
 }
 
 /* A thread takes a group at once. */
@@ -180,6 +209,8 @@ sb_status sb_cuda_launch_copy(const sb_cuda_queue *queue, int step, const sb_cud
         return launch_transposition(queue, step, &walk, dimension, to, from, error);
     sb_cuda_box box;
     sb_cuda_box_of_walk(&box, &walk, operands);
+    if (sb_cuda_box_widen(&box, (int64_t)size) != (int64_t)size)
+        SB_TRY(sb_cuda_kernel_find(queue->stream->device, "copy", "sb_cuda_copy_64", sizeof box, &kernel, error));
     sb_cuda_range ranges[] = {sb_cuda_tensor_range(to, true), sb_cuda_tensor_range(from, false)};
     return launch_over_elements(queue, step, kernel, &box, box.elements, 2, ranges, error);
 }

@@ -18,6 +18,10 @@ unsigned sb_cuda_queue_blocks(const sb_cuda_queue *queue, int64_t wanted);
 /** Describes a walk, whose operands are those tensors, to kernels. */
 void sb_cuda_box_of_walk(sb_cuda_box *box, const sb_walk *walk, const sb_tensor *const *operands);
 
+/** Makes elements of 8 bytes of those of a box that is copied, whose size is given, where each row is whole groups of these in
+ * both operands and all of them start at 16 bytes. Returns the size then: 8, or as before. */
+int64_t sb_cuda_box_widen(sb_cuda_box *box, int64_t size);
+
 /** The kernel that copies elements of `dtype`, whatever the strides. UNSUPPORTED for text. */
 sb_status sb_cuda_find_copy(sb_cuda_device *device, sb_dtype dtype, const sb_cuda_kernel **kernel, sb_error *error);
 /** Copies `from`, broadcast by numpy's rule, to `to`: packed tensors by the device's own copying, others by `kernel`.

@@ -1,6 +1,7 @@
 /* Operators that move, leave out, repeat or make elements. */
 #include <string.h>
 
+#include "cuda/common/compute.h"
 #include "cuda/common/elements.h"
 #include "cuda/list.h"
 #include "cuda/moving/moving_parameters.h"
@@ -56,12 +57,14 @@ static sb_status copy_behind(sb_call *call, join *join, const sb_tensor *input) 
     sb_tensor_release(part);
     to->step = join->output->strides[join->axis] * size;
     to->box.whole[0] = to->box.whole[0] && keeps_whole(to->step, size);
+    bool wide = to->step % 16 == 0 && sb_cuda_box_widen(&to->box, size) != size;
     sb_cuda_work work = {.parameters = to, .parameter_bytes = sizeof *to};
     sb_cuda_work_writes(&work, join->output);
     sb_cuda_work_reads(&work, input);
     for (int i = 0; i < to->count; i++)
         sb_cuda_work_touches(&work, to->used[i], sizeof *to->used[i], false);
-    return sb_cuda_launch_each(call, &work, "copy", "sb_cuda_placed_copy", sb_cuda_size_suffix(input->dtype),
+    return sb_cuda_launch_each(call, &work, "copy", "sb_cuda_placed_copy",
+                               wide ? "64" : sb_cuda_size_suffix(input->dtype),
                                (to->box.elements + SB_CUDA_GROUP - 1) / SB_CUDA_GROUP);
 }
 
