@@ -100,6 +100,20 @@ HARNESS_GROUP(select, clips, HARNESS_CPU_IF_ANY | HARNESS_CUDA) {
     }
 }
 
+/* Between the floats that kernels take eight at a time. */
+HARNESS_GROUP(select, packed_casts, HARNESS_CPU_IF_ANY | HARNESS_CUDA) {
+    static const sb_dtype dtypes[] = {SB_F32, SB_F16, SB_BF16};
+    static const int64_t counts[] = {1, 7, 8, 9, 4099};
+    for (int pair = 0; pair < 9; pair++) {
+        for (int i = 0; i < 5 * DISTRIBUTIONS; i++) {
+            harness_case test = harness_op("Cast", 13);
+            add_input(&test, packed_tensor(h, (distribution)(i / 5), dtypes[pair / 3], 1, &counts[i % 5]));
+            set_int(&test, "to", onnx_type(dtypes[pair % 3]));
+            harness_run(h, &test);
+        }
+    }
+}
+
 /* Cast, Where and Clip on views of every distribution, whose rows are no multiple of any vector. */
 HARNESS_GROUP(select, views, HARNESS_CPU | HARNESS_CUDA) {
     static const sb_dtype dtypes[] = {SB_F32, SB_F16, SB_F64, SB_S8, SB_U32};

@@ -38,6 +38,19 @@ sb_status sb_cuda_launch_groups(sb_call *call, sb_cuda_work *work, const char *m
 
 /* ---- Cast ---- */
 
+#define EIGHT 8
+
+static bool is_short(sb_dtype dtype) {
+    return dtype == SB_F16 || dtype == SB_BF16 || dtype == SB_F32;
+}
+
+/* Whether cast_halves.cu has the types, and the elements lie as it needs them. */
+static bool is_packed_cast(const sb_cuda_box *box, sb_dtype to, sb_dtype from) {
+    return is_short(to) && is_short(from) && box->rank == 1 && box->steps[0][0] == (int64_t)sb_dtype_size(to) &&
+           box->steps[1][0] == (int64_t)sb_dtype_size(from) && (intptr_t)box->data[0] % 16 == 0 &&
+           (intptr_t)box->data[1] % 16 == 0;
+}
+
 sb_status sb_cuda_call_cast(sb_call *call, sb_tensor *to, const sb_tensor *from) {
     if (to->dtype == from->dtype)
         return sb_call_copy(call, to, from);
@@ -46,8 +59,12 @@ sb_status sb_cuda_call_cast(sb_call *call, sb_tensor *to, const sb_tensor *from)
     sb_cuda_box_fill(&parameters.box, to, 1, &from);
     sb_cuda_work_writes(&work, to);
     sb_cuda_work_reads(&work, from);
-    return sb_cuda_launch_groups(call, &work, "cast", "sb_cuda_cast", sb_cuda_type_name(to->dtype),
-                                 parameters.box.elements);
+    const char *suffix = sb_cuda_type_name(to->dtype);
+    if (!is_packed_cast(&parameters.box, to->dtype, from->dtype))
+        return sb_cuda_launch_groups(call, &work, "cast", "sb_cuda_cast", suffix, parameters.box.elements);
+    char name[32];
+    snprintf(name, sizeof name, "sb_cuda_cast_%s", sb_cuda_type_name(from->dtype));
+    return sb_cuda_launch_each(call, &work, "cast_halves", name, suffix, (parameters.box.elements + EIGHT - 1) / EIGHT);
 }
 
 static sb_status launch_cast(sb_call *call) {
