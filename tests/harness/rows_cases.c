@@ -218,3 +218,20 @@ HARNESS_GROUP(rows, vectors, HARNESS_CUDA) {
         }
     }
 }
+
+HARNESS_GROUP(rows, reduced_vectors, HARNESS_CUDA) {
+    static const char *const ops[] = {"ReduceSum", "ReduceMean",      "ReduceMax",    "ReduceMin",      "ReduceL1",
+                                      "ReduceL2",  "ReduceSumSquare", "ReduceLogSum", "ReduceLogSumExp"};
+    for (int l = 0; l < VECTOR_LENGTHS; l++) {
+        for (int variant = 0; variant < 2 * (DISTRIBUTIONS + 2); variant++) {
+            for (size_t o = 0; o < sizeof ops / sizeof ops[0]; o++) {
+                harness_case test = harness_op(ops[o], 18);
+                sb_tensor *rows = vector_rows(h, variant % 2 == 0 ? SB_F16 : SB_BF16, vector_lengths[l], variant / 2);
+                add_input(&test, rows);
+                add_list(&test, 1, (int64_t[]){-1});
+                set_int(&test, "keepdims", variant % 3 == 0);
+                harness_run(h, &test);
+            }
+        }
+    }
+}

@@ -37,6 +37,32 @@ static int trait_of(const sb_node *node) {
     return found;
 }
 
+/* Whether reduce_vectors.cu has the reduction. */
+static bool has_vectors(const sb_cuda_reduce *how, const sb_cuda_rows *rows, sb_dtype dtype) {
+    static const char *const kernels[] = {"sum", "magnitudes", "squares", "max", "min"};
+    bool known = false;
+    for (size_t i = 0; i < sizeof kernels / sizeof kernels[0]; i++)
+        known = known || strcmp(how->kernel, kernels[i]) == 0;
+    return known && rows->length > 0 && rows->length <= BLOCK && sb_cuda_rows_are_vectors(rows, dtype);
+}
+
+static sb_status launch_vectors(sb_call *call, sb_cuda_row_reduction *parameters, const sb_cuda_reduce *how,
+                                const sb_tensor *out, const sb_tensor *in, uint32_t axes) {
+    sb_cuda_row_vector vector = {.team = 4, .groups = 1};
+    while (vector.team < 32 && 8 * vector.team < parameters->rows.length)
+        vector.team *= 2;
+    char name[64];
+    snprintf(name, sizeof name, "sb_cuda_reduce_%d_%s_%s", vector.team, how->kernel, sb_dtype_name(in->dtype));
+    sb_cuda_work work = {
+        .module = "reduce_vectors", .kernel = name, .parameters = parameters, .parameter_bytes = sizeof *parameters};
+    if (how->bounded)
+        sb_cuda_rows_bound(&parameters->rows, &work, call, 0, axes);
+    sb_cuda_rows_grid_vector(call, &parameters->rows, vector, &work);
+    sb_cuda_work_reads(&work, in);
+    sb_cuda_work_writes(&work, out);
+    return sb_cuda_call_launch(call, &work);
+}
+
 static sb_status launch_stage(sb_call *call, sb_cuda_row_reduction *parameters, const char *stage,
                               const sb_cuda_reduce *how, const sb_tensor *out, const sb_tensor *in, uint32_t axes,
                               size_t total_bytes) {
@@ -81,6 +107,8 @@ sb_status sb_cuda_reduce_rows(sb_call *call, const sb_cuda_reduce *how, const sb
     sb_cuda_rows *rows = &parameters.rows;
     if (rows->count == 0)
         return SB_OK;
+    if (has_vectors(how, rows, in->dtype))
+        return launch_vectors(call, &parameters, how, out, in, axes);
     if (sb_cuda_rows_are_short(rows) && rows->inner_rank == 1 && !how->long_only)
         return launch_stage(call, &parameters, "team", how, out, in, axes, 0);
     int64_t multiprocessors = sb_cuda_call_device(call)->multiprocessors;

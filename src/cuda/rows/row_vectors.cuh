@@ -13,7 +13,8 @@
 #define EACH_GROUP SB_CUDA_UNROLL for (int g = 0; g < GROUPS; g++)
 #define EACH_LANE SB_CUDA_UNROLL for (int j = 0; j < SB_CUDA_EIGHT; j++)
 
-enum { ROW_SUM, ROW_MAX };
+/* How lanes are joined; ROW_LARGER does not tell zeros apart, which ROW_MAX and ROW_MIN do. */
+enum { ROW_SUM, ROW_LARGER, ROW_MAX, ROW_MIN };
 
 /* The larger one; a NaN wins. Of zeros it may be either, which softmax does not see: where a zero of either sign is the
  * highest element, all zeros' powers are 1, and what is left of a zero can be -0 only where there are two of them, so that
@@ -29,12 +30,15 @@ SB_CUDA_FUNCTION float row_larger(float a, float b) {
 }
 
 template <int FOLD> SB_CUDA_FUNCTION float row_join(float a, float b) {
-    return FOLD == ROW_SUM ? a + b : row_larger(a, b);
+    return FOLD == ROW_SUM      ? a + b
+           : FOLD == ROW_LARGER ? row_larger(a, b)
+           : FOLD == ROW_MAX    ? sb_max_f32(a, b)
+                                : sb_min_f32(a, b);
 }
 
 /* Begins lanes by what changes nothing that joins it, so that lanes without elements need no care. */
 template <int FOLD> SB_CUDA_FUNCTION void row_begin(float *lanes) {
-    EACH_LANE lanes[j] = FOLD == ROW_SUM ? -0.0f : -sb_infinity_f32();
+    EACH_LANE lanes[j] = FOLD == ROW_SUM ? -0.0f : FOLD == ROW_MIN ? sb_infinity_f32() : -sb_infinity_f32();
 }
 
 /* The total of the lanes of a team's threads, for every thread; all threads of the warp come here. */

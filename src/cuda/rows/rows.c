@@ -133,6 +133,11 @@ static bool is_row_vector(const sb_cuda_rows *rows, int operand) {
     return whole;
 }
 
+bool sb_cuda_rows_are_vectors(const sb_cuda_rows *rows, sb_dtype dtype) {
+    return (dtype == SB_F16 || dtype == SB_BF16) && rows->inner_rank == 1 && rows->length % 8 == 0 &&
+           is_row_vector(rows, SB_CUDA_ROW_IN);
+}
+
 bool sb_cuda_rows_vector(const sb_cuda_rows *rows, sb_dtype dtype, int64_t most, sb_cuda_row_vector *vector) {
 #define ENTRY(team, groups, unused) {team, groups},
     static const sb_cuda_row_vector vectors[] = {SB_CUDA_LONG_ROW_VECTORS(ENTRY, )};

@@ -11,12 +11,12 @@ template <int HALF, int TEAM, int GROUPS> SB_CUDA_FUNCTION void softmax_rows(con
         float values[GROUPS][SB_CUDA_EIGHT], lanes[SB_CUDA_EIGHT];
         sb_cuda_eight loaded[GROUPS];
         EACH_GROUP loaded[g] = row_load(in + GROUP_BYTES(g), GROUP_AT(g), length);
-        row_begin<ROW_MAX>(lanes);
+        row_begin<ROW_LARGER>(lanes);
         EACH_GROUP {
             sb_cuda_widen_eight<HALF>(loaded[g], values[g]);
             EACH_LANE lanes[j] = GROUP_AT(g) + j < length ? row_larger(lanes[j], values[g][j]) : lanes[j];
         }
-        const float highest = row_fold<ROW_MAX, TEAM>(lanes, t);
+        const float highest = row_fold<ROW_LARGER, TEAM>(lanes, t);
         row_begin<ROW_SUM>(lanes);
         EACH_GROUP {
             EACH_LANE {
