@@ -151,6 +151,15 @@ HARNESS_GROUP(fixed, bodies, HARNESS_CPU_IF_ANY | HARNESS_CUDA) {
     }
 }
 
+/* Channels last, in more rows than there are threads, which go on to other rows at the same channels or at others. */
+HARNESS_GROUP(fixed, rows_of_channels, HARNESS_CPU_IF_ANY | HARNESS_CUDA) {
+    static const body_shape many[] = {{2, {4000, 64}}, {2, {2000, 136}}, {2, {130, 2048}}};
+    for (int i = 0; i < 3; i++) {
+        for (int body = 3; body < 7; body++)
+            run_body(h, &bodies[body], &many[i], body % 2 == 0 ? SB_F16 : SB_BF16, 0);
+    }
+}
+
 /* Nodes alone. */
 HARNESS_GROUP(fixed, nodes, HARNESS_CPU | HARNESS_CUDA) {
     static const char *const ops[] = {"Add",     "Sub",  "Mul", "Div",  "Relu", "HardSwish",

@@ -55,7 +55,7 @@ static sb_status launch_fixed(sb_call *call, const sb_cuda_elementwise_options *
     if (sb_tensor_elements(out) == 0 || out->dtype != tensors[0]->dtype ||
         !sb_cuda_fixed_find_operator(kernel_op(call->node), out->dtype, options->a, options->b, &match))
         return SB_OK;
-    sb_walk_start_ordered(&walk, out->rank, out->dims, 1 + inputs, operands);
+    sb_walk_start(&walk, out->rank, out->dims, 1 + inputs, operands);
     return sb_cuda_fixed_launch(call, &match, out->dtype, &walk, operands, done);
 }
 

@@ -8,6 +8,8 @@
 
 #define BYTES 2 /* of an element */
 #define GROUP SB_CUDA_FIXED_GROUP
+/* Of those kernels that a multiprocessor has room for at once. */
+#define RESIDENT_BLOCKS 3
 
 typedef struct named_program {
     const char *name;
@@ -192,16 +194,29 @@ static bool describe(const sb_walk *walk, int operand, sb_cuda_fixed_box *box, s
            is_aligned(input->steps[0]) && is_aligned(input->steps[1]);
 }
 
-/* Gives the work its grid, and notes what it touches; input i is operand inputs[i] of the walk, or operand 1 + i. */
+/* Gives the work its grid, of at most work->blocks unless that is 0, and notes what it touches; input i is operand inputs[i] of the walk, or operand 1 + i. */
 static sb_status launch(sb_call *call, sb_cuda_work *work, const sb_walk *walk, const sb_tensor *const *tensors,
                         int input_count, const uint8_t *inputs) {
     const int64_t per_block = (int64_t)SB_CUDA_FIXED_THREADS * GROUP;
+    unsigned blocks = sb_cuda_call_blocks(call, (walk->elements + per_block - 1) / per_block);
     work->threads = SB_CUDA_FIXED_THREADS;
-    work->blocks = sb_cuda_call_blocks(call, (walk->elements + per_block - 1) / per_block);
+    work->blocks = work->blocks != 0 && work->blocks < blocks ? work->blocks : blocks;
     sb_cuda_work_writes(work, tensors[0]);
     for (int i = 0; i < input_count; i++)
         sb_cuda_work_reads(work, tensors[1 + (inputs != NULL ? inputs[i] : i)]);
     return sb_cuda_call_launch(call, work);
+}
+
+/* Whether statistics of channels are one row that all rows have, or each one element for a row; false where neither. */
+static bool describe_statistics(sb_cuda_fixed *parameters) {
+    bool last = true, first = true;
+    for (int i = 1; i <= 4; i++) {
+        const sb_cuda_fixed_input *input = &parameters->inputs[i];
+        last = last && input->layout == SB_CUDA_FIXED_ROW && input->steps[0] == 0 && input->steps[1] == 0;
+        first = first && input->layout == SB_CUDA_FIXED_REPEATED;
+    }
+    parameters->channels_last = last;
+    return last || first;
 }
 
 static bool fill(const sb_cuda_fixed_match *match, const sb_walk *walk, sb_cuda_fixed *parameters) {
@@ -213,10 +228,8 @@ static bool fill(const sb_cuda_fixed_match *match, const sb_walk *walk, sb_cuda_
     for (int i = 0; i < match->input_count; i++) {
         if (!describe(walk, 1 + match->inputs[i], &parameters->box, &parameters->inputs[i]))
             return false;
-        if (match->normalizes && i >= 1 && i <= 4 && parameters->inputs[i].layout != SB_CUDA_FIXED_REPEATED)
-            return false;
     }
-    return true;
+    return !match->normalizes || describe_statistics(parameters);
 }
 
 sb_status sb_cuda_fixed_launch(sb_call *call, const sb_cuda_fixed_match *match, sb_dtype dtype, const sb_walk *walk,
@@ -231,6 +244,9 @@ sb_status sb_cuda_fixed_launch(sb_call *call, const sb_cuda_fixed_match *match, 
                          .kernel = kernel,
                          .parameters = &parameters,
                          .parameter_bytes = sizeof parameters};
+    /* Threads that go on to other rows at the same channels keep their factors. */
+    if (parameters.channels_last)
+        work.blocks = (unsigned)(RESIDENT_BLOCKS * sb_cuda_call_device(call)->multiprocessors);
     return launch(call, &work, walk, tensors, match->input_count, match->inputs);
 }
 

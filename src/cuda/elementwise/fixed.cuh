@@ -10,15 +10,34 @@
 #include "ops/binary_values.h"
 #include "ops/unary_values.h"
 
-/* Channels' factors: those of the first row, and where the group goes on into another row of that one. */
+/* Factors of channels that are neighbours: kept while a thread stays at the same place of its rows. */
+typedef struct fixed_factors {
+    float a[GROUP], b[GROUP];
+    uint32_t inner; /* where they belong to */
+} fixed_factors;
+
 template <int HALF>
-SB_CUDA_FUNCTION void fixed_normalize(const sb_cuda_eight *statistics, float epsilon, const fixed_group *group,
+SB_CUDA_FUNCTION void fixed_find_factors(const sb_cuda_fixed_input *statistics, float epsilon, const fixed_group *group,
+                                         fixed_factors *factors) {
+    float of[4][GROUP];
+    SB_CUDA_UNROLL
+    for (int i = 0; i < 4; i++)
+        sb_cuda_widen_eight<HALF>(fixed_load(&statistics[i], group), of[i]);
+    EACH_OF_GROUP sb_batch_normalization_factors(of[0][j], of[1][j], of[2][j], of[3][j], epsilon, &factors->a[j],
+                                                 &factors->b[j]);
+    factors->inner = group->inner;
+}
+
+/* Where a row is of one channel: its factors, and where the group goes on into another row those of that one. */
+template <int HALF>
+SB_CUDA_FUNCTION void fixed_normalize(const sb_cuda_fixed_input *statistics, float epsilon, const fixed_group *group,
                                       float *values) {
     float first[4], second[4], unused, a, b;
     SB_CUDA_UNROLL
     for (int i = 0; i < 4; i++) {
-        sb_cuda_widen_pair<HALF>(statistics[i].pairs[0], &first[i], &unused);
-        sb_cuda_widen_pair<HALF>(statistics[i].pairs[GROUP / 2 - 1], &unused, &second[i]);
+        const sb_cuda_eight eight = fixed_load(&statistics[i], group);
+        sb_cuda_widen_pair<HALF>(eight.pairs[0], &first[i], &unused);
+        sb_cuda_widen_pair<HALF>(eight.pairs[GROUP / 2 - 1], &unused, &second[i]);
     }
     sb_batch_normalization_factors(first[0], first[1], first[2], first[3], epsilon, &a, &b);
     if (group->left == GROUP) {
@@ -75,13 +94,20 @@ SB_CUDA_FUNCTION float fixed_value(float x, float y, float z, float a, float b) 
 /* Step AT and those behind it. `values` is the step before's, and is left as the last one's, not rounded. */
 template <typename PROGRAM, int HALF, int AT>
 SB_CUDA_FUNCTION void fixed_steps(const sb_cuda_fixed *p, const fixed_group *group, const sb_cuda_eight *inputs,
-                                  float *kept, float *values) {
+                                  fixed_factors *factors, float *kept, float *values) {
     if constexpr (AT < PROGRAM::program.count) {
         constexpr sb_cuda_fixed_step step = PROGRAM::program.steps[AT];
         float x[GROUP];
         fixed_fetch<HALF, step.sources[0]>(p, AT, inputs, values, kept, x);
         if constexpr (step.opcode == SB_CUDA_EPILOGUE_Normalize) {
-            fixed_normalize<HALF>(&inputs[step.sources[1] - SB_CUDA_EPILOGUE_INPUT], p->a[AT], group, x);
+            const sb_cuda_fixed_input *statistics = &p->inputs[step.sources[1] - SB_CUDA_EPILOGUE_INPUT];
+            if (p->channels_last) {
+                if (factors->inner != group->inner)
+                    fixed_find_factors<HALF>(statistics, p->a[AT], group, factors);
+                EACH_OF_GROUP x[j] = sb_fma_f32(x[j], factors->a[j], factors->b[j]);
+            } else {
+                fixed_normalize<HALF>(statistics, p->a[AT], group, x);
+            }
             EACH_OF_GROUP values[j] = x[j];
         } else {
             float y[GROUP], z[GROUP];
@@ -99,20 +125,26 @@ SB_CUDA_FUNCTION void fixed_steps(const sb_cuda_fixed *p, const fixed_group *gro
         if constexpr (step.keep != 0) {
             EACH_OF_GROUP kept[j] = values[j];
         }
-        fixed_steps<PROGRAM, HALF, AT + 1>(p, group, inputs, kept, values);
+        fixed_steps<PROGRAM, HALF, AT + 1>(p, group, inputs, factors, kept, values);
     }
 }
 
 template <typename PROGRAM, int HALF> SB_CUDA_FUNCTION void fixed_run(const sb_cuda_fixed *p) {
+    constexpr bool normalizes = PROGRAM::program.steps[0].opcode == SB_CUDA_EPILOGUE_Normalize;
+    fixed_factors factors;
+    factors.inner = UINT32_MAX;
     const uint32_t stride = gridDim.x * blockDim.x * GROUP;
     for (uint32_t index = (blockIdx.x * blockDim.x + threadIdx.x) * GROUP; index < p->box.elements; index += stride) {
         const fixed_group group = fixed_find(&p->box, index);
         sb_cuda_eight inputs[SB_CUDA_FIXED_INPUTS];
         float kept[GROUP] = {0}, values[GROUP] = {0};
         SB_CUDA_UNROLL
-        for (int i = 0; i < PROGRAM::program.inputs; i++)
-            inputs[i] = fixed_load(&p->inputs[i], &group);
-        fixed_steps<PROGRAM, HALF, 0>(p, &group, inputs, kept, values);
+        for (int i = 0; i < PROGRAM::program.inputs; i++) {
+            /* Statistics are loaded where their factors are worked out. */
+            if (!normalizes || i == 0 || i > 4)
+                inputs[i] = fixed_load(&p->inputs[i], &group);
+        }
+        fixed_steps<PROGRAM, HALF, 0>(p, &group, inputs, &factors, kept, values);
         fixed_store(&p->box, &group, sb_cuda_round_eight<HALF>(values));
     }
 }

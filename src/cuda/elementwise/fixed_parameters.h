@@ -48,6 +48,7 @@ typedef struct sb_cuda_fixed_box {
 
 typedef struct sb_cuda_fixed {
     sb_cuda_fixed_box box;
+    uint32_t channels_last, unused; /* of normalisations: statistics are rows that repeat, not one for each row */
     sb_cuda_fixed_input inputs[SB_CUDA_FIXED_INPUTS];
     float a[SB_CUDA_FIXED_STEPS], b[SB_CUDA_FIXED_STEPS]; /* the steps' numbers; a of a quotient by b: 1 / b */
 } sb_cuda_fixed;
