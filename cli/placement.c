@@ -115,9 +115,10 @@ static void explain(void *context, const sb_placed_node *node) {
         return;
     }
     counts[node->on_device ? 1 : 0]++;
-    printf("%*s%s  %s (%s) %s%s%s%s\n", 2 * node->depth, "", node->on_device ? "cuda" : "cpu ", name, node->op,
-           node->kernel, node->by_data ? ", placed by its data" : "", node->why != NULL ? ": " : "",
-           node->why != NULL ? node->why : "");
+    printf("%*s%s  %s (%s) %s%s%s%s%s%s%s%s\n", 2 * node->depth, "", node->on_device ? "cuda" : "cpu ", name, node->op,
+           node->kernel, node->way != NULL ? ": " : "", node->way != NULL ? node->way : "",
+           node->by_data ? ", placed by its data" : "", node->slow != NULL ? ", since " : "",
+           node->slow != NULL ? node->slow : "", node->why != NULL ? ": " : "", node->why != NULL ? node->why : "");
 }
 
 static void print_plans(sb_session *session) {

@@ -19,7 +19,7 @@ typedef struct sb_session sb_session;
 typedef struct sb_node_event {
     const char *name;   /**< the node's name */
     const char *op;     /**< its operator */
-    const char *kernel; /**< what computed it: "reference", "constant" (known before the run), or the kernel's name */
+    const char *kernel; /**< what computed it: "reference", "constant" (known before the run), its kernel's name or way */
     int depth;          /**< 0 in the model's own graph, more inside If, Loop and Scan */
     int64_t start_ns;   /**< when it began, by the monotonic clock */
     int64_t end_ns;
@@ -221,6 +221,8 @@ typedef struct sb_placed_node {
     bool by_data;       /**< where it runs was settled in the run, since only the data say what shapes it has */
     const char *kernel; /**< what computes it; "reference" for its definition */
     const char *why;    /**< why it does not run on the device; NULL where it does, or where there is none */
+    const char *way;    /**< which of several ways the kernel took when it last gave its work; NULL where it has one */
+    const char *slow;   /**< why it took none of the quicker ones; NULL where it did, or none would have been quicker */
 } sb_placed_node;
 
 /** Calls `visit` for every node of the most recent run's plan, nested graphs' after those of the graph around them,

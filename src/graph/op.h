@@ -163,6 +163,12 @@ typedef struct sb_call_target {
     bool *may_fault;   /* set once a call has asked for its word; NULL where nobody wants to know */
 } sb_call_target;
 
+/* Which of its ways a kernel has taken, where it has several that differ in speed: static storage, NULL for nothing to say. */
+typedef struct sb_call_way {
+    const char *name;
+    const char *why; /* why none of the quicker ones */
+} sb_call_way;
+
 struct sb_call {
     const sb_node *node;
     int input_count;
@@ -178,6 +184,7 @@ struct sb_call {
     const void *derived;          /* what the kernel has made of its derived input as it is now; NULL: nothing */
     sb_isa isa;                   /* the instruction set that kernels may use */
     const sb_call_target *target; /* the device that the call gives its work to; NULL on the host */
+    sb_call_way way;              /* for a kernel to say, and for those who ask how nodes were computed */
     sb_error *error;
 };
 

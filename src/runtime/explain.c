@@ -69,7 +69,9 @@ static void visit_step(visitor *visitor, const sb_runner *runner, size_t step) {
                              .on_device = planned->side == SB_DEVICE,
                              .by_data = planned->mode == SB_STEP_DYNAMIC,
                              .kernel = planned->kernel != NULL ? planned->kernel->name : "reference",
-                             .why = planned->why};
+                             .why = planned->why,
+                             .way = planned->way.name,
+                             .slow = planned->way.why};
     const char *variable = placed.on_device ? NULL : sb_binding_updated_there(runner->plan->binding, node);
     char why[SB_WHY_BYTES + 256];
     if (variable != NULL) {

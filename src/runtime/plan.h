@@ -23,7 +23,8 @@ typedef struct sb_planned_step {
     sb_prepared prepared;
     struct sb_derived_value *derived; /* of a variable, which the kernel takes: runtime/derived.h; NULL: none */
     int in_place;                     /* the input whose memory the kernel lets output 0 take over, or -1 */
-    char *why; /* why a step that could run on a device does not; NULL when it does, or there is none */
+    char *why;       /* why a step that could run on a device does not; NULL when it does, or there is none */
+    sb_call_way way; /* of the kernel, when it last gave its work */
 } sb_planned_step;
 
 /* A value may lie on both sides: on one because it was made there, on the other as a copy. Arrays "by copy" have an

@@ -345,13 +345,15 @@ static sb_status launch(sb_runner *runner, size_t index, sb_call *call, const sb
         aim(runner, index, call);
     int64_t start = settings->observer != NULL ? sb_now_ns() : 0;
     SB_TRY(sb_call_run(call, kernel != NULL ? kernel->launch : call->node->op->eval));
+    runner->plan->steps[index].way = call->way;
     SB_TRY(sb_runner_note_tasks(runner, call->node->name, call->node->op->name, call->error));
     sb_status status = check_aliases(runner, call);
     if (status != SB_OK || settings->observer == NULL)
         return status;
     if (side == SB_DEVICE)
         SB_TRY(sb_queue_wait(settings->placement.queue, call->error));
-    return sb_runner_observe(runner, call, kernel != NULL ? kernel->name : "reference", start, sb_now_ns());
+    const char *name = kernel == NULL ? "reference" : call->way.name != NULL ? call->way.name : kernel->name;
+    return sb_runner_observe(runner, call, name, start, sb_now_ns());
 }
 
 /* Output 0 in the variable behind the rows that are there, and over them: see find_append in memory_plan.c. */

@@ -264,6 +264,18 @@ void host_shared_clear(uint32_t address) {
         write_later(address + (host_planted == HOST_PLANT_CLEARING_PLACE ? 128 : 0), zeros);
 }
 
+void host_shared_keep(uint32_t address, int count) {
+    uint16_t elements[8];
+    uint32_t words[4];
+    if (host_planted == HOST_PLANT_NO_CLEARING)
+        return;
+    memcpy(elements, host_dynamic_shared(host_current()->block, address, 16), sizeof elements);
+    for (int i = 0; i < 8; i++)
+        elements[i] = i < count ? elements[i] : 0;
+    memcpy(words, elements, sizeof words);
+    write_later(address, words);
+}
+
 /* Lane 8 i + r gives the address of row r of matrix i; lane 4 r + c has elements 2 c and 2 c + 1 of that row. */
 void host_store_matrices(uint32_t address, uint32_t a, uint32_t b, uint32_t c, uint32_t d) {
     static uint32_t given[HOST_MOST_THREADS][4];

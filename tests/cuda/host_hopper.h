@@ -46,6 +46,7 @@ void host_tensor_stores_end(void);
 void host_tensor_stores_read(unsigned left);
 void host_shared_written(void);
 void host_shared_clear(uint32_t shared);
+void host_shared_keep(uint32_t shared, int count);
 void host_warpgroup_sync(int number);
 void host_store_matrices(uint32_t shared, uint32_t a, uint32_t b, uint32_t c, uint32_t d);
 void host_sync_warp(void);
@@ -89,6 +90,7 @@ void host_products_wait(unsigned left);
 #define sb_tensor_store host_tensor_store
 #define sb_shared_written host_shared_written
 #define sb_shared_clear host_shared_clear
+#define sb_shared_keep host_shared_keep
 #define sb_warpgroup_sync host_warpgroup_sync
 #define sb_store_matrices host_store_matrices
 #define SB_TENSOR_STORES_END() host_tensor_stores_end()

@@ -1,4 +1,4 @@
-/* Sessions whose products are of f16 and bf16: they take the schedules of <samebit/gemm.h>, and only where these have no such product others. */
+/* Sessions whose products are of f16 and bf16: all take the schedules of <samebit/gemm.h>. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -83,7 +83,7 @@ static void test_layers(void **unused) {
     check_layers(layers_bf16);
 }
 
-/* Which products take a schedule: all but the one over heads whose batches have no common step. */
+/* All products take a schedule, also those over heads of several samples, whose batches have two steps. */
 static void test_schedules(void **unused) {
     setting s = start(layers_f16, false);
     seen seen = {0, 0};
@@ -94,9 +94,52 @@ static void test_schedules(void **unused) {
     sb_tensor *x = random_tensor(SB_F16, 3, (int64_t[]){2, 7, 64}, 5), *outputs[LAYERS_OUTPUTS];
     run_session(session, &x, outputs);
     assert_int_equal(seen.products, 5);
-    assert_int_equal(seen.of_schedules, 4);
+    assert_int_equal(seen.of_schedules, 5);
     release_all(outputs, LAYERS_OUTPUTS);
     sb_tensor_release(x);
+    sb_session_destroy(session);
+    finish(&s);
+}
+
+/* What placement says of a product: which schedule it takes, and what keeps it from the quicker ones. */
+typedef struct told {
+    int products, quick,
+        aligned; /* of Hopper's own; those that are not, for strides that are no multiples of 16 bytes */
+} told;
+
+static void note_way(void *context, const sb_placed_node *node) {
+    told *told = context;
+    if (strcmp(node->op, "MatMul") != 0 && strcmp(node->op, "Gemm") != 0)
+        return;
+    told->products++;
+    assert_non_null(node->way);
+    bool is_quick = strncmp(node->way, "general", 7) != 0;
+    told->quick += is_quick;
+    told->aligned += node->slow != NULL && strstr(node->slow, "multiples of 16 bytes") != NULL;
+    assert_true(!is_quick || node->slow == NULL);
+}
+
+static told ways_of(const setting *s, sb_session *session, int64_t rows) {
+    sb_tensor *x = random_tensor(SB_BF16, 3, (int64_t[]){2, rows, 64}, 5), *outputs[LAYERS_OUTPUTS];
+    told told = {0};
+    for (int i = 0; i < 3; i++) { /* also when a recording is replayed */
+        run_session(session, &x, outputs);
+        release_all(outputs, LAYERS_OUTPUTS);
+    }
+    assert_int_equal(sb_session_visit_placement(session, note_way, &told), 0);
+    sb_tensor_release(x);
+    return told;
+}
+
+static void test_ways(void **unused) {
+    setting s = start(layers_bf16, false);
+    sb_session *session = open_session(&s, SB_GRAPHS_BUILD, false, NULL);
+    told even = ways_of(&s, session, 64), odd = ways_of(&s, session, 7);
+    assert_int_equal(even.products, 5);
+    assert_int_equal(even.quick, 5);
+    assert_int_equal(odd.products, 5);
+    assert_int_equal(odd.quick, 4); /* all but the product of scores, whose rows have 7 elements */
+    assert_int_equal(odd.aligned, 1);
     sb_session_destroy(session);
     finish(&s);
 }
@@ -105,6 +148,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_layers),
         cmocka_unit_test(test_schedules),
+        cmocka_unit_test(test_ways),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* MatMul and Gemm of all sizes, as the CPU computes them. */
+/* MatMul and Gemm of all sizes, as the CPU computes them, and as devices do in 16 bits. */
 #include "harness/harness.h"
 
 static const sb_dtype float_dtypes[] = {SB_F32, SB_F16, SB_BF16};
@@ -70,6 +70,73 @@ HARNESS_GROUP(matmul, gemm, HARNESS_CPU) {
             add_input(&test, random_tensor(h, kind, dtype, c_rank, c_dims + 2 - c_rank));
         }
         test.constants = random_bits(&h->random) & 6;
+        harness_run(h, &test);
+    }
+}
+
+/* ---- products over heads ---- */
+
+/* A view of `dims` whose dimensions lie in memory in any order, one of a matrix's own two innermost, of a tensor whose rows are
+ * longer: from the `first` element on, by `gap`. */
+static sb_tensor *view_of(harness *h, distribution kind, sb_dtype dtype, int rank, const int64_t *dims, int64_t first,
+                          int64_t gap) {
+    int order[SB_MAX_RANK], back[SB_MAX_RANK];
+    int64_t memory[SB_MAX_RANK];
+    sb_tensor *whole, *rows, *tensor;
+    for (int i = 0; i < rank; i++)
+        order[i] = i;
+    for (int i = rank - 1; i > 0; i--) {
+        int other = (int)random_between(&h->random, i == rank - 1 && rank > 1 ? rank - 2 : 0, i), kept = order[i];
+        order[i] = order[other];
+        order[other] = kept;
+    }
+    for (int i = 0; i < rank; i++) {
+        memory[i] = dims[order[i]] + (i == rank - 1 ? first + gap : 0);
+        back[order[i]] = i;
+    }
+    whole = packed_tensor(h, kind, dtype, rank, memory);
+    MUST(sb_tensor_slice(whole, rank - 1, first, dims[order[rank - 1]], 1, &rows, error));
+    MUST(sb_tensor_transpose(rows, back, &tensor, error));
+    sb_tensor_release(rows);
+    sb_tensor_release(whole);
+    return tensor;
+}
+
+/* The operand's dimensions: batches, of which some are 1 and leading ones may be left out, and the matrix's. Returns the
+ * rank. */
+static int batched_dims(harness *h, int batch_rank, const int64_t *batches, int64_t rows, int64_t columns,
+                        int64_t *dims) {
+    int left_out = random_between(&h->random, 0, 2) == 0 ? (int)random_between(&h->random, 0, batch_rank) : 0;
+    for (int d = left_out; d < batch_rank; d++)
+        dims[d - left_out] = random_between(&h->random, 0, 4) == 0 ? 1 : batches[d];
+    dims[batch_rank - left_out] = rows;
+    dims[batch_rank - left_out + 1] = columns;
+    return batch_rank - left_out + 2;
+}
+
+/* Extents that copies of 16 bytes like, alone and with room for more, and others. */
+static int64_t pick_extent(harness *h, bool aligned) {
+    static const int64_t even[] = {8, 16, 24, 56, 64, 72, 136}, odd[] = {1, 7, 15, 17, 57, 61, 63, 65, 130};
+    return aligned ? even[random_between(&h->random, 0, 6)] : odd[random_between(&h->random, 0, 8)];
+}
+
+HARNESS_GROUP(matmul, heads, HARNESS_CPU | HARNESS_CUDA) {
+    for (int round = 0; round < 72; round++) {
+        sb_dtype dtype = round % 2 == 0 ? SB_F16 : SB_BF16;
+        distribution kind = (distribution)(round / 2 % DISTRIBUTIONS);
+        int batch_rank = round / 4 % 5;
+        int64_t batches[4], dims[SB_MAX_RANK];
+        for (int d = 0; d < 4; d++)
+            batches[d] = random_between(&h->random, 1, batch_rank > 2 ? 2 : 3);
+        int64_t m = pick_extent(h, round % 3 != 0), n = pick_extent(h, round % 3 != 0),
+                k = pick_extent(h, round % 4 != 0), first = round % 5 == 0 ? 3 : round % 2 * 8,
+                gap = round % 7 == 0 ? 5 : random_between(&h->random, 0, 1) * 8;
+        harness_case test = harness_op("MatMul", 13);
+        int rank = batched_dims(h, batch_rank, batches, m, k, dims);
+        add_input(&test, view_of(h, kind, dtype, rank, dims, first, gap));
+        rank = batched_dims(h, batch_rank, batches, k, n, dims);
+        add_input(&test, view_of(h, kind, dtype, rank, dims, first, gap));
+        test.constants = random_between(&h->random, 0, 3) == 0 ? 2 : 0;
         harness_run(h, &test);
     }
 }

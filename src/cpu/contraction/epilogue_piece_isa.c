@@ -3,9 +3,9 @@
 /* Elements that are taken at once: their addends fit on the stack. */
 enum { CHUNK = 64 };
 
-/* `count` elements of an addend from column `column` on, `step` columns apart, as f32. */
-static void load_chunk(const sb_gemm_addend *addend, int64_t batch, int64_t row, int64_t column, int64_t step,
-                       int64_t count, float *out) {
+/* `count` elements of an addend from column `column` on, `step` columns apart, as f32, not scaled yet. */
+static void convert_chunk(const sb_gemm_addend *addend, int64_t batch, int64_t row, int64_t column, int64_t step,
+                          int64_t count, float *out) {
     int64_t first = batch * addend->batch_stride + row * addend->row_stride + column * addend->column_stride;
     int64_t stride = step * addend->column_stride;
     if (addend->dtype == SB_F32) {
@@ -25,6 +25,13 @@ static void load_chunk(const sb_gemm_addend *addend, int64_t batch, int64_t row,
         for (int64_t i = 0; i < count; i++)
             out[i] = sb_f16_to_f32(bits[i]);
     }
+}
+
+static void load_chunk(const sb_gemm_addend *addend, int64_t batch, int64_t row, int64_t column, int64_t step,
+                       int64_t count, float *out) {
+    convert_chunk(addend, batch, row, column, step, count, out);
+    for (int64_t i = 0; i < count && addend->scale != 1.0f; i++)
+        out[i] = addend->scale * out[i];
 }
 
 static void scale_and_bias(const sb_gemm_epilogue *e, int64_t batch, int64_t b_column, int64_t count,

@@ -47,22 +47,6 @@ SB_CUDA_FUNCTION int64_t find_addend(const sb_cuda_any_matmul *p, const product_
         value = value + (p->beta != 1.0f ? (real)p->beta * other : other);                                             \
     }
 
-#define PRODUCT_16(suffix)                                                                                             \
-    SB_CUDA_KERNEL(sb_cuda_matmul_any_##suffix, sb_cuda_any_matmul, p) {                                               \
-        const int64_t depth = sb_cuda_used(p->used_k, p->k);                                                           \
-        SB_CUDA_EACH(index, p->elements) {                                                                             \
-            product_place at = find_product(p, index);                                                                 \
-            if (is_unused(p, &at))                                                                                     \
-                continue;                                                                                              \
-            float value = sb_chain16_##suffix((const uint16_t *)p->a + at.a, p->a_k, (const uint16_t *)p->b + at.b,    \
-                                              p->b_k, depth, 0.0f);                                                    \
-            EPILOGUE_FLOAT(float, sb_##suffix##_to_f32(((const uint16_t *)p->addend)[find_addend(p, &at)]), value)     \
-            ((uint16_t *)p->y)[index] = sb_##suffix##_from_f32(value);                                                 \
-        }                                                                                                              \
-    }
-PRODUCT_16(f16)
-PRODUCT_16(bf16)
-
 SB_CUDA_KERNEL(sb_cuda_matmul_any_f64, sb_cuda_any_matmul, p) {
     const int64_t depth = sb_cuda_used(p->used_k, p->k);
     SB_CUDA_EACH(index, p->elements) {

@@ -203,8 +203,9 @@ static sb_status give_product(sb_call *call, const sb_cuda_conv *conv, bool *giv
         multiply_positions(conv, &weights, &x, &gemm);
     else
         multiply_weights(conv, &weights, &x, &gemm);
-    SB_TRY(sb_gemm_plan_fill(&gemm, &plan, call->error));
-    return sb_gemm_launch(sb_cuda_call_queue(call), call->target->step, &plan, call->error);
+    const sb_gemm_model model = SB_GEMM_MODEL_DEFAULT;
+    SB_TRY(sb_gemm_plan_fill(&gemm, &model, &plan, call->error));
+    return sb_gemm_launch(sb_cuda_call_queue(call), call->target->step, &plan, &call->way, call->error);
 }
 
 /* ---- several: rows by maps of pixels ---- */
@@ -258,6 +259,7 @@ static void fill_plan(const sb_cuda_conv *conv, const input *x, const sb_cuda_we
                            .n = columns,
                            .k = k,
                            .batches = gemm->batches,
+                           .steps = {.rank = gemm->batches > 1, .dims = {gemm->batches}, .a_steps = {8}},
                            .columns = columns,
                            .dtype = y->dtype,
                            .epilogue = {.scale = 1.0f, .dtype = (int32_t)y->dtype, .columns = columns},
@@ -267,7 +269,7 @@ static void fill_plan(const sb_cuda_conv *conv, const input *x, const sb_cuda_we
                            .c = range_of(y)};
     if (bias == NULL)
         return;
-    plan->epilogue.bias = (sb_gemm_addend){bias->data, 0, bias->strides[0], 0, (int32_t)bias->dtype};
+    plan->epilogue.bias = (sb_gemm_addend){bias->data, 0, bias->strides[0], 0, (int32_t)bias->dtype, 1.0f};
     plan->bias = range_of(bias);
 }
 

@@ -34,11 +34,11 @@ const char *sb_gemm_device_schedule_name(int index) {
 
 static sb_status find_named(sb_cuda_device *device, const sb_gemm_plan *plan, int *chosen, sb_error *error) {
     const char *name = plan->gemm->schedule;
-    char why[SB_GEMM_WHY_BYTES] = "";
     for (int i = 0; i < SCHEDULES; i++) {
         if (strcmp(schedule_at(i)->name, name) != 0)
             continue;
-        if (!schedule_at(i)->can(schedule_at(i), device, plan, why))
+        const char *why = schedule_at(i)->refuses(schedule_at(i), device, plan);
+        if (why != NULL)
             return sb_fail(
                 error, SB_ERROR_UNSUPPORTED,
                 "schedule \"%s\" cannot compute this product: %s; leave `schedule` NULL to let one be chosen", name,
@@ -51,22 +51,38 @@ static sb_status find_named(sb_cuda_device *device, const sb_gemm_plan *plan, in
 }
 
 /* The quickest of those that can; the general ones always can. */
-static sb_status choose(sb_cuda_device *device, const sb_gemm_plan *plan, int *chosen, sb_error *error) {
-    if (plan->gemm->schedule != NULL)
-        return find_named(device, plan, chosen, error);
-    char why[SB_GEMM_WHY_BYTES] = "";
+static int find_quickest(sb_cuda_device *device, const sb_gemm_plan *plan) {
     double least = 0;
-    *chosen = -1;
+    int chosen = -1;
     for (int i = 0; i < SCHEDULES; i++) {
-        if (!schedule_at(i)->can(schedule_at(i), device, plan, why))
+        if (schedule_at(i)->refuses(schedule_at(i), device, plan) != NULL)
             continue;
         double cost = schedule_at(i)->cost(schedule_at(i), device, plan);
-        if (*chosen < 0 || cost < least) {
-            *chosen = i;
+        if (chosen < 0 || cost < least) {
+            chosen = i;
             least = cost;
         }
     }
-    return *chosen >= 0 ? SB_OK : sb_fail(error, SB_ERROR_UNSUPPORTED, "no schedule can compute this product: %s", why);
+    return chosen;
+}
+
+static sb_status choose(sb_cuda_device *device, const sb_gemm_plan *plan, int *chosen, sb_error *error) {
+    if (plan->gemm->schedule != NULL)
+        return find_named(device, plan, chosen, error);
+    *chosen = find_quickest(device, plan);
+    return SB_OK;
+}
+
+/* What there is to say of a choice: of a general one why all of Hopper's cannot, of which the first asks for least. */
+static sb_call_way way_of(sb_cuda_device *device, const sb_gemm_plan *plan, int chosen) {
+    sb_call_way way = {schedule_at(chosen)->name, NULL};
+    for (int i = 0; chosen >= SB_GEMM_HOPPER_SCHEDULES && i < SB_GEMM_HOPPER_SCHEDULES; i++) {
+        const char *why = schedule_at(i)->refuses(schedule_at(i), device, plan);
+        if (why == NULL)
+            return (sb_call_way){way.name, NULL};
+        way.why = i == 0 ? why : way.why;
+    }
+    return way;
 }
 
 sb_status sb_gemm_device_choose(const sb_engine *engine, const sb_gemm_plan *plan, const char **schedule,
@@ -100,12 +116,23 @@ sb_status sb_gemm16_load(sb_cuda_device *device, const char *const modules[2], s
 
 /* ---- what kernels need to know ---- */
 
-static sb_gemm16_operand describe(const sb_matrix *matrix, bool lines_are_columns) {
+/* Of an H200: bytes in a microsecond. */
+#define MEMORY_RATE 4.2e6
+
+double sb_gemm16_moving_time(const sb_gemm_plan *plan) {
+    return 0.30 + (double)(plan->a.bytes + plan->b.bytes + plan->c.bytes) / MEMORY_RATE;
+}
+
+static sb_gemm16_operand describe(const sb_gemm_plan *plan, bool is_b) {
+    const sb_matrix *matrix = is_b ? &plan->gemm->b : &plan->gemm->a;
+    const int64_t *steps = is_b ? plan->steps.b_steps : plan->steps.a_steps;
+    int rank = plan->steps.rank;
     return (sb_gemm16_operand){
         .data = matrix->data,
-        .line_stride = lines_are_columns ? matrix->column_stride : matrix->row_stride,
-        .k_stride = lines_are_columns ? matrix->row_stride : matrix->column_stride,
-        .batch_stride = matrix->batch_stride,
+        .line_stride = is_b ? matrix->column_stride : matrix->row_stride,
+        .k_stride = is_b ? matrix->row_stride : matrix->column_stride,
+        .batch_stride = rank > 0 ? steps[rank - 1] : 0,
+        .outer_stride = rank > 1 ? steps[rank - 2] : 0,
     };
 }
 
@@ -116,8 +143,9 @@ void sb_gemm16_describe(const sb_gemm_plan *plan, sb_gemm16 *parameters) {
         .n = plan->n,
         .k = plan->k,
         .batches = plan->batches,
-        .a = describe(&gemm->a, false),
-        .b = describe(&gemm->b, true),
+        .inner = plan->steps.rank > 0 ? plan->steps.dims[plan->steps.rank - 1] : 1,
+        .a = describe(plan, false),
+        .b = describe(plan, true),
         .c = {.data = gemm->c.data,
               .row_stride = gemm->c.row_stride,
               .column_stride = gemm->c.column_stride,
@@ -126,6 +154,9 @@ void sb_gemm16_describe(const sb_gemm_plan *plan, sb_gemm16 *parameters) {
               .accumulate = gemm->accumulate},
         .groups = plan->device_groups,
         .group_count = plan->group_count,
+        .used_m = plan->used.m,
+        .used_n = plan->used.n,
+        .used_k = plan->used.k,
         .gate = (int32_t)gemm->gate,
         .has_epilogue = !sb_gemm_is_plain(&plan->epilogue),
         .epilogue = plan->epilogue,
@@ -142,6 +173,11 @@ int sb_gemm_ranges(const sb_gemm_plan *plan, sb_cuda_range ranges[SB_GEMM_RANGES
     if (plan->device_groups != NULL)
         ranges[count++] = (sb_cuda_range){(CUdeviceptr)(uintptr_t)plan->device_groups,
                                           (size_t)plan->group_count * sizeof(sb_row_group), false};
+    const int64_t *const used[] = {plan->used.m, plan->used.n, plan->used.k};
+    for (int i = 0; i < 3; i++) {
+        if (used[i] != NULL)
+            ranges[count++] = (sb_cuda_range){(CUdeviceptr)(uintptr_t)used[i], sizeof *used[i], false};
+    }
     return count;
 }
 
@@ -149,13 +185,15 @@ bool sb_gemm16_reads_k_major(const sb_gemm16_operand *operand) {
     return operand->k_stride == 1 || operand->line_stride != 1;
 }
 
-int sb_gemm16_width(const sb_gemm16 *product, const sb_gemm16_operand *operand) {
+int sb_gemm16_width(const sb_gemm16 *product, const sb_gemm_batches *batches, const sb_gemm16_operand *operand) {
     bool k_major = sb_gemm16_reads_k_major(operand), is_b = operand == &product->b;
     int64_t lines = is_b && product->gate != SB_GATE_NONE ? 2 * product->n : is_b ? product->n : product->m;
     /* Groups of rows begin anywhere. */
     if (k_major && (operand->k_stride != 1 || product->groups != NULL))
         return 1;
-    int64_t steps = product->batches > 1 ? operand->batch_stride : 0;
+    int64_t steps = 0;
+    for (int d = 0; d < batches->rank; d++)
+        steps |= is_b ? batches->b_steps[d] : batches->a_steps[d];
     if (k_major)
         steps |= lines > 1 ? operand->line_stride : 0;
     else
@@ -166,9 +204,12 @@ int sb_gemm16_width(const sb_gemm16 *product, const sb_gemm16_operand *operand) 
 
 /* ---- running ---- */
 
-sb_status sb_gemm_launch(const sb_cuda_queue *queue, int step, const sb_gemm_plan *plan, sb_error *error) {
+sb_status sb_gemm_launch(const sb_cuda_queue *queue, int step, const sb_gemm_plan *plan, sb_call_way *way,
+                         sb_error *error) {
     int chosen = 0;
     SB_TRY(choose(queue->stream->device, plan, &chosen, error));
+    if (way != NULL)
+        *way = way_of(queue->stream->device, plan, chosen);
     return schedule_at(chosen)->launch(schedule_at(chosen), queue, step, plan, error);
 }
 
@@ -180,5 +221,5 @@ sb_status sb_gemm_on_device(sb_engine *base, void *stream, const sb_gemm_plan *p
         return SB_OK;
     SB_TRY(sb_cuda_engine_stream(engine, stream, &queue.stream, error));
     SB_TRY(sb_cuda_enter(engine->device, error));
-    return sb_cuda_leave(engine->device, sb_gemm_launch(&queue, -1, plan, error), error);
+    return sb_cuda_leave(engine->device, sb_gemm_launch(&queue, -1, plan, NULL, error), error);
 }

@@ -9,12 +9,12 @@
 #include "cuda/contraction/gemm16_parameters.h"
 #include "cuda/queue/stream.h"
 #include "cuda/queue/task.h"
+#include "graph/op.h"
 #include "kernel/contraction/check.h"
 #include "kernel/logp/logp_tasks.h"
 
-#define SB_GEMM_WHY_BYTES 192
-/* A, B, C, bias, residual, and the groups of rows. */
-#define SB_GEMM_RANGES 6
+/* A, B, C, bias, residual, the groups of rows, and where used extents are. */
+#define SB_GEMM_RANGES 9
 
 typedef struct sb_gemm_schedule sb_gemm_schedule;
 struct sb_gemm_schedule {
@@ -23,8 +23,8 @@ struct sb_gemm_schedule {
     /** Loads all that the schedule may launch, so that a stream may be captured afterwards: nothing on a device that it
      * is not made for. */
     sb_status (*load)(const sb_gemm_schedule *self, sb_cuda_device *device, sb_error *error);
-    /** Whether it can compute the plan, which has elements; if not, why not, within SB_GEMM_WHY_BYTES. */
-    bool (*can)(const sb_gemm_schedule *self, sb_cuda_device *device, const sb_gemm_plan *plan, char *why);
+    /** Why it cannot compute the plan, which has elements, in words of static storage; NULL: it can. */
+    const char *(*refuses)(const sb_gemm_schedule *self, sb_cuda_device *device, const sb_gemm_plan *plan);
     /** About how many microseconds the device would take, for what it can compute. */
     double (*cost)(const sb_gemm_schedule *self, const sb_cuda_device *device, const sb_gemm_plan *plan);
     /** Gives the task to the queue as step `step`, between sb_cuda_enter and sb_cuda_leave. Waits for nothing, and loads
@@ -46,8 +46,10 @@ extern const sb_gemm_schedule sb_gemm_hopper[SB_GEMM_HOPPER_SCHEDULES]; /* gemm1
 sb_status sb_gemm_schedules_load(sb_cuda_device *device, sb_error *error);
 
 /** Gives a product with elements to the queue as step `step` (entered), by the quickest schedule that can, or the one
- * that it names. Errors: INVALID_ARGUMENT, UNSUPPORTED: what it names is none, or cannot; DEVICE; OUT_OF_MEMORY. */
-sb_status sb_gemm_launch(const sb_cuda_queue *queue, int step, const sb_gemm_plan *plan, sb_error *error);
+ * that it names. *way is that, and of a general one why none of the others, if they cannot; NULL where nobody asks.
+ * Errors: INVALID_ARGUMENT, UNSUPPORTED: what it names is none, or cannot; DEVICE; OUT_OF_MEMORY. */
+sb_status sb_gemm_launch(const sb_cuda_queue *queue, int step, const sb_gemm_plan *plan, sb_call_way *way,
+                         sb_error *error);
 
 /* What an engine's interface has on a device. */
 
@@ -78,6 +80,8 @@ static inline int64_t sb_gemm_divide_up(int64_t value, int64_t divisor) {
     return value / divisor + (value % divisor != 0);
 }
 
+/** About how many microseconds memory takes to give what a product reads and to take what it writes. */
+double sb_gemm16_moving_time(const sb_gemm_plan *plan);
 /** What the kernels of all schedules need to know. */
 void sb_gemm16_describe(const sb_gemm_plan *plan, sb_gemm16 *parameters);
 /** The memory that a product touches; returns how many ranges there are. */
@@ -88,7 +92,7 @@ bool sb_gemm16_reads_k_major(const sb_gemm16_operand *operand);
 /** Elements, 1, 2 or 8, that may be read at once in that direction from where 8 of them begin: what the
  * address, the other strides, the groups of rows and, where a gated B is read as MN-major, the way to the
  * second half of its columns leave. */
-int sb_gemm16_width(const sb_gemm16 *product, const sb_gemm16_operand *operand);
+int sb_gemm16_width(const sb_gemm16 *product, const sb_gemm_batches *batches, const sb_gemm16_operand *operand);
 
 /* ---- logits that are reduced where they are computed: hopper.c ---- */
 

@@ -1,5 +1,7 @@
 /* The schedules that compute every product: any strides, alignments, groups of rows, gates and
  * epilogues, with tiles of two sizes. */
+#include <math.h>
+
 #include "base/error.h"
 #include "cuda/contraction/gemm16.h"
 
@@ -19,8 +21,8 @@ static sb_status load(const sb_gemm_schedule *self, sb_cuda_device *device, sb_e
     return sb_gemm16_load(device, tile->modules, sizeof(sb_gemm16_general), SB_GEMM_LAYOUTS_ALL, error);
 }
 
-static bool can(const sb_gemm_schedule *self, sb_cuda_device *device, const sb_gemm_plan *plan, char *why) {
-    return true;
+static const char *refuses(const sb_gemm_schedule *self, sb_cuda_device *device, const sb_gemm_plan *plan) {
+    return NULL;
 }
 
 /* Columns of C in a tile. */
@@ -33,7 +35,8 @@ static double cost(const sb_gemm_schedule *self, const sb_cuda_device *device, c
     double count = (double)sb_gemm_divide_up(plan->m, tile->m) *
                    (double)sb_gemm_divide_up(plan->n, columns_of(tile, plan)) * (double)plan->batches;
     double each = count / device->multiprocessors * tile->step;
-    return 4 + (double)sb_gemm_divide_up(plan->group_count, 2) * (each > tile->latency ? each : tile->latency);
+    double computing = 4 + (double)sb_gemm_divide_up(plan->group_count, 2) * fmax(each, tile->latency);
+    return fmax(computing, sb_gemm16_moving_time(plan)) + computing / 8;
 }
 
 /* Strides of extents of one may be anything, and kernels compute addresses before they know whether they need them. */
@@ -43,7 +46,6 @@ static void drop_idle_strides(sb_gemm16 *p) {
         int64_t lines = i == 0 ? p->m : p->gate != SB_GATE_NONE ? 2 * p->n : p->n;
         operands[i]->line_stride *= lines > 1;
         operands[i]->k_stride *= p->k > 1;
-        operands[i]->batch_stride *= p->batches > 1;
     }
     p->c.row_stride *= p->m > 1;
     p->c.column_stride *= p->n > 1;
@@ -56,6 +58,7 @@ static sb_status launch(const sb_gemm_schedule *self, const sb_cuda_queue *queue
     const sb_cuda_kernel *kernel;
     sb_cuda_range ranges[SB_GEMM_RANGES];
     sb_gemm16_general parameters = {
+        .batches = plan->steps,
         .row_tiles = sb_gemm_divide_up(plan->m, tile->m),
         .column_tiles = sb_gemm_divide_up(plan->n, columns_of(tile, plan)),
     };
@@ -64,8 +67,8 @@ static sb_status launch(const sb_gemm_schedule *self, const sb_cuda_queue *queue
     drop_idle_strides(product);
     /* No more than C has elements, which are all in memory. */
     parameters.tiles = parameters.row_tiles * parameters.column_tiles * plan->batches;
-    parameters.a_width = sb_gemm16_width(product, &product->a);
-    parameters.b_width = sb_gemm16_width(product, &product->b);
+    parameters.a_width = sb_gemm16_width(product, &plan->steps, &product->a);
+    parameters.b_width = sb_gemm16_width(product, &plan->steps, &product->b);
     bool a_mn_major = !sb_gemm16_reads_k_major(&product->a), b_mn_major = !sb_gemm16_reads_k_major(&product->b);
     SB_TRY(sb_gemm16_find(queue->stream->device, tile->modules, sizeof parameters, plan->dtype, a_mn_major, b_mn_major,
                           &kernel, error));
@@ -83,6 +86,6 @@ static sb_status launch(const sb_gemm_schedule *self, const sb_cuda_queue *queue
 }
 
 #define SCHEDULE(of_tile, title)                                                                                       \
-    { .name = title, .shape = &of_tile##_tile, .load = load, .can = can, .cost = cost, .launch = launch }
+    { .name = title, .shape = &of_tile##_tile, .load = load, .refuses = refuses, .cost = cost, .launch = launch }
 const sb_gemm_schedule sb_gemm_general = SCHEDULE(large, "general");
 const sb_gemm_schedule sb_gemm_general_small = SCHEDULE(small, "general-small");

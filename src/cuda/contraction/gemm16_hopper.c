@@ -1,7 +1,6 @@
 /* The schedules by TMA and wgmma, of Hopper alone: matrices whose elements lie side by side along one dimension, with
  * addresses and steps that are multiples of 16 bytes. What else there is, the general ones compute. */
 #include <math.h>
-#include <stdio.h>
 
 #include "base/error.h"
 #include "cuda/contraction/gemm16.h"
@@ -12,6 +11,8 @@
 /* A warpgroup's room for results: gemm16_hopper.cuh. */
 #define ROOM_BYTES 16384
 #define ALIGNMENT 1024
+/* Columns of tiles whose k may end where memory says. */
+#define MOST_OPEN 128
 /* Of a block's weights, what it asks for before the kernel ahead has ended. */
 #define AHEAD_BYTES 65536
 /* What a block may have of shared memory, but for its barriers. */
@@ -84,9 +85,19 @@ static bool is_step(int64_t stride) {
     return stride > 0 && stride % 8 == 0 && stride < (int64_t)1 << 39;
 }
 
-static layout layout_of(const sb_gemm16_operand *operand, int64_t lines, int64_t k, int64_t batches) {
-    if ((uintptr_t)operand->data % 16 != 0 ||
-        (batches > 1 && operand->batch_stride != 0 && !is_step(operand->batch_stride)))
+/* What an operand's tensor counts of its batches: 1 where all are the same matrix. */
+static int64_t inner_of(const sb_gemm16 *product, const sb_gemm16_operand *operand) {
+    return operand->batch_stride != 0 ? product->inner : 1;
+}
+
+static int64_t outer_of(const sb_gemm16 *product, const sb_gemm16_operand *operand) {
+    return operand->outer_stride != 0 ? product->batches / product->inner : 1;
+}
+
+static layout layout_of(const sb_gemm16 *product, const sb_gemm16_operand *operand, int64_t lines) {
+    int64_t k = product->k;
+    if ((uintptr_t)operand->data % 16 != 0 || (inner_of(product, operand) > 1 && !is_step(operand->batch_stride)) ||
+        (outer_of(product, operand) > 1 && !is_step(operand->outer_stride)))
         return NEITHER;
     if (operand->k_stride == 1 && (lines == 1 || is_step(operand->line_stride)))
         return K_MAJOR;
@@ -100,57 +111,74 @@ static int64_t b_lines(const sb_gemm_plan *plan) {
     return plan->gemm->gate != SB_GATE_NONE ? 2 * plan->n : plan->n;
 }
 
-static bool refuse(char *why, const char *reason) {
-    snprintf(why, SB_GEMM_WHY_BYTES, "%s", reason);
-    return false;
+/* Why it cannot compute gates, or those before their values; NULL: it can. */
+static const char *refuses_gates(const shape *shape, const sb_gemm_plan *plan, const sb_gemm16 *product, layout b) {
+    if (plan->gemm->gate == SB_GATE_NONE)
+        return NULL;
+    if (has(shape, MAPPED) || (!has(shape, SWAPPED) && shape->n % 32 != 0))
+        return "it has no gates";
+    bool takes_turns = plan->gemm->gate == SB_GATE_STACKED || has(shape, SWAPPED);
+    if (takes_turns && (b != K_MAJOR || plan->n % 8 != 0 || !is_step(plan->n * product->b.line_stride) ||
+                        plan->steps.rank > 1 || (shape->boxes > 1 && product->b.batch_stride != 0)))
+        return has(shape, SWAPPED)
+                   ? "gates and values must be K-major, a multiple of 8 of either, of one batch"
+                   : "gates before values must be K-major, a multiple of 8, and in tiles of 64 rows of one batch";
+    return NULL;
 }
 
-static bool can_compute(const shape *shape, sb_cuda_device *device, const sb_gemm_plan *plan, char *why) {
-    sb_gemm16 product;
-    if (!has_hopper_code(device))
-        return refuse(why, "it needs kernels compiled for sm_90a, and a device of compute capability 9.0");
-    bool is_gated = plan->gemm->gate != SB_GATE_NONE, is_stacked = plan->gemm->gate == SB_GATE_STACKED;
-    if (plan->group_count == 0 || (is_gated && !has(shape, SWAPPED) && shape->n % 32 != 0))
-        return refuse(why, plan->group_count == 0 ? "there is no k" : "it has no gates");
+/* Why the copy engine cannot fetch A and B; NULL: it can. */
+static const char *refuses_layouts(const shape *shape, const sb_gemm_plan *plan, layout a, layout b) {
+    if (a == NEITHER)
+        return "A needs a stride of 1, and an address and other strides of multiples of 16 bytes";
+    if (b == NEITHER)
+        return "B needs a stride of 1, and an address and other strides of multiples of 16 bytes";
+    if (has(shape, B_K_MAJOR) && (has(shape, SWAPPED) ? a : b) != K_MAJOR)
+        return has(shape, SWAPPED) ? "A must be K-major" : "B must be K-major";
+    if (has(shape, MAPPED) && (a != MN_MAJOR || b != MN_MAJOR || plan->m % BOX != 0 || plan->n % BOX != 0))
+        return "A and B must be MN-major, their rows and columns multiples of 64";
+    return NULL;
+}
+
+static const char *refuses_extents(const shape *shape, const sb_gemm_plan *plan) {
+    if (plan->group_count == 0)
+        return "there is no k";
     if ((plan->device_groups != NULL) != has(shape, MAPPED))
-        return refuse(why, has(shape, MAPPED) ? "it is for products with a row map"
-                                              : "its k is in groups of 16 from 0, not in those of a row map");
+        return has(shape, MAPPED) ? "it is for products with a row map"
+                                  : "its k is in groups of 16 from 0, not in those of a row map";
     if (plan->m > INT32_MAX / 2 || plan->n > INT32_MAX / 4 || plan->k > INT32_MAX / 2 ||
         plan->batches > INT32_MAX / 2 ||
         (double)plan->m * (double)plan->n * (double)plan->batches / 512 > INT32_MAX / 2)
-        return refuse(why, "an extent is more than 2^30, or there are more than 2^30 tiles");
+        return "an extent is more than 2^30, or there are more than 2^30 tiles";
+    if (plan->steps.rank > (has(shape, MAPPED) ? 1 : 2))
+        return "its batches have more steps than two";
+    return shape->boxes > 1 && plan->k % TILE_K != 0 ? "k must be a multiple of 64" : NULL;
+}
+
+static const char *refuses_plan(const shape *shape, sb_cuda_device *device, const sb_gemm_plan *plan) {
+    if (!has_hopper_code(device))
+        return "it needs kernels compiled for sm_90a, and a device of compute capability 9.0";
+    const char *why = refuses_extents(shape, plan);
+    if (why != NULL)
+        return why;
+    sb_gemm16 product;
     sb_gemm16_describe(plan, &product);
-    layout a = layout_of(&product.a, plan->m, plan->k, plan->batches);
-    layout b = layout_of(&product.b, b_lines(plan), plan->k, plan->batches);
-    if (a == NEITHER || b == NEITHER)
-        return refuse(why, a == NEITHER
-                               ? "A needs a stride of 1, and an address and other strides of multiples of 16 bytes"
-                               : "B needs a stride of 1, and an address and other strides of multiples of 16 bytes");
-    if (has(shape, B_K_MAJOR) && (has(shape, SWAPPED) ? a : b) != K_MAJOR)
-        return refuse(why, has(shape, SWAPPED) ? "A must be K-major" : "B must be K-major");
-    bool takes_turns = is_stacked || (is_gated && has(shape, SWAPPED));
-    if (takes_turns && (b != K_MAJOR || plan->n % 8 != 0 || !is_step(plan->n * product.b.line_stride) ||
-                        (shape->boxes > 1 && plan->batches > 1 && product.b.batch_stride != 0)))
-        return refuse(why, has(shape, SWAPPED)
-                               ? "gates and values must be K-major, a multiple of 8 of either, of one batch"
-                               : "gates before values must be K-major, a multiple of 8, and in tiles of 64 rows of one "
-                                 "batch");
-    if (has(shape, MAPPED) && (is_gated || a != MN_MAJOR || b != MN_MAJOR || plan->m % BOX != 0 || plan->n % BOX != 0))
-        return refuse(why, "A and B must be MN-major, their rows and columns multiples of 64");
-    if (shape->boxes > 1 && plan->k % TILE_K != 0)
-        return refuse(why, "k must be a multiple of 64");
-    return true;
+    layout a = layout_of(&product, &product.a, plan->m), b = layout_of(&product, &product.b, b_lines(plan));
+    why = refuses_layouts(shape, plan, a, b);
+    if (why == NULL)
+        why = refuses_gates(shape, plan, &product, b);
+    if (why == NULL && plan->used.k != NULL && shape->n > MOST_OPEN)
+        why = "its k ends where each run says, which tiles of more than 128 columns do not look up";
+    return why;
 }
 
-static bool can(const sb_gemm_schedule *self, sb_cuda_device *device, const sb_gemm_plan *plan, char *why) {
-    return can_compute(self->shape, device, plan, why);
+static const char *refuses(const sb_gemm_schedule *self, sb_cuda_device *device, const sb_gemm_plan *plan) {
+    return refuses_plan(self->shape, device, plan);
 }
 
-/* Bytes in a microsecond: of the second-level cache in all multiprocessors' fetching, which for tiles of 64 rows is
- * more, as it gives the rows once to multiprocessors that ask for them together; and of memory. */
+/* Bytes in a microsecond of the second-level cache in all multiprocessors' fetching, which for tiles of 64 rows is
+ * more, as it gives the rows once to multiprocessors that ask for them together. */
 #define CACHE_RATE 7.61e6
 #define SMALL_TILE_CACHE_RATE 9.0e6
-#define MEMORY_RATE 4.2e6
 
 /* Clusters that run at the same time. */
 static int at_once(const sb_cuda_device *device, const shape *shape) {
@@ -197,13 +225,14 @@ static double cost_of(const shape *shape, const sb_cuda_device *device, const sb
     double columns = (double)sb_gemm_divide_up(swapped ? plan->m : b_lines(plan), shape->n);
     double tiles = rows * columns * (double)plan->batches;
     double rounds = ceil(tiles / at_once(device, shape));
-    double tile = (double)blocks_of(shape, plan) * shape->step + epilogue_cost(shape, plan);
+    /* A stage is multiplied whole. */
+    int64_t blocks = sb_gemm_divide_up(blocks_of(shape, plan), shape->boxes) * shape->boxes;
+    double tile = (double)blocks * shape->step + epilogue_cost(shape, plan);
     double computing = shape->around + rounds * tile;
     double fetched = tiles * (double)((lines < most ? lines : most) + shape->n) * (double)plan->k * 2 /
                      (shape->rows == 64 ? SMALL_TILE_CACHE_RATE : CACHE_RATE);
-    double moved = 0.30 + (double)(plan->a.bytes + plan->b.bytes + plan->c.bytes) / MEMORY_RATE;
     /* Of shapes that wait for memory alike, that which computes least. */
-    return fmax(fmax(computing, fetched), moved) + computing / 8;
+    return fmax(fmax(computing, fetched), sb_gemm16_moving_time(plan)) + computing / 8;
 }
 
 static double cost(const sb_gemm_schedule *self, const sb_cuda_device *device, const sb_gemm_plan *plan) {
@@ -260,19 +289,21 @@ static sb_status encode(sb_cuda_device *device, sb_dtype dtype, const boxes *box
  * `k_part` k. Where a stage has several boxes, k are counted in them, so that one copy brings all: copies are begun one
  * in some 80 cycles (measured), however little each brings. */
 static sb_status encode_operand(sb_cuda_device *device, const sb_gemm_plan *plan, const shape *shape,
-                                const sb_gemm16_operand *operand, int64_t lines, layout layout, int part, int k_part,
-                                sb_tensor_map *map, sb_error *error) {
-    int64_t batches = operand->batch_stride != 0 ? plan->batches : 1, line = operand->line_stride;
-    int64_t batch = operand->batch_stride;
-    int64_t step = operand->k_stride;
-    const boxes mn_major = {4, operand->data, {lines, plan->k, 1, batches}, {1, step, 0, batch}, {BOX, k_part, 1, 1}};
-    const boxes one = {4, operand->data, {plan->k, lines, 1, batches}, {1, line, 0, batch}, {BOX, part, 1, 1}};
+                                const sb_gemm16 *product, const sb_gemm16_operand *operand, int64_t lines,
+                                layout layout, int part, int k_part, sb_tensor_map *map, sb_error *error) {
+    const void *data = operand->data;
+    int64_t k = plan->k, line = operand->line_stride, step = operand->k_stride, whole = k / BOX;
+    int64_t in = operand->batch_stride, out = operand->outer_stride;
+    int64_t inner = inner_of(product, operand), outer = outer_of(product, operand);
+    const boxes mn_major = {4, data, {lines, k, inner, outer}, {1, step, in, out}, {BOX, k_part, 1, 1}};
+    const boxes one = {4, data, {k, lines, inner, outer}, {1, line, in, out}, {BOX, part, 1, 1}};
     /* Of the groups of a row map, in chunks of 64 lines. */
-    const boxes group = {
-        4, operand->data, {BOX, plan->k, lines / BOX, batches}, {1, step, BOX, batch}, {BOX, 16, part / BOX, 1}};
-    int64_t whole = plan->k / BOX;
-    const boxes several = {
-        4, operand->data, {BOX, lines, whole, batches}, {1, line, BOX, batch}, {BOX, part, shape->boxes, 1}};
+    const boxes group = {4, data, {BOX, k, lines / BOX, inner}, {1, step, BOX, in}, {BOX, 16, part / BOX, 1}};
+    const boxes several = {.rank = outer > 1 ? 5 : 4,
+                           .data = data,
+                           .extents = {BOX, lines, whole, inner, outer},
+                           .steps = {1, line, BOX, in, out},
+                           .box = {BOX, part, shape->boxes, 1, 1}};
     const boxes *chosen = has(shape, MAPPED)   ? &group
                           : layout == MN_MAJOR ? &mn_major
                           : shape->boxes == 1  ? &one
@@ -351,8 +382,10 @@ static void fill_ring(const shape *shape, const layout layouts[2], sb_gemm16_hop
 
 /* Weights of which each tile has its own: the matrix that goes through the caches once, and is asked for ahead. */
 static void fill_stream(const shape *shape, sb_gemm16_hopper *p) {
-    bool swapped = has(shape, SWAPPED),
-         is_repeated = p->product.batches > 1 && !(swapped ? p->a_batched : p->b_batched);
+    bool swapped = has(shape, SWAPPED);
+    const sb_gemm16 *product = &p->product;
+    const sb_gemm16_operand *weights = &product->b;
+    bool is_repeated = inner_of(product, weights) * outer_of(product, weights) != product->batches;
     if (shape->rows > 64 || is_repeated || (swapped ? p->column_tiles : p->row_tiles) > 1)
         return;
     p->streams = swapped ? 1 : 2;
@@ -369,6 +402,8 @@ static void fill(const sb_cuda_device *device, const shape *shape, const sb_gemm
     p->rows = swapped ? b_columns : product->m;
     p->columns = swapped ? product->m : b_columns;
     p->stacked = swapped && product->gate != SB_GATE_NONE ? 1 : product->gate == SB_GATE_STACKED ? 2 : 0;
+    p->used_rows = swapped ? product->used_n : product->used_m;
+    p->used_columns = swapped ? product->used_m : product->used_n;
     p->row_stride = swapped ? product->c.column_stride : product->c.row_stride;
     p->column_stride = swapped ? product->c.row_stride : product->c.column_stride;
     p->tile_rows = rows_of(shape, device, plan);
@@ -380,6 +415,15 @@ static void fill(const sb_cuda_device *device, const shape *shape, const sb_gemm
                  (product->c.dtype == SB_F32 ? SB_GEMM16_WIDE : 0) | (stores_pairs(p) ? SB_GEMM16_PAIRS : 0);
 }
 
+/* How copies of an operand count batches. */
+static sb_gemm16_steps steps_of(const shape *shape, const sb_gemm16 *product, const sb_gemm16_operand *operand,
+                                layout layout) {
+    bool has_outer = outer_of(product, operand) > 1;
+    return (sb_gemm16_steps){.inner = operand->batch_stride != 0,
+                             .outer = has_outer,
+                             .five = has_outer && shape->boxes > 1 && layout == K_MAJOR};
+}
+
 /* The kernel's parameters but for where results go, and the layouts of its A and B. */
 static sb_status fill_factors(sb_cuda_device *device, const shape *shape, const sb_gemm_plan *plan, sb_gemm16_hopper *p,
                               layout layouts[2], sb_error *error) {
@@ -388,23 +432,24 @@ static sb_status fill_factors(sb_cuda_device *device, const shape *shape, const 
     bool swapped = has(shape, SWAPPED);
     const sb_gemm16_operand *a = swapped ? &p->product.b : &p->product.a;
     const sb_gemm16_operand *b = swapped ? &p->product.a : &p->product.b;
-    layouts[0] = layout_of(a, p->rows, plan->k, plan->batches);
-    layouts[1] = layout_of(b, p->columns, plan->k, plan->batches);
+    layouts[0] = layout_of(&p->product, a, p->rows);
+    layouts[1] = layout_of(&p->product, b, p->columns);
     fill_ring(shape, layouts, p);
     p->k_blocks = (int32_t)blocks_of(shape, plan);
-    p->a_batched = a->batch_stride != 0;
-    p->b_batched = b->batch_stride != 0;
+    p->inner = (int32_t)p->product.inner;
+    p->a_steps = steps_of(shape, &p->product, a, layouts[0]);
+    p->b_steps = steps_of(shape, &p->product, b, layouts[1]);
     fill_stream(shape, p);
     int a_part = p->a_box_bytes / (TILE_K * 2);
     if (p->stacked == 1)
         SB_TRY(encode_stacked(device, plan, shape, a_part, &p->a, error));
     else
-        SB_TRY(encode_operand(device, plan, shape, a, p->rows, layouts[0], a_part, TILE_K, &p->a, error));
+        SB_TRY(encode_operand(device, plan, shape, &p->product, a, p->rows, layouts[0], a_part, TILE_K, &p->a, error));
     if (p->stacked == 2)
         return encode_stacked(device, plan, shape, shape->n / shape->cluster, &p->b, error);
     int sharers = has(shape, MAPPED) ? 1 : shape->cluster;
-    return encode_operand(device, plan, shape, b, p->columns, layouts[1], shape->n / sharers, TILE_K / sharers, &p->b,
-                          error);
+    return encode_operand(device, plan, shape, &p->product, b, p->columns, layouts[1], shape->n / sharers,
+                          TILE_K / sharers, &p->b, error);
 }
 
 /* Gives the kernel to the queue; `parameters` are the kernel's, of which `p` may be but a part. */
@@ -468,12 +513,11 @@ sb_status sb_gemm16_logits_load(sb_cuda_device *device, sb_error *error) {
 }
 
 bool sb_gemm16_logits_can(sb_cuda_device *device, const sb_gemm_plan *plan) {
-    char why[SB_GEMM_WHY_BYTES];
     sb_gemm16 product;
-    if (!can_compute(&shapes[0], device, plan, why))
+    if (refuses_plan(&shapes[0], device, plan) != NULL)
         return false;
     sb_gemm16_describe(plan, &product);
-    return layout_of(&product.a, plan->m, plan->k, 1) == K_MAJOR;
+    return layout_of(&product, &product.a, plan->m) == K_MAJOR;
 }
 
 sb_status sb_gemm16_logits_launch(const sb_cuda_queue *queue, const sb_gemm_plan *plan, const sb_logp_reduce *reduce,
@@ -552,7 +596,7 @@ sb_status sb_gemm16_conv_give(const sb_cuda_queue *queue, int step, const sb_gem
 }
 
 #define SCHEDULE(index, title)                                                                                         \
-    { .name = title, .shape = &shapes[index], .load = load, .can = can, .cost = cost, .launch = launch }
+    { .name = title, .shape = &shapes[index], .load = load, .refuses = refuses, .cost = cost, .launch = launch }
 const sb_gemm_schedule sb_gemm_hopper[SB_GEMM_HOPPER_SCHEDULES] = {
     SCHEDULE(0, "tile-128x256"),   SCHEDULE(1, "tile-128x224"),    SCHEDULE(2, "tile-128x192"),
     SCHEDULE(3, "tile-128x128"),   SCHEDULE(4, "tile-128x112"),    SCHEDULE(5, "tile-128x96"),

@@ -97,13 +97,35 @@
 #else
 #define READY full
 #endif
-/* Begins the products of a stage; with `adds` 0 the chains begin too. */
-#define MULTIPLY_STAGE(adds)                                                                                           \
+/* Whether k may end where memory says: in the widest tiles registers would not do for it. */
+#if defined(SB_GEMM_MAPPED) || defined(SB_GEMM_LOGITS) || defined(SB_GEMM_CONV) || SB_GEMM_N > 128
+#define MAY_CUT 0
+#else
+#define MAY_CUT 1
+#endif
+/* Makes zeros of the k behind the used ones in the stage of block `block`, which has just come: a warpgroup of its own rows of
+ * A and of all of B, which the other one overwrites with the same. */
+#define CUT_STAGE(block)                                                                                               \
+    do {                                                                                                               \
+        SB_CUDA_KEEP_LOOP                                                                                              \
+        for (int i = 0; i < BOXES; i++) {                                                                              \
+            const int used = sb_gemm16_used_in(p, block, i);                                                           \
+            sb_gemm16_clear_k(at_stage + i * A_BOX + a_part, ONE_WARPGROUP ? A_BOX / 128 : 64, SB_GEMM_A_MN_MAJOR,     \
+                              used);                                                                                   \
+            sb_gemm16_clear_k(at_stage + BOXES * A_BOX + i * B_BYTES, B_WIDTH, SB_GEMM_B_MN_MAJOR, used);              \
+        }                                                                                                              \
+        sb_shared_written();                                                                                           \
+        sb_warpgroup_sync(1 + group);                                                                                  \
+    } while (0)
+/* Begins the products of a stage; with `adds` 0 the chains begin too. With `cuts` it is the one that k ends in. */
+#define MULTIPLY_STAGE(adds, cuts)                                                                                     \
     do {                                                                                                               \
         const uint32_t at_stage = stages + stage * STAGE_BYTES;                                                        \
         const uint64_t a_matrix = sb_matrix_descriptor(at_stage + a_part, CHUNK_STEP, 1024);                           \
         const uint64_t b_matrix = sb_matrix_descriptor(at_stage + BOXES * A_BOX, CHUNK_STEP, 1024);                    \
         sb_barrier_wait(READY + 8 * stage, phase);                                                                     \
+        if (MAY_CUT && (cuts))                                                                                         \
+            CUT_STAGE(depth.cut);                                                                                      \
         SB_WGMMA_BEGIN();                                                                                              \
         SB_CUDA_UNROLL                                                                                                 \
         for (int step = 0; step < BOXES * TILE_K / 16; step++)                                                         \
@@ -114,14 +136,24 @@
         SB_WGMMA_END();                                                                                                \
     } while (0)
 /* Has a stage of a matrix fetched: all boxes at once of a K-major one; of an MN-major one, boxes of 64 lines one by
- * one. `load` is LOAD or ASK. */
-#define FETCH_K_MAJOR(load, to, map, first, batch) load(to, map, BOXES > 1 ? 0 : k, first, BOXES > 1 ? block : 0, batch)
+ * one. `load` is LOAD or ASK, `batch` an sb_gemm16_batch. */
+#if SB_GEMM_BOXES > 1
+#define FETCH_K_MAJOR(load, to, map, first, batch, five)                                                               \
+    do {                                                                                                               \
+        if (five)                                                                                                      \
+            load##_FIVE(to, map, 0, first, block, (batch).inner, (batch).outer);                                       \
+        else                                                                                                           \
+            load(to, map, 0, first, block, (batch).inner);                                                             \
+    } while (0)
+#else
+#define FETCH_K_MAJOR(load, to, map, first, batch, five) load(to, map, k, first, (batch).inner, (batch).outer)
+#endif
 #define FETCH_MN_MAJOR(load, lines, box_bytes, to, map, first, batch)                                                  \
     do {                                                                                                               \
         SB_CUDA_UNROLL                                                                                                 \
         for (int i = 0; i < BOXES * ((lines) / 64); i++)                                                               \
             load((to) + i / ((lines) / 64) * (box_bytes) + i % ((lines) / 64) * CHUNK_BYTES, map,                      \
-                 (first) + i % ((lines) / 64) * 64, k + i / ((lines) / 64) * TILE_K, 0, batch);                        \
+                 (first) + i % ((lines) / 64) * 64, k + i / ((lines) / 64) * TILE_K, (batch).inner, (batch).outer);    \
     } while (0)
 #if ONE_WARPGROUP
 /* What no other tile reads goes through the second-level cache without staying there. */
@@ -147,7 +179,7 @@
 #define ASK_FIVE(to, map, x, y, z, w, v) sb_tensor_ask_five(map, x, y, z, w, v, policy)
 /* A K-major matrix in whose lines eight gates and eight values take turns. */
 #define FETCH_STACKED(load, to, map, first, batch)                                                                     \
-    load##_FIVE(to, map, BOXES > 1 ? 0 : k, 0, 0, (first) / 16, BOXES > 1 ? block : (batch))
+    load##_FIVE(to, map, BOXES > 1 ? 0 : k, 0, 0, (first) / 16, BOXES > 1 ? block : (batch).inner)
 #if defined(SB_GEMM_CONV)
 /* What is asked for ahead is never A. */
 #define FETCH_A(load, to, first, batch) CONV_##load(to)
@@ -175,26 +207,27 @@
         if (p->stacked == 1)                                                                                           \
             FETCH_STACKED(load, to, &p->a, first, batch);                                                              \
         else                                                                                                           \
-            FETCH_K_MAJOR(load, to, &p->a, first, batch);                                                              \
+            FETCH_K_MAJOR(load, to, &p->a, first, batch, p->a_steps.five);                                             \
     } while (0)
 #else
-#define FETCH_A(load, to, first, batch) FETCH_K_MAJOR(load, to, &p->a, first, batch)
+#define FETCH_A(load, to, first, batch) FETCH_K_MAJOR(load, to, &p->a, first, batch, p->a_steps.five)
 #endif
 #define FETCH_PART_STACKED(to, map, first, batch)                                                                      \
     sb_tensor_load_five_all((to) + (int)rank * (TILE_N / SB_GEMM_CLUSTER) * 128, map, arrived, k, 0, 0,                \
-                            (first) / 16 + (int)rank * (TILE_N / 16 / SB_GEMM_CLUSTER), batch,                         \
+                            (first) / 16 + (int)rank * (TILE_N / 16 / SB_GEMM_CLUSTER), (batch).inner,                 \
                             (1 << SB_GEMM_CLUSTER) - 1)
 /* The block's part of B, for all of the cluster: some columns, or some k of all. */
 #define FETCH_PART_K_MAJOR(to, map, first, batch)                                                                      \
     sb_tensor_load_all((to) + (int)rank * (TILE_N / SB_GEMM_CLUSTER) * 128, map, arrived, k,                           \
-                       (first) + (int)rank * (TILE_N / SB_GEMM_CLUSTER), 0, batch, (1 << SB_GEMM_CLUSTER) - 1)
+                       (first) + (int)rank * (TILE_N / SB_GEMM_CLUSTER), (batch).inner, (batch).outer,                 \
+                       (1 << SB_GEMM_CLUSTER) - 1)
 #define FETCH_PART_MN_MAJOR(to, map, first, batch)                                                                     \
     do {                                                                                                               \
         SB_CUDA_UNROLL                                                                                                 \
         for (int i = 0; i < B_WIDTH / 64; i++)                                                                         \
             sb_tensor_load_all((to) + i * CHUNK_BYTES + (int)rank * (TILE_K / SB_GEMM_CLUSTER) * 128, map, arrived,    \
-                               (first) + 64 * i, k + (int)rank * (TILE_K / SB_GEMM_CLUSTER), 0, batch,                 \
-                               (1 << SB_GEMM_CLUSTER) - 1);                                                            \
+                               (first) + 64 * i, k + (int)rank * (TILE_K / SB_GEMM_CLUSTER), (batch).inner,            \
+                               (batch).outer, (1 << SB_GEMM_CLUSTER) - 1);                                             \
     } while (0)
 #if SB_GEMM_CLUSTER > 1 && SB_GEMM_B_MN_MAJOR
 #define FETCH_B(load, to, first, batch) FETCH_PART_MN_MAJOR(to, &p->b, first, batch)
@@ -214,8 +247,16 @@
         if (p->stacked == 2)                                                                                           \
             FETCH_STACKED(load, to, &p->b, first, batch);                                                              \
         else                                                                                                           \
-            FETCH_K_MAJOR(load, to, &p->b, first, batch);                                                              \
+            FETCH_K_MAJOR(load, to, &p->b, first, batch, p->b_steps.five);                                             \
     } while (0)
+#endif
+/* Goes on to the next tile where nobody looks at this one: all threads of a cluster do. */
+#if defined(SB_GEMM_MAPPED) || defined(SB_GEMM_LOGITS) || defined(SB_GEMM_CONV)
+#define SKIP_UNUSED() (void)0
+#else
+#define SKIP_UNUSED()                                                                                                  \
+    if (!sb_gemm16_is_used(p, FIRST_ROW(at.m * SB_GEMM_CLUSTER), at.n * TILE_N))                                       \
+    continue
 #endif
 /* Tells the fetching threads of the cluster that the warpgroup has used a stage. */
 #define RELEASE(barrier)                                                                                               \
@@ -316,13 +357,16 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
     /* The copy engine may read weights before the kernel ahead has ended, even while that writes them: only the
      * second-level cache gets them, which holds what is written too. */
     if (fetches && streams && fetcher % 2 == 0) {
+        const sb_gemm16_batch batch = sb_gemm16_batch_of(p, at.batch);
+        const sb_gemm16_batch a_batch = sb_gemm16_batch_in(&p->a_steps, &batch);
+        const sb_gemm16_batch b_batch = sb_gemm16_batch_in(&p->b_steps, &batch);
         SB_CUDA_KEEP_LOOP
         for (int block = 0; block < p->ahead; block += BOXES) {
             const int k = block * TILE_K;
             if (fetches_a)
-                FETCH_A(ASK, 0, FIRST_ROW(at.m), at.batch * p->a_batched);
+                FETCH_A(ASK, 0, FIRST_ROW(at.m), a_batch);
             else
-                FETCH_B(ASK, 0, at.n * TILE_N, at.batch * p->b_batched);
+                FETCH_B(ASK, 0, at.n * TILE_N, b_batch);
         }
     }
 #else
@@ -341,21 +385,25 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
             const uint32_t bytes = (fetches_a ? BOXES * A_BOX : 0) + (fetches_b ? BOXES * B_BYTES : 0);
             int stage = 0, turn = fetcher % 2;
             uint32_t phase = 0;
+            const sb_gemm16_depth depth = sb_gemm16_depth_of(p, BOXES, MAY_CUT);
             SB_CUDA_KEEP_LOOP
             for (int index = first; index < p->tiles; index += clusters) {
                 if (index != first)
                     at = sb_gemm16_place_of(p, index);
+                SKIP_UNUSED();
                 const int m = FIRST_ROW(at.m * SB_GEMM_CLUSTER + (int)rank), n = at.n * TILE_N;
-                const int a_z = at.batch * p->a_batched, b_z = at.batch * p->b_batched;
+                const sb_gemm16_batch batch = sb_gemm16_batch_of(p, at.batch);
+                const sb_gemm16_batch a_batch = sb_gemm16_batch_in(&p->a_steps, &batch);
+                const sb_gemm16_batch b_batch = sb_gemm16_batch_in(&p->b_steps, &batch);
 #if defined(SB_GEMM_MAPPED)
                 /* Read while the stage before is being fetched. */
                 sb_gemm16_stage_groups groups = sb_gemm16_stage_groups_of(&p->product, 0);
 #endif
 #if defined(SB_GEMM_CONV)
-                sb_gemm16_pixels pixels = sb_gemm16_pixels_of(&given, a_z, m);
+                sb_gemm16_pixels pixels = sb_gemm16_pixels_of(&given, a_batch.inner, m);
 #endif
                 SB_CUDA_KEEP_LOOP
-                for (int block = 0; block < p->k_blocks; block += BOXES) {
+                for (int block = 0; block < depth.blocks; block += BOXES) {
                     const uint32_t arrived = full + 8 * stage, a = stages + stage * STAGE_BYTES, b = a + BOXES * A_BOX;
                     if (!ONE_WARPGROUP || turn == 0) {
                         sb_barrier_wait(empty + 8 * stage, phase ^ 1);
@@ -363,21 +411,22 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
 #if defined(SB_GEMM_MAPPED)
                         SB_CUDA_UNROLL
                         for (int g = 0; g < 4; g++) {
-                            sb_tensor_load(a + g * A_BOX / 4, &p->a, arrived, 0, (int)groups.group[g].row, m / 64, a_z);
+                            sb_tensor_load(a + g * A_BOX / 4, &p->a, arrived, 0, (int)groups.group[g].row, m / 64,
+                                           a_batch.inner);
                             if (SB_GEMM_CLUSTER == 1)
                                 sb_tensor_load(b + g * B_BYTES / 4, &p->b, arrived, 0, (int)groups.group[g].row, n / 64,
-                                               b_z);
+                                               b_batch.inner);
                             else if (g / (4 / SB_GEMM_CLUSTER) == (int)rank)
                                 sb_tensor_load_all(b + g * B_BYTES / 4, &p->b, arrived, 0, (int)groups.group[g].row,
-                                                   n / 64, b_z, (1 << SB_GEMM_CLUSTER) - 1);
+                                                   n / 64, b_batch.inner, (1 << SB_GEMM_CLUSTER) - 1);
                         }
                         groups = sb_gemm16_stage_groups_of(&p->product, block + 1);
 #else
                         const int k = block * TILE_K;
                         if (fetches_a)
-                            FETCH_A(LOAD, a, m, a_z);
+                            FETCH_A(LOAD, a, m, a_batch);
                         if (fetches_b)
-                            FETCH_B(LOAD, b, n, b_z);
+                            FETCH_B(LOAD, b, n, b_batch);
 #endif
                     }
 #if defined(SB_GEMM_CONV)
@@ -423,6 +472,7 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
 #endif
         int stage = 0;
         uint32_t phase = 0;
+        const sb_gemm16_depth depth = sb_gemm16_depth_of(p, BOXES, MAY_CUT);
         const uint32_t a_part = group * (SB_GEMM_A_MN_MAJOR ? CHUNK_STEP : 64 * 128);
         const bool leads = thread % GROUP_THREADS == 0;
 #if BULK
@@ -434,6 +484,7 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
         for (int index = first; index < p->tiles; index += clusters) {
             if (index != first)
                 at = sb_gemm16_place_of(p, index);
+            SKIP_UNUSED();
             const int m = FIRST_ROW(at.m * SB_GEMM_CLUSTER + (int)rank) + group * 64, n = at.n * TILE_N;
             float sums[SUMS];
 #if !defined(SB_GEMM_LOGITS)
@@ -449,14 +500,14 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
 #endif
             /* The first tile of k by itself: the compiler keeps products in flight only where nothing but
              * products writes sums. */
-            MULTIPLY_STAGE(p->product.c.accumulate);
+            MULTIPLY_STAGE(p->product.c.accumulate, SB_CUDA_SELDOM(depth.cut == 0));
             SEND();
             SB_WGMMA_WAIT(0);
             SB_CUDA_KEEP_LOOP
-            for (int block = BOXES; block < p->k_blocks; block += BOXES) {
+            for (int block = BOXES; block < depth.whole; block += BOXES) {
                 const uint32_t before = empty + 8 * stage;
                 NEXT_STAGE();
-                MULTIPLY_STAGE(1);
+                MULTIPLY_STAGE(1, 0);
                 /* The stage before this one is free once its products are done, while this one's go on. */
                 SB_WGMMA_WAIT(1);
                 RELEASE(before);
@@ -464,6 +515,13 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
             SB_WGMMA_WAIT(0);
             RELEASE(empty + 8 * stage);
             NEXT_STAGE();
+            /* By itself, so that the loop has nothing but products. */
+            if (MAY_CUT && SB_CUDA_SELDOM(depth.cut > 0)) {
+                MULTIPLY_STAGE(1, 1);
+                SB_WGMMA_WAIT(0);
+                RELEASE(empty + 8 * stage);
+                NEXT_STAGE();
+            }
 #if defined(SB_GEMM_LOGITS)
             sb_gemm16_reduce_logits(&given.reduce, m, n, TILE_N / SB_LOGP_BLOCK, sums);
 #else
@@ -591,6 +649,9 @@ SB_CUDA_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, p) {
 #undef NEXT_STAGE
 #undef MULTIPLY_STAGE
 #undef RELEASE
+#undef SKIP_UNUSED
+#undef MAY_CUT
+#undef CUT_STAGE
 #undef BULK
 #undef SB_GEMM_GIVEN
 #undef SB_GEMM_PRODUCT

@@ -18,6 +18,13 @@ enum {
     SB_GEMM16_PAIRS = 8, /* those of two neighbouring columns may be stored at once */
 };
 
+/* How the copy engine goes from batch to batch of an operand: what it counts of the inner and of the outer step, 0 where
+ * all read the same matrix, else 1; and whether its tensor has a fifth dimension for the outer one, where stages of several
+ * boxes need the third. */
+typedef struct sb_gemm16_steps {
+    int32_t inner, outer, five;
+} sb_gemm16_steps;
+
 /* The kernel computes rows × columns tiles of C, or of C transposed when `swapped`: then A of the kernel is B of the
  * product, and its rows are C's columns. A chain does not depend on which factor is which. */
 typedef struct sb_gemm16_hopper {
@@ -33,7 +40,9 @@ typedef struct sb_gemm16_hopper {
     int32_t stages;                    /* in shared memory */
     int32_t stage_bytes; /* of one: fewer than tiles of 64 rows could have where the kernel's A has fewer rows */
     int32_t a_box_bytes; /* of A's part for 64 k */
-    int32_t a_batched, b_batched; /* 0 where all batches read the same matrix, else 1 */
+    int32_t inner;       /* batches of one outer step; all where there is only one step */
+    sb_gemm16_steps a_steps, b_steps;
+    const int64_t *used_rows, *used_columns; /* of the kernel's C, in memory of the device; NULL: all */
     int32_t swapped;
     int32_t stacked; /* 1 or 2 where eight gates and eight values take turns in the lines of A or of B, else 0 */
     int32_t storing; /* how results leave: some of SB_GEMM16_PLAIN, … */

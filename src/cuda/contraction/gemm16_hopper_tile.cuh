@@ -4,6 +4,7 @@
 #define SB_CUDA_CONTRACTION_GEMM16_HOPPER_TILE_CUH
 
 #include "cuda/contraction/gemm16_hopper_parameters.h"
+#include "cuda/contraction/gemm16_used.cuh"
 #include "cuda/contraction/hopper.cuh"
 #include "numerics/convert.h"
 
@@ -33,6 +34,26 @@ SB_CUDA_FUNCTION sb_gemm16_place sb_gemm16_place_of(const sb_gemm16_hopper *p, i
     place.n = rest / rows;
     place.m = first + rest - place.n * rows;
     return place;
+}
+
+/* A batch by its steps: counted apart where there are two. */
+typedef struct sb_gemm16_batch {
+    int inner, outer;
+} sb_gemm16_batch;
+
+SB_CUDA_FUNCTION sb_gemm16_batch sb_gemm16_batch_of(const sb_gemm16_hopper *p, int batch) {
+    sb_gemm16_batch of;
+    of.outer = batch < p->inner ? 0 : batch / p->inner;
+    of.inner = batch - of.outer * p->inner;
+    return of;
+}
+
+/* The same as an operand's tensor counts them. */
+SB_CUDA_FUNCTION sb_gemm16_batch sb_gemm16_batch_in(const sb_gemm16_steps *steps, const sb_gemm16_batch *batch) {
+    sb_gemm16_batch in;
+    in.inner = batch->inner * steps->inner;
+    in.outer = batch->outer * steps->outer;
+    return in;
 }
 
 /* Has it worked out here: the compiler would do so where it is used. */

@@ -4,14 +4,16 @@
 
 #include <stdint.h>
 
+#include "kernel/contraction/batches.h"
 #include "kernel/contraction/epilogue.h"
 #include "kernel/contraction/row_map.h"
 
-/* An operand of a product, as lines of k: rows of A, columns of B. Element k of line l of matrix
- * `batch` lies batch * batch_stride + l * line_stride + k * k_stride elements behind `data`. */
+/* An operand of a product, as lines of k: rows of A, columns of B. Element k of line l lies l * line_stride + k * k_stride
+ * elements behind its matrix's first one. Of batches with one step or two, matrix `batch` begins
+ * batch % inner * batch_stride + batch / inner * outer_stride elements behind `data`. */
 typedef struct sb_gemm16_operand {
     const uint16_t *data;
-    int64_t line_stride, k_stride, batch_stride; /* in elements */
+    int64_t line_stride, k_stride, batch_stride, outer_stride; /* in elements */
 } sb_gemm16_operand;
 
 /* Where the results go. */
@@ -26,18 +28,21 @@ typedef struct sb_gemm16_output {
  * kernels that need more. Data are addresses of the device; every extent is at least 0. */
 typedef struct sb_gemm16 {
     int64_t m, n, k, batches; /* n: columns of C; B has 2 n of them in a gated product */
+    int64_t inner;            /* batches of one outer step of A and B; C's and addends' are evenly spaced */
     sb_gemm16_operand a, b;
     sb_gemm16_output c;
-    const sb_row_group *groups; /* how k is cut; NULL: into 16 from 0 */
-    int64_t group_count;        /* steps of a chain, also where `groups` is NULL */
-    int32_t gate;               /* sb_gate: how B's columns are paired */
-    int32_t has_epilogue;       /* whether anything happens between the chain and the rounding */
+    const sb_row_group *groups;              /* how k is cut; NULL: into 16 from 0 */
+    int64_t group_count;                     /* steps of a chain, also where `groups` is NULL */
+    const int64_t *used_m, *used_n, *used_k; /* how many are used, in memory of the device; NULL: all */
+    int32_t gate;                            /* sb_gate: how B's columns are paired */
+    int32_t has_epilogue;                    /* whether anything happens between the chain and the rounding */
     sb_gemm_epilogue epilogue;
 } sb_gemm16;
 
 /* What the general kernel takes: gemm16_general.cu. */
 typedef struct sb_gemm16_general {
     sb_gemm16 product;
+    sb_gemm_batches batches;         /* of A and B, of any rank */
     int64_t row_tiles, column_tiles; /* of one matrix */
     int64_t tiles;                   /* of all batches */
     int32_t a_width, b_width;        /* elements side by side that may be read at once: 1, 2 or 8 */

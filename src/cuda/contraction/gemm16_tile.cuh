@@ -51,6 +51,7 @@
 /* Where the block's tile lies. */
 typedef struct tile_place {
     int64_t batch, row, column; /* the first row and column of C */
+    int64_t a, b;               /* the batch's matrices, in elements */
 } tile_place;
 
 /* Blocks that run at the same time share rows of A and columns of B, which the L2 cache then has: tiles are counted
@@ -67,7 +68,20 @@ SB_CUDA_FUNCTION tile_place find_tile(const sb_gemm16_general *p, int64_t index)
     int64_t column = inside;
     at.row = (first + sb_cuda_take(&column, left < STRIP_TILES ? left : STRIP_TILES)) * TILE_M;
     at.column = column * (p->product.gate != SB_GATE_NONE ? TILE_N / 2 : TILE_N);
+    int64_t rest = at.batch;
+    at.a = at.b = 0;
+    SB_CUDA_KEEP_LOOP
+    for (int d = p->batches.rank - 1; d >= 0; d--) {
+        const int64_t number = sb_cuda_take(&rest, p->batches.dims[d]);
+        at.a += number * p->batches.a_steps[d];
+        at.b += number * p->batches.b_steps[d];
+    }
     return at;
+}
+
+/* Whether anybody looks at the tile: those behind the used rows and columns are left out. */
+SB_CUDA_FUNCTION bool is_used(const sb_gemm16 *p, const tile_place *at) {
+    return at->row < sb_cuda_used(p->used_m, p->m) && at->column < sb_cuda_used(p->used_n, p->n);
 }
 
 /* ---- from memory to registers ---- */
@@ -97,7 +111,7 @@ SB_CUDA_FUNCTION reader read_a(const sb_gemm16_general *p, bool k_major, const t
                       left = p->product.k > 0 ? p->product.m - row : 0;
         made.lines[i] = left <= 0 ? 0 : k_major ? 1 : left > 8 ? 8 : (int)left;
         made.at[i] = a->data + (p->product.k > 0 ? piece_k(piece, k_major, TILE_M) * a->k_stride : 0) +
-                     (left > 0 ? tile->batch * a->batch_stride + row * a->line_stride : 0);
+                     (left > 0 ? tile->a + row * a->line_stride : 0);
     }
     return made;
 }
@@ -112,7 +126,7 @@ SB_CUDA_FUNCTION reader read_b(const sb_gemm16_general *p, bool k_major, const t
         const bool inside = line % 8 < left && p->product.k > 0;
         made.lines[i] = !inside ? 0 : k_major ? 1 : (int)left;
         made.at[i] = b->data + (p->product.k > 0 ? piece_k(piece, k_major, TILE_N) * b->k_stride : 0) +
-                     (inside ? tile->batch * b->batch_stride + (column + line % 8) * b->line_stride : 0);
+                     (inside ? tile->b + (column + line % 8) * b->line_stride : 0);
     }
     return made;
 }
@@ -147,15 +161,15 @@ SB_CUDA_FUNCTION sb_gemm16_eight read_elements(const uint16_t *from, int64_t str
     return all;
 }
 
-/* Group `group` of the chains, without rows behind the last. */
+/* Group `group` of the chains of `depth` k, without those behind the last. */
 typedef struct step_group {
     int64_t row;
     int count;
 } step_group;
 
-SB_CUDA_FUNCTION step_group find_group(const sb_gemm16 *p, int64_t group) {
+SB_CUDA_FUNCTION step_group find_group(const sb_gemm16 *p, int64_t depth, int64_t group) {
     step_group found;
-    const int64_t left = p->k - group * 16;
+    const int64_t left = depth - group * 16;
     found.row = group * 16;
     found.count = left < 0 ? 0 : left > 16 ? 16 : (int)left;
     if (p->groups) {
@@ -245,8 +259,8 @@ SB_CUDA_FUNCTION void copy_piece(sb_gemm16_eight *to, const uint16_t *from, bool
             COPY(OWN_A, shared + put * STEP_PIECES, a, a_k_major, TILE_M);                                             \
             COPY(OWN_B, shared + put * STEP_PIECES + A_PIECES, b, b_k_major, TILE_N);                                  \
             if (by_rows) {                                                                                             \
-                low_group = find_group(&p->product, next * 2 + 2);                                                     \
-                high_group = find_group(&p->product, next * 2 + 3);                                                    \
+                low_group = find_group(&p->product, depth, next * 2 + 2);                                              \
+                high_group = find_group(&p->product, depth, next * 2 + 3);                                             \
             }                                                                                                          \
         }                                                                                                              \
         SB_CUDA_COPIES_END();                                                                                          \
@@ -299,7 +313,7 @@ SB_CUDA_FUNCTION int further(int place, int lines, int k, bool k_major, int tile
 /* A group behind the last is all zeros, which leaves every sum as a step has left it. */
 #define COMPUTE(suffix, type, a_k_major, b_k_major)                                                                    \
     do {                                                                                                               \
-        (void)step;                                                                                                    \
+        (void)step, (void)groups;                                                                                      \
         const int a_place = fetch_place(warp_m * 16, lane / 8 % 2, lane / 16, lane % 8, a_k_major, TILE_M);            \
         const int b_place =                                                                                            \
             fetch_place(warp_n * (TILE_N / WARPS_N), lane / 16, lane / 8 % 2, lane % 8, b_k_major, TILE_N);            \
@@ -338,7 +352,7 @@ SB_CUDA_FUNCTION uint16_t element(const sb_gemm16_eight *tile_data, int line, in
                 tile.column + sb_gemm16_c_column(p->product.gate, column) >= p->product.n)                             \
                 continue;                                                                                              \
             SB_CUDA_KEEP_LOOP                                                                                          \
-            for (int k = 0; k < KSTEP && step * 2 + k / 16 < p->product.group_count; k += 16) {                        \
+            for (int k = 0; k < KSTEP && step * 2 + k / 16 < groups; k += 16) {                                        \
                 uint16_t a[16], b[16];                                                                                 \
                 for (int l = 0; l < 16; l++) {                                                                         \
                     a[l] = element(a_tile, line, k + l, a_k_major, TILE_M);                                            \
@@ -367,7 +381,7 @@ SB_CUDA_FUNCTION uint16_t element(const sb_gemm16_eight *tile_data, int line, in
 /* The first `copied` steps. A place is filled again when all threads have met behind its last use. */
 #define COPIED_STEPS(suffix, type, a_k_major, b_k_major)                                                               \
     do {                                                                                                               \
-        step_group low_group = find_group(&p->product, 0), high_group = find_group(&p->product, 1);                    \
+        step_group low_group = find_group(&p->product, depth, 0), high_group = find_group(&p->product, depth, 1);      \
         int64_t next = 0;                                                                                              \
         int put = 0, use = 0;                                                                                          \
         SB_CUDA_KEEP_LOOP                                                                                              \
@@ -389,15 +403,15 @@ SB_CUDA_FUNCTION uint16_t element(const sb_gemm16_eight *tile_data, int line, in
 #define OTHER_STEPS(suffix, type, a_k_major, b_k_major)                                                                \
     do {                                                                                                               \
         sb_gemm16_eight a_pieces[OWN_A], b_pieces[OWN_B];                                                              \
-        step_group low_group = find_group(&p->product, copied * 2);                                                    \
-        step_group high_group = find_group(&p->product, copied * 2 + 1);                                               \
+        step_group low_group = find_group(&p->product, depth, copied * 2);                                             \
+        step_group high_group = find_group(&p->product, depth, copied * 2 + 1);                                        \
         SB_CUDA_KEEP_LOOP                                                                                              \
         for (int64_t ahead = copied; ahead <= steps; ahead++) {                                                        \
             if (ahead < steps) {                                                                                       \
                 READ(OWN_A, a_pieces, a, a_k_major, TILE_M, p->a_width);                                               \
                 READ(OWN_B, b_pieces, b, b_k_major, TILE_N, p->b_width);                                               \
-                low_group = find_group(&p->product, ahead * 2 + 2);                                                    \
-                high_group = find_group(&p->product, ahead * 2 + 3);                                                   \
+                low_group = find_group(&p->product, depth, ahead * 2 + 2);                                             \
+                high_group = find_group(&p->product, depth, ahead * 2 + 3);                                            \
             }                                                                                                          \
             if (ahead > copied) {                                                                                      \
                 const int64_t step = ahead - 1;                                                                        \
@@ -419,13 +433,17 @@ SB_CUDA_FUNCTION uint16_t element(const sb_gemm16_eight *tile_data, int line, in
         SB_CUDA_KEEP_LOOP                                                                                              \
         for (int64_t index = blockIdx.x; index < p->tiles; index += gridDim.x) {                                       \
             const tile_place tile = find_tile(p, index);                                                               \
+            if (!is_used(&p->product, &tile))                                                                          \
+                continue;                                                                                              \
             const reader a = read_a(p, a_k_major, &tile), b = read_b(p, b_k_major, &tile);                             \
-            const int64_t steps = (p->product.group_count + 1) / 2;                                                    \
+            const int64_t depth = sb_cuda_used(p->product.used_k, p->product.k);                                       \
+            const int64_t groups = p->product.used_k ? (depth + 15) / 16 : p->product.group_count;                     \
+            const int64_t steps = (groups + 1) / 2;                                                                    \
             const bool by_rows = p->product.groups && !a_k_major && !b_k_major;                                        \
             const int64_t copied = !has_whole_lines(p, a_k_major, b_k_major, &tile) ? 0                                \
                                    : by_rows                                        ? steps                            \
                                    : p->product.groups                              ? 0                                \
-                                                                                    : p->product.k / KSTEP;                                         \
+                                                                                    : depth / KSTEP;                                                \
             float sums[MATRICES_M][MATRICES_N][4];                                                                     \
             BEGIN();                                                                                                   \
             COPIED_STEPS(suffix, type, a_k_major, b_k_major);                                                          \

@@ -41,12 +41,8 @@ static bool bounded_matmul(const sb_kernel_query *query, int input, int axis) {
     return false;
 }
 
-/* Where it says how many rows, columns and k are used; NULL: all. */
-typedef struct used_extents {
-    const int64_t *m, *n, *k;
-} used_extents;
-
-static used_extents find_used(const sb_call *call, const sb_contraction_node *contraction, sb_cuda_work *work) {
+static sb_gemm_used find_used(const sb_call *call, const sb_contraction_node *contraction,
+                              const sb_cuda_product *product, sb_cuda_work *work) {
     const int64_t *summed[2] = {NULL, NULL}, *kept[2] = {NULL, NULL};
     for (int operand = 0; operand < 2; operand++) {
         int input = sb_contraction_node_input(contraction, operand), summed_axis, kept_axis;
@@ -57,7 +53,9 @@ static used_extents find_used(const sb_call *call, const sb_contraction_node *co
         if (kept_axis >= 0)
             kept[operand] = sb_cuda_work_used(work, call, input, kept_axis);
     }
-    return (used_extents){kept[0], kept[1], summed[0] != NULL ? summed[0] : summed[1]};
+    /* Rows that are several matrices' are all computed: the used ones are not the first ones. */
+    return (sb_gemm_used){product->rows == product->geometry.m ? kept[0] : NULL, kept[1],
+                          summed[0] != NULL ? summed[0] : summed[1]};
 }
 
 /* ---- what is computed ---- */
@@ -190,12 +188,9 @@ static void name_ranges(const sb_call *call, const sb_contraction_node *contract
     sb_cuda_work_writes(work, product->y);
 }
 
-/* Rows that are several matrices' are all computed: the used ones are not the first ones. */
 static bool bound(const sb_call *call, const sb_contraction_node *contraction, const sb_cuda_product *product,
                   sb_cuda_contraction *base, sb_cuda_work *work) {
-    used_extents used = find_used(call, contraction, work);
-    if (product->rows != product->geometry.m)
-        used.m = NULL;
+    sb_gemm_used used = find_used(call, contraction, product, work);
     base->used_m = product->swapped ? used.n : used.m;
     base->used_n = product->swapped ? used.m : used.n;
     base->used_k = used.k;
@@ -232,20 +227,6 @@ static const char *suffix_of(sb_dtype dtype) {
     return dtype == SB_S32 ? "u32" : dtype == SB_S64 ? "u64" : sb_dtype_name(dtype);
 }
 
-/* The compute capability whose tensor cores compute the chain of f16 and bf16. */
-#define HOPPER 90
-#define WARPS_16 4
-
-static sb_status launch_tiles_16(sb_call *call, sb_cuda_work *work, const sb_cuda_any_matmul *to, sb_dtype dtype) {
-    int64_t batches = to->elements / (to->m * to->n);
-    int64_t tiles = batches * ((to->m + 15) / 16) * ((to->n + 7) / 8);
-    work->module = "matmul_16";
-    work->kernel = dtype == SB_F16 ? "sb_cuda_matmul_16_f16" : "sb_cuda_matmul_16_bf16";
-    work->threads = 32 * WARPS_16;
-    work->blocks = sb_cuda_call_blocks(call, (tiles + WARPS_16 - 1) / WARPS_16);
-    return sb_cuda_call_launch(call, work);
-}
-
 static sb_status launch_any(sb_call *call, const sb_contraction_node *contraction, const sb_cuda_product *product) {
     const sb_matmul_geometry *g = &product->geometry;
     sb_cuda_any_matmul to = {
@@ -276,27 +257,18 @@ static sb_status launch_any(sb_call *call, const sb_contraction_node *contractio
         to.addend_column = product->addend->strides[1];
     }
     name_ranges(call, contraction, product, &work);
-    used_extents used = find_used(call, contraction, &work);
-    to.used_m = product->rows == g->m ? used.m : NULL;
+    sb_gemm_used used = find_used(call, contraction, product, &work);
+    to.used_m = used.m;
     to.used_n = used.n;
     to.used_k = used.k;
-    if (is_of_16_bits(product->y->dtype) && sb_cuda_call_device(call)->compute == HOPPER)
-        return launch_tiles_16(call, &work, &to, product->y->dtype);
     return sb_cuda_launch_each(call, &work, "contraction_any", "sb_cuda_matmul_any", suffix_of(product->y->dtype),
                                to.elements);
 }
 
-static bool is_whole(const sb_call *call, const sb_contraction_node *contraction) {
-    sb_cuda_work unread = {0};
-    used_extents used = find_used(call, contraction, &unread);
-    return used.m == NULL && used.n == NULL && used.k == NULL;
-}
-
 static sb_status launch_16(sb_call *call, const sb_contraction_node *contraction, const sb_cuda_product *product) {
-    bool given = false;
-    if (is_whole(call, contraction))
-        SB_TRY(sb_cuda_product_16(call, product, &given));
-    return given ? SB_OK : launch_any(call, contraction, product);
+    sb_cuda_work unread = {0};
+    sb_gemm_used used = find_used(call, contraction, product, &unread);
+    return sb_cuda_product_16(call, product, &used);
 }
 
 static sb_status launch_matmul(sb_call *call) {

@@ -2,6 +2,7 @@
 #ifndef SB_CUDA_CONTRACTION_MATMUL_H
 #define SB_CUDA_CONTRACTION_MATMUL_H
 
+#include "kernel/contraction/check.h"
 #include "kernel/kernel.h"
 #include "ops/matmul.h"
 
@@ -16,9 +17,8 @@ typedef struct sb_cuda_product {
     bool swapped;      /* rows have become columns, and A is on the right */
 } sb_cuda_product;
 
-/** Gives a product of f16 or bf16, all of whose rows, columns and k are used, to the quickest schedule of <samebit/gemm.h>.
- * *given is false, and nothing has happened, where these have no such product: batches without a common step, and a
- * factor of Gemm's C. Errors: as sb_gemm_launch. */
-sb_status sb_cuda_product_16(sb_call *call, const sb_cuda_product *product, bool *given);
+/** Gives a product of f16 or bf16 with elements to the quickest schedule of <samebit/gemm.h>, and notes in the call which
+ * that is. Errors: as sb_gemm_launch. */
+sb_status sb_cuda_product_16(sb_call *call, const sb_cuda_product *product, const sb_gemm_used *used);
 
 #endif

@@ -1,23 +1,19 @@
 /* Products of f16 and bf16 in models, as those that programs ask for by <samebit/gemm.h>: both are the chain, what is added
  * to it, and one rounding. */
+#include <string.h>
+
 #include "cuda/common/call.h"
 #include "cuda/contraction/gemm16.h"
 #include "cuda/contraction/matmul.h"
 
-/* The step from one batch to the next, of several dimensions as one: false where they are not evenly spaced. */
-static bool find_step(const sb_matmul_geometry *g, const int64_t *strides, int64_t *step) {
-    int64_t inside = 1;
-    *step = 0;
-    for (int d = g->batch_rank - 1; d >= 0; d--) {
-        if (g->batch_dims[d] == 1)
-            continue;
-        if (inside == 1)
-            *step = strides[d];
-        else if (strides[d] != *step * inside)
-            return false;
-        inside *= g->batch_dims[d];
-    }
-    return true;
+static sb_gemm_batches batches_of(const sb_matmul_geometry *g) {
+    sb_gemm_batches batches = {.rank = g->batch_rank};
+    _Static_assert(SB_GEMM_BATCH_RANK == SB_MAX_RANK - 2, "a matrix has two of a tensor's dimensions");
+    size_t bytes = (size_t)g->batch_rank * sizeof(int64_t);
+    memcpy(batches.dims, g->batch_dims, bytes);
+    memcpy(batches.a_steps, g->a_batch_strides, bytes);
+    memcpy(batches.b_steps, g->b_batch_strides, bytes);
+    return batches;
 }
 
 static sb_matrix matrix_of(sb_dtype dtype, const char *data, int64_t rows, int64_t columns, int64_t row_stride,
@@ -37,23 +33,25 @@ static void add(const sb_cuda_product *product, sb_gemm *gemm) {
         gemm->residual = matrix;
 }
 
-sb_status sb_cuda_product_16(sb_call *call, const sb_cuda_product *product, bool *given) {
+sb_status sb_cuda_product_16(sb_call *call, const sb_cuda_product *product, const sb_gemm_used *used) {
     const sb_matmul_geometry *g = &product->geometry;
     const sb_tensor *y = product->y;
-    int64_t a_step, b_step;
-    *given = find_step(g, g->a_batch_strides, &a_step) && find_step(g, g->b_batch_strides, &b_step) &&
-             (product->addend == NULL || product->params->beta == 1.0f);
-    if (!*given)
-        return SB_OK;
+    const sb_gemm_batches batches = batches_of(g);
+    sb_gemm_model model = SB_GEMM_MODEL_DEFAULT;
     sb_gemm gemm = SB_GEMM_DEFAULT;
+    model.batches = &batches;
+    model.used = *used;
     gemm.batches = g->batches;
-    gemm.a = matrix_of(y->dtype, product->a, g->m, g->k, g->a_row_stride, g->a_k_stride, a_step);
-    gemm.b = matrix_of(y->dtype, product->b, g->k, g->n, g->b_k_stride, g->b_column_stride, b_step);
+    gemm.a = matrix_of(y->dtype, product->a, g->m, g->k, g->a_row_stride, g->a_k_stride, 0);
+    gemm.b = matrix_of(y->dtype, product->b, g->k, g->n, g->b_k_stride, g->b_column_stride, 0);
     gemm.c = matrix_of(y->dtype, y->data, g->m, g->n, g->n, 1, g->m * g->n);
-    gemm.scale = product->params != NULL ? product->params->alpha : 1.0f;
+    if (product->params != NULL) {
+        gemm.scale = product->params->alpha;
+        model.addend_scale = product->params->beta;
+    }
     if (product->addend != NULL)
         add(product, &gemm);
     sb_gemm_plan plan;
-    SB_TRY(sb_gemm_plan_fill(&gemm, &plan, call->error));
-    return sb_gemm_launch(sb_cuda_call_queue(call), call->target->step, &plan, call->error);
+    SB_TRY(sb_gemm_plan_fill(&gemm, &model, &plan, call->error));
+    return sb_gemm_launch(sb_cuda_call_queue(call), call->target->step, &plan, &call->way, call->error);
 }

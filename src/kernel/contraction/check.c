@@ -23,6 +23,7 @@ typedef struct operand {
 typedef struct inspection {
     sb_engine *engine;
     const sb_gemm *gemm;
+    const sb_gemm_model *model;
     operand operands[OPERANDS];
 } inspection;
 
@@ -167,7 +168,17 @@ static sb_status check_row_map(const inspection *all, sb_error *error) {
 
 /* ---- memory ---- */
 
-static sb_status check_memory(operand *operand, int64_t batches, sb_error *error) {
+/* The bytes of all its batches: those of a model's A and B step as the model says. */
+static bool lay_out(const inspection *all, operand *operand) {
+    const sb_gemm_batches *batches = all->model->batches;
+    bool is_a = operand == &all->operands[A], is_b = operand == &all->operands[B];
+    if (batches == NULL || (!is_a && !is_b))
+        return sb_gemm_layout_of(operand->matrix, operand->row_stride, all->gemm->batches, &operand->layout);
+    return sb_gemm_layout_of_batches(operand->matrix, operand->row_stride, batches->rank, batches->dims,
+                                     is_a ? batches->a_steps : batches->b_steps, &operand->layout);
+}
+
+static sb_status check_memory(const inspection *all, operand *operand, sb_error *error) {
     const sb_matrix *matrix = operand->matrix;
     size_t size = sb_dtype_size(matrix->dtype);
     if (!operand->has_elements)
@@ -177,11 +188,11 @@ static sb_status check_memory(operand *operand, int64_t batches, sb_error *error
     if ((uintptr_t)matrix->data % size != 0)
         FAIL(SB_ERROR_INVALID_ARGUMENT, operand, "data %p is not aligned to the %zu bytes of an element", matrix->data,
              size);
-    if (!sb_gemm_layout_of(matrix, operand->row_stride, batches, &operand->layout))
+    if (!lay_out(all, operand))
         FAIL(SB_ERROR_INVALID_ARGUMENT, operand,
              "with %lld batches its elements lie further apart than addresses reach: check extents "
              "and strides, which count elements",
-             (long long)batches);
+             (long long)all->gemm->batches);
     return SB_OK;
 }
 
@@ -269,9 +280,10 @@ static sb_status check_places(const inspection *all, sb_error *error) {
 
 /* ---- all of it ---- */
 
-static inspection inspect(sb_engine *engine, const sb_gemm *gemm) {
+static inspection inspect(sb_engine *engine, const sb_gemm *gemm, const sb_gemm_model *model) {
     inspection all = {.engine = engine,
                       .gemm = gemm,
+                      .model = model,
                       .operands = {
                           [A] = {"a", &gemm->a, gemm->a.row_stride, .is_given = true},
                           [B] = {"b", &gemm->b, gemm->b.row_stride, .is_given = true},
@@ -299,7 +311,7 @@ static sb_status check_all(inspection *all, sb_error *error) {
         operand *operand = &all->operands[i];
         operand->has_elements =
             operand->is_given && operand->matrix->rows > 0 && operand->matrix->columns > 0 && gemm->batches > 0;
-        SB_TRY(check_memory(operand, gemm->batches, error));
+        SB_TRY(check_memory(all, operand, error));
     }
     return check_output(all, error);
 }
@@ -311,12 +323,13 @@ static sb_gemm_range range_of(const operand *operand) {
 }
 
 /* Leaves out strides of extents of one, which lead nowhere. */
-static sb_gemm_addend addend_of(const operand *operand) {
+static sb_gemm_addend addend_of(const inspection *all, const operand *operand) {
     const sb_matrix *matrix = operand->matrix;
     if (!operand->has_elements)
         return (sb_gemm_addend){.data = NULL};
     return (sb_gemm_addend){.data = matrix->data,
                             .dtype = matrix->dtype,
+                            .scale = all->model->addend_scale,
                             .row_stride = matrix->rows > 1 ? operand->row_stride : 0,
                             .column_stride = matrix->columns > 1 ? matrix->column_stride : 0,
                             .batch_stride = matrix->batch_stride};
@@ -329,8 +342,16 @@ static sb_gemm_epilogue epilogue_of(const inspection *all) {
                               .gate = gemm->gate,
                               .dtype = gemm->c.dtype,
                               .columns = gemm->c.columns,
-                              .bias = addend_of(&all->operands[BIAS]),
-                              .residual = addend_of(&all->operands[RESIDUAL])};
+                              .bias = addend_of(all, &all->operands[BIAS]),
+                              .residual = addend_of(all, &all->operands[RESIDUAL])};
+}
+
+/* How the matrices of A and B follow each other. */
+static sb_gemm_batches steps_of(const inspection *all) {
+    const sb_gemm *gemm = all->gemm;
+    const sb_gemm_batches even = {
+        .rank = 1, .dims = {gemm->batches}, .a_steps = {gemm->a.batch_stride}, .b_steps = {gemm->b.batch_stride}};
+    return sb_gemm_batches_merged(all->model->batches != NULL ? all->model->batches : &even);
 }
 
 static void fill_plan(const inspection *all, sb_gemm_plan *plan) {
@@ -341,6 +362,8 @@ static void fill_plan(const inspection *all, sb_gemm_plan *plan) {
                            .n = gemm->c.columns,
                            .k = gemm->a.columns,
                            .batches = gemm->batches,
+                           .steps = steps_of(all),
+                           .used = all->model->used,
                            .columns = gemm->b.columns,
                            .dtype = gemm->a.dtype,
                            .is_empty = !all->operands[C].has_elements,
@@ -367,7 +390,8 @@ sb_status sb_gemm_check(sb_engine *engine, const sb_gemm *gemm, sb_gemm_plan *pl
                        "sb_gemm has %zu bytes where this library knows %zu: start from "
                        "SB_GEMM_DEFAULT, and use the library's own header",
                        gemm->struct_bytes, sizeof *gemm);
-    inspection all = inspect(engine, gemm);
+    const sb_gemm_model none = SB_GEMM_MODEL_DEFAULT;
+    inspection all = inspect(engine, gemm, &none);
     SB_TRY(check_all(&all, error));
     SB_TRY(check_schedule(&all, error));
     SB_TRY(check_places(&all, error));
@@ -375,8 +399,8 @@ sb_status sb_gemm_check(sb_engine *engine, const sb_gemm *gemm, sb_gemm_plan *pl
     return SB_OK;
 }
 
-sb_status sb_gemm_plan_fill(const sb_gemm *gemm, sb_gemm_plan *plan, sb_error *error) {
-    inspection all = inspect(NULL, gemm);
+sb_status sb_gemm_plan_fill(const sb_gemm *gemm, const sb_gemm_model *model, sb_gemm_plan *plan, sb_error *error) {
+    inspection all = inspect(NULL, gemm, model);
     SB_TRY(check_all(&all, error));
     fill_plan(&all, plan);
     return SB_OK;

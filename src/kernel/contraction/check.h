@@ -9,6 +9,7 @@
 
 #include <samebit/gemm.h>
 
+#include "kernel/contraction/batches.h"
 #include "kernel/contraction/engine.h"
 #include "kernel/contraction/epilogue.h"
 #include "kernel/contraction/row_map.h"
@@ -23,10 +24,28 @@ typedef struct sb_gemm_range {
     size_t bytes;
 } sb_gemm_range;
 
+/* Where memory of the device says how many rows, columns and k are used of a product that has room for more; NULL: all.
+ * What is computed for others may be anything. What lies behind the used k is not read as a number. */
+typedef struct sb_gemm_used {
+    const int64_t *m, *n, *k;
+} sb_gemm_used;
+
+/* What products of models have beyond those of <samebit/gemm.h>. Start from SB_GEMM_MODEL_DEFAULT. */
+typedef struct sb_gemm_model {
+    const sb_gemm_batches *batches; /* of A and B, instead of their batch_stride; NULL: none of their own */
+    float addend_scale;             /* bias and residual are multiplied by it before they are added */
+    sb_gemm_used used;
+} sb_gemm_model;
+
+#define SB_GEMM_MODEL_DEFAULT                                                                                          \
+    { .addend_scale = 1.0f }
+
 /* A product that has been checked. Valid during the call that was given `gemm`. */
 typedef struct sb_gemm_plan {
     const sb_gemm *gemm; /* a, b, c as given, with addresses where they have elements */
     int64_t m, n, k, batches;
+    sb_gemm_batches steps; /* of A and B, over as few dimensions as there can be */
+    sb_gemm_used used;
     int64_t columns;                   /* of B: n, or 2n with a gate */
     sb_dtype dtype;                    /* of A and B */
     bool is_empty;                     /* C has no element: nothing to do */
@@ -44,7 +63,8 @@ typedef struct sb_gemm_plan {
  * extents and strides, and the way out. Errors: INVALID_ARGUMENT, SHAPE, UNSUPPORTED, DEVICE. */
 sb_status sb_gemm_check(sb_engine *engine, const sb_gemm *gemm, sb_gemm_plan *plan, sb_error *error);
 
-/** The same for operands that the runtime has placed: everything but where they lie and what schedule they name. */
-sb_status sb_gemm_plan_fill(const sb_gemm *gemm, sb_gemm_plan *plan, sb_error *error);
+/** The same for operands that the runtime has placed: everything but where they lie and what schedule they name. Of
+ * `model`, the extents' product is gemm->batches. */
+sb_status sb_gemm_plan_fill(const sb_gemm *gemm, const sb_gemm_model *model, sb_gemm_plan *plan, sb_error *error);
 
 #endif

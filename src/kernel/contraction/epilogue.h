@@ -16,6 +16,7 @@ typedef struct sb_gemm_addend {
     const void *data;                                /* NULL: none */
     int64_t row_stride, column_stride, batch_stride; /* in elements; a bias has a row_stride of 0 */
     int32_t dtype;                                   /* SB_F32, SB_BF16 or SB_F16 */
+    float scale; /* what elements are multiplied by, in f32, before they are added */
 } sb_gemm_addend;
 
 /* Plain data, so that it also travels among a kernel's parameters. */
@@ -53,9 +54,10 @@ static SB_HD_HOT float sb_gemm_load(const void *data, int32_t dtype, int64_t ind
     return dtype == SB_BF16 ? sb_bf16_to_f32(bits) : sb_f16_to_f32(bits);
 }
 
-/** An element of an addend that is there. */
+/** An element of an addend that is there, scaled: times 1 it is what it is. */
 static SB_HD_HOT float sb_gemm_load_addend(const sb_gemm_addend *addend, int64_t batch, int64_t row, int64_t column) {
-    return sb_gemm_load(addend->data, addend->dtype,
+    return addend->scale *
+           sb_gemm_load(addend->data, addend->dtype,
                         batch * addend->batch_stride + row * addend->row_stride + column * addend->column_stride);
 }
 

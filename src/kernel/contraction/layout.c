@@ -22,12 +22,20 @@ static bool add_dimension(sb_gemm_layout *layout, int64_t stride, int64_t count,
 }
 
 bool sb_gemm_layout_of(const sb_matrix *matrix, int64_t row_stride, int64_t batches, sb_gemm_layout *layout) {
+    return sb_gemm_layout_of_batches(matrix, row_stride, 1, &batches, &matrix->batch_stride, layout);
+}
+
+bool sb_gemm_layout_of_batches(const sb_matrix *matrix, int64_t row_stride, int rank, const int64_t *dims,
+                               const int64_t *steps, sb_gemm_layout *layout) {
     *layout = (sb_gemm_layout){.size = sb_dtype_size(matrix->dtype)};
     int64_t below = 0, above = 0;
     if (!add_dimension(layout, matrix->column_stride, matrix->columns, &below, &above) ||
-        !add_dimension(layout, row_stride, matrix->rows, &below, &above) ||
-        !add_dimension(layout, matrix->batch_stride, batches, &below, &above))
+        !add_dimension(layout, row_stride, matrix->rows, &below, &above))
         return false;
+    for (int d = 0; d < rank; d++) {
+        if (!add_dimension(layout, steps[d], dims[d], &below, &above))
+            return false;
+    }
     uintptr_t data = (uintptr_t)matrix->data, end;
     uint64_t down = -(uint64_t)below;
     if (down > data || __builtin_add_overflow(data, (uint64_t)above + layout->size, &end))
@@ -87,4 +95,20 @@ bool sb_gemm_layouts_are_apart(const sb_gemm_layout *one, const sb_gemm_layout *
             return true;
     }
     return false;
+}
+
+sb_gemm_batches sb_gemm_batches_merged(const sb_gemm_batches *batches) {
+    sb_gemm_batches merged = {0};
+    for (int d = 0; d < batches->rank; d++) {
+        int64_t count = batches->dims[d], a = batches->a_steps[d], b = batches->b_steps[d];
+        if (count == 1)
+            continue;
+        int outside = merged.rank - 1;
+        bool goes_on = merged.rank > 0 && merged.a_steps[outside] == a * count && merged.b_steps[outside] == b * count;
+        int at = goes_on ? outside : merged.rank++;
+        merged.dims[at] = goes_on ? merged.dims[at] * count : count;
+        merged.a_steps[at] = a;
+        merged.b_steps[at] = b;
+    }
+    return merged;
 }
