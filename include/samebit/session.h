@@ -17,11 +17,12 @@ typedef struct sb_session sb_session;
 
 /** What a node did, for an observer. */
 typedef struct sb_node_event {
-    const char *name;   /**< the node's name */
-    const char *op;     /**< its operator */
-    const char *kernel; /**< what computed it: "reference", "constant" (known before the run), its kernel's name or way */
-    int depth;          /**< 0 in the model's own graph, more inside If, Loop and Scan */
-    int64_t start_ns;   /**< when it began, by the monotonic clock */
+    const char *name; /**< the node's name */
+    const char *op;   /**< its operator */
+    /** What computed it: "reference", "constant" (known before the run), or the name of the kernel or of its way. */
+    const char *kernel;
+    int depth;        /**< 0 in the model's own graph, more inside If, Loop and Scan */
+    int64_t start_ns; /**< when it began, by the monotonic clock */
     int64_t end_ns;
     int output_count;
     const char *const *output_names; /**< NULL for an output that nobody wants */

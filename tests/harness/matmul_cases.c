@@ -121,7 +121,7 @@ static int64_t pick_extent(harness *h, bool aligned) {
 }
 
 HARNESS_GROUP(matmul, heads, HARNESS_CPU | HARNESS_CUDA) {
-    for (int round = 0; round < 72; round++) {
+    for (int round = 0; round < 48; round++) {
         sb_dtype dtype = round % 2 == 0 ? SB_F16 : SB_BF16;
         distribution kind = (distribution)(round / 2 % DISTRIBUTIONS);
         int batch_rank = round / 4 % 5;
