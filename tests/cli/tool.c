@@ -1,6 +1,6 @@
 /* What the scripts need and a shell does not have: small models, and looking into JSON and markup.
  *
- *   cli_tool model chain|names|wide|endless|large N FILE   writes an ONNX model
+ *   cli_tool model chain|names|wide|endless|large|sum|product N FILE   writes an ONNX model
  *   cli_tool array FIRST STEP ROWS FILE      writes f32[ROWS,4] as .npy: FIRST, FIRST+STEP, …
  *   cli_tool json FILE PATH=VALUE…           PATH is like nodes.0.op, or nodes# for a count; VALUE as it is printed
  *   cli_tool markup FILE                     XML or HTML whose tags are balanced and whose text is clean */
@@ -173,6 +173,26 @@ static void put_sum(message *graph) {
     put_value(graph, 12, "hN");
 }
 
+static void put_cast(message *graph, const char *name, const char *input, unsigned to, const char *output) {
+    message node = {0}, attribute = {0};
+    put_text(&node, 1, input);
+    put_text(&node, 2, output);
+    put_text(&node, 3, name);
+    put_text(&node, 4, "Cast");
+    put_text(&attribute, 1, "to");
+    put_number(&attribute, 3, to);
+    put_number(&attribute, 20, 2);
+    put_part(&node, 5, &attribute);
+    put_part(graph, 1, &node);
+}
+
+/* x times itself in f16. */
+static void put_product(message *graph) {
+    put_cast(graph, "narrow", "x", 10, "half");
+    put_node(graph, "MatMul", "square", "half", "half", "squared");
+    put_cast(graph, "wide", "squared", 1, "y");
+}
+
 /* Names that would break a terminal, a page or a JSON string. */
 static void put_names(message *graph) {
     put_node(graph, "Relu", "\x1b[31m<script>alert(\"&\")</script>", "x", NULL, "</title>\n'\"\\ \t&amp;");
@@ -191,6 +211,8 @@ static int write_model(const char *kind, int count, const char *path) {
         put_large(&graph, count);
     else if (strcmp(kind, "sum") == 0)
         put_sum(&graph);
+    else if (strcmp(kind, "product") == 0)
+        put_product(&graph);
     else
         put_names(&graph);
     put_text(&graph, 2, kind);

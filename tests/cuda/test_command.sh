@@ -59,6 +59,15 @@ FAKE_CUDA_DEVICES= runs 0 "$samebit" run chain.onnx --input x=folder/x.npy --dev
 says err "samebit: running on the CPU: "
 cmp out cpu || fail "--device auto gives other bits"
 
+# ---- the schedule of a product ----
+
+"$tool" model product 1 product.onnx
+"$tool" array 1 1 4 folder/square.npy
+runs 0 "$samebit" run product.onnx --input x=folder/square.npy --device cuda --explain-placement
+says out "cuda  square (MatMul) matmul: general-small, since A needs a stride of 1, and an address and other strides of multiples"
+runs 0 "$samebit" profile product.onnx --input x=folder/square.npy --device cuda --runs 1
+says out "general-small"
+
 # ---- runs in flight ----
 
 for graphs in off capture build; do
