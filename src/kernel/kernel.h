@@ -61,7 +61,8 @@ typedef struct sb_kernel {
      * The runtime calls it once for a constant, and for a variable of a state once for each version that is read. `launch`
      * finds the result as call->derived, or NULL, where the input is neither: it then makes do with the input. */
     sb_status (*derive)(sb_call *call, const sb_tensor *from, void *derived);
-    /* Computes the node: call->state is what `prepare` gave. Equals the op's `eval` bit for bit. */
+    /* Computes the node: call->state is what `prepare` gave. Equals the op's `eval` bit for bit. A kernel with several ways
+     * says in call->way which it took, and why none of the quicker ones. */
     sb_status (*launch)(sb_call *call);
 } sb_kernel;
 

@@ -328,6 +328,57 @@ static void layouts_by_their_bytes(void **state) {
     assert_true(apart > 500 && interleaved > 20 && distinct > 500);
 }
 
+/* Where matrix `number` begins. */
+static void place_of(const sb_gemm_batches *batches, int64_t number, int64_t *a, int64_t *b) {
+    *a = *b = 0;
+    for (int d = batches->rank - 1; d >= 0; d--) {
+        *a += number % batches->dims[d] * batches->a_steps[d];
+        *b += number % batches->dims[d] * batches->b_steps[d];
+        number /= batches->dims[d];
+    }
+    assert_int_equal(number, 0);
+}
+
+/* Steps of dimensions that go on as the next one does, or not, or not at all. */
+static int64_t random_step(random_source *source, int64_t inside) {
+    int64_t kind = random_between(source, 0, 5);
+    return kind == 0 ? 0 : kind == 1 ? random_between(source, -40, 40) : inside;
+}
+
+/* Merging changes no matrix's place or number, and leaves nothing that could be merged. */
+static void batches_merged(void **state) {
+    random_source source = {3};
+    int shorter = 0, longest = 0;
+    for (int trial = 0; trial < 4000; trial++) {
+        sb_gemm_batches batches = {.rank = (int)random_between(&source, 0, 5)};
+        int64_t count = 1, a_inside = random_between(&source, -9, 9), b_inside = random_between(&source, -9, 9);
+        for (int d = batches.rank - 1; d >= 0; d--) {
+            batches.dims[d] = random_between(&source, 1, 3);
+            batches.a_steps[d] = random_step(&source, a_inside);
+            batches.b_steps[d] = random_step(&source, b_inside);
+            a_inside = batches.a_steps[d] * batches.dims[d];
+            b_inside = batches.b_steps[d] * batches.dims[d];
+            count *= batches.dims[d];
+        }
+        sb_gemm_batches merged = sb_gemm_batches_merged(&batches);
+        for (int64_t number = 0; number < count; number++) {
+            int64_t a, b, merged_a, merged_b;
+            place_of(&batches, number, &a, &b);
+            place_of(&merged, number, &merged_a, &merged_b);
+            assert_int_equal(a, merged_a);
+            assert_int_equal(b, merged_b);
+        }
+        for (int d = 0; d < merged.rank; d++) {
+            assert_true(merged.dims[d] > 1);
+            assert_false(d > 0 && merged.a_steps[d - 1] == merged.a_steps[d] * merged.dims[d] &&
+                         merged.b_steps[d - 1] == merged.b_steps[d] * merged.dims[d]);
+        }
+        shorter += merged.rank < batches.rank;
+        longest = merged.rank > longest ? merged.rank : longest;
+    }
+    assert_true(shorter > 1000 && longest == 5);
+}
+
 /* ---- the engine ---- */
 
 REFUSED(unknown_schedule, good, INVALID_ARGUMENT, "no schedule is called \"quick\"",
@@ -446,6 +497,7 @@ int main(void) {
         cmocka_unit_test(layouts_that_are_accepted),
         cmocka_unit_test(slices_of_one_buffer),
         cmocka_unit_test(layouts_by_their_bytes),
+        cmocka_unit_test(batches_merged),
         cmocka_unit_test(unknown_schedule),
         cmocka_unit_test(no_engine_or_product),
         cmocka_unit_test(stream_on_the_cpu),
