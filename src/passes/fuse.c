@@ -90,13 +90,27 @@ static bool joins(const fusion *fusion, size_t index, const sb_fact *shape) {
     return true;
 }
 
-/* What the kernels of contractions apply in registers. Anything else behind one makes a fused body of
- * its own, whose rows are longer: GELU behind BERT's first feed-forward product took 2.3 ms more per
- * layer as a part of the product. */
-static bool is_register_step(const sb_node *node) {
+static bool is_of_16_bits(sb_dtype dtype) {
+    return dtype == SB_F16 || dtype == SB_BF16;
+}
+
+/* Contractions whose kernels, on every side, run the nodes behind them. */
+static bool takes_nodes(const sb_node *contraction, sb_dtype dtype) {
+    return dtype == SB_F32 || (is_of_16_bits(dtype) && strcmp(contraction->op->name, "Conv") != 0);
+}
+
+/* What the kernels of contractions apply to a result of that dtype before they store it. Anything else behind one makes
+ * a fused body of its own, whose rows are longer: GELU behind BERT's first feed-forward product took 2.3 ms more per
+ * layer as a part of the product. On a GPU an elementary function is some 60 instructions an element, at a time when the
+ * block's tensor cores mostly wait. Of f32 the CPU's kernels have a step in registers for the first names alone; results
+ * of 16 bits are rounded after each node on every side, by programs that have them all. */
+static bool is_register_step(const sb_node *node, sb_dtype dtype) {
     static const char *const names[] = {"Add", "Mul", "Relu", "Clip", "BatchNormalization"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (strcmp(node->op->name, names[i]) == 0)
+    static const char *const of_16_bits[] = {"Add", "Sub", "Mul", "Div", "Neg", "Relu", "Clip"};
+    bool narrow = is_of_16_bits(dtype);
+    size_t count = narrow ? sizeof of_16_bits / sizeof of_16_bits[0] : sizeof names / sizeof names[0];
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(node->op->name, narrow ? of_16_bits[i] : names[i]) == 0)
             return true;
     }
     return false;
@@ -108,6 +122,27 @@ static bool reads_group(const fusion *fusion, const sb_node *node) {
             return true;
     }
     return false;
+}
+
+/* Whether a node can go behind what the group has so far, in the same kernel as its contraction. Behind one of 16 bits each
+ * node reads the result of the one before, once, and besides only values of that dtype from outside, or constant bounds:
+ * what is more is computed faster by itself than by kernels that have to be ready for it. */
+static bool goes_behind(const fusion *fusion, const group *group, const sb_node *node, sb_dtype dtype) {
+    sb_value_id last = only_output(fusion->graph->nodes[group->nodes[group->count - 1]]);
+    int reads = 0;
+    if (!is_register_step(node, dtype))
+        return false;
+    for (int i = 0; i < node->input_count && is_of_16_bits(dtype); i++) {
+        if (node->inputs[i] == SB_NO_VALUE)
+            continue;
+        const sb_fact *fact = &fusion->graph->values[node->inputs[i]].fact;
+        bool is_last = node->inputs[i] == last;
+        reads += is_last;
+        if (fact->dtype != dtype || (!is_last && fusion->group_of_value[node->inputs[i]]) ||
+            (strcmp(node->op->name, "Clip") == 0 && i > 0 && fact->constant == NULL))
+            return false;
+    }
+    return !is_of_16_bits(dtype) || reads == 1;
 }
 
 static bool contains(const group *group, size_t count, size_t node) {
@@ -167,7 +202,7 @@ static void grow(fusion *fusion, size_t start, group *group) {
             break;
         next = found;
         if (joins(fusion, found, shape) && reads_group(fusion, graph->nodes[found]) &&
-            (!is_contraction(graph->nodes[start]) || is_register_step(graph->nodes[found]))) {
+            (!is_contraction(graph->nodes[start]) || goes_behind(fusion, group, graph->nodes[found], shape->dtype))) {
             group->nodes[group->count++] = found;
             fusion->group_of_value[only_output(graph->nodes[found])] = 1;
         }
@@ -342,7 +377,7 @@ static bool starts_group(const fusion *fusion, size_t index, bool contractions) 
         !is_plain(&fusion->graph->values[only_output(node)].fact))
         return false;
     if (contractions)
-        return is_contraction(node) && fusion->graph->values[only_output(node)].fact.dtype == SB_F32;
+        return is_contraction(node) && takes_nodes(node, fusion->graph->values[only_output(node)].fact.dtype);
     return is_elementwise(node) && joins(fusion, index, &fusion->graph->values[only_output(node)].fact);
 }
 

@@ -258,6 +258,38 @@ void host_shared_written(void) {
     own->write_count = 0;
 }
 
+/* What a thread of the warp wrote last there and has not made known to copies yet; NULL: nothing. */
+static uint32_t *unfenced_of_warp(uint32_t address, actions **writer, unsigned *index) {
+    unsigned self = host_current_number(), warp = self - self % 32;
+    for (unsigned thread = warp; thread < warp + 32; thread++) {
+        actions *of = &all_actions[thread];
+        for (unsigned i = 0; i < of->write_count; i++) {
+            if (of->writes[i].address == address) {
+                *writer = of;
+                *index = i;
+                return of->writes[i].words;
+            }
+        }
+    }
+    return NULL;
+}
+
+void host_shared_load_eight(uint32_t address, uint32_t *words) {
+    actions *writer;
+    unsigned index;
+    const uint32_t *fresh = unfenced_of_warp(address, &writer, &index);
+    memcpy(words, fresh != NULL ? (const void *)fresh : host_dynamic_shared(host_current()->block, address, 16), 16);
+}
+
+/* Comes behind what the warp wrote there before, whoever's fence is the first. */
+void host_shared_store_eight(uint32_t address, const uint32_t *words) {
+    actions *writer;
+    unsigned index;
+    while (unfenced_of_warp(address, &writer, &index) != NULL)
+        writer->writes[index] = writer->writes[--writer->write_count];
+    write_later(address, words);
+}
+
 void host_shared_clear(uint32_t address) {
     static const uint32_t zeros[4];
     if (host_planted != HOST_PLANT_NO_CLEARING)

@@ -47,6 +47,9 @@ void host_tensor_stores_read(unsigned left);
 void host_shared_written(void);
 void host_shared_clear(uint32_t shared);
 void host_shared_keep(uint32_t shared, int count);
+/** Eight elements of 16 bits, as the threads of a warp see each other's writes. */
+void host_shared_load_eight(uint32_t shared, uint32_t *words);
+void host_shared_store_eight(uint32_t shared, const uint32_t *words);
 void host_warpgroup_sync(int number);
 void host_store_matrices(uint32_t shared, uint32_t a, uint32_t b, uint32_t c, uint32_t d);
 void host_sync_warp(void);
@@ -91,6 +94,8 @@ void host_products_wait(unsigned left);
 #define sb_shared_written host_shared_written
 #define sb_shared_clear host_shared_clear
 #define sb_shared_keep host_shared_keep
+#define sb_shared_load_eight host_shared_load_eight
+#define sb_shared_store_eight host_shared_store_eight
 #define sb_warpgroup_sync host_warpgroup_sync
 #define sb_store_matrices host_store_matrices
 #define SB_TENSOR_STORES_END() host_tensor_stores_end()

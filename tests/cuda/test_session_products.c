@@ -144,11 +144,99 @@ static void test_ways(void **unused) {
     finish(&s);
 }
 
+/* A block of a network as exporters write it: a layer with a bias and Relu, one with a bias and what went around it, and
+ * scores that are divided and masked. Nodes behind a product are computed with it. */
+#define BLOCK_INPUTS 2
+#define BLOCK_OUTPUTS 2
+static sb_model *block_of(sb_dtype dtype, bool passes) {
+    builder b = builder_create();
+    sb_value_id x = builder_input(&b, dtype, 3, (int64_t[]){2, -1, 64});
+    sb_value_id mask = builder_input(&b, dtype, 4, (int64_t[]){2, 1, 1, -1});
+    sb_value_id there = builder_constant(&b, random_tensor(dtype, 2, (int64_t[]){64, 48}, 1));
+    sb_value_id back = builder_constant(&b, random_tensor(dtype, 2, (int64_t[]){48, 64}, 2));
+    sb_value_id bias = builder_constant(&b, random_tensor(dtype, 1, (int64_t[]){48}, 3));
+    sb_value_id other_bias = builder_constant(&b, random_tensor(dtype, 1, (int64_t[]){64}, 4));
+    sb_value_id divisor = builder_constant(&b, random_tensor(dtype, 0, NULL, 5));
+    sb_value_id hidden =
+        builder_unary(&b, "Relu", builder_binary(&b, "Add", builder_binary(&b, "MatMul", x, there), bias));
+    sb_value_id sum = builder_binary(&b, "Add", other_bias, builder_binary(&b, "MatMul", hidden, back));
+    sb_value_id heads = reshape(&b, hidden, 4, (int64_t[]){2, -1, 3, 16});
+    sb_value_id scores = builder_binary(&b, "MatMul", transpose(&b, heads, 4, (int64_t[]){0, 2, 1, 3}),
+                                        transpose(&b, heads, 4, (int64_t[]){0, 2, 3, 1}));
+    mark_output(&b, builder_binary(&b, "Add", x, sum));
+    mark_output(&b, builder_binary(&b, "Add", builder_binary(&b, "Div", scores, divisor), mask));
+    return model_of(&b, passes);
+}
+
+static sb_model *block_f16(bool passes) {
+    return block_of(SB_F16, passes);
+}
+
+static sb_model *block_bf16(bool passes) {
+    return block_of(SB_BF16, passes);
+}
+
+static void check_blocks(sb_model *(*make)(bool passes)) {
+    static const int64_t rows[] = {1, 5, 64, 67};
+    for (int passes = 0; passes < 2; passes++) {
+        setting s = start(make, passes != 0);
+        for (sb_graph_mode mode = SB_GRAPHS_OFF; mode <= SB_GRAPHS_BUILD; mode++) {
+            sb_session *session = open_session(&s, mode, false, NULL);
+            for (int i = 0; i < 4 * 3; i++) {
+                sb_dtype dtype = sb_model_input(s.model, 0)->dtype;
+                sb_tensor *inputs[BLOCK_INPUTS] = {
+                    random_tensor(dtype, 3, (int64_t[]){2, rows[i / 3], 64}, 200 + (uint64_t)i),
+                    random_tensor(dtype, 4, (int64_t[]){2, 1, 1, rows[i / 3]}, 300 + (uint64_t)i)};
+                run_both(session, s.cpu, s.device, BLOCK_INPUTS, inputs, BLOCK_OUTPUTS);
+                for (int j = 0; j < BLOCK_INPUTS; j++)
+                    sb_tensor_release(inputs[j]);
+            }
+            sb_session_destroy(session);
+        }
+        finish(&s);
+    }
+}
+
+static void test_blocks(void **unused) {
+    check_blocks(block_f16);
+    check_blocks(block_bf16);
+}
+
+static sb_status look_at_fused(void *context, const sb_task_span *spans, size_t count, sb_error *error) {
+    seen *seen = context;
+    (void)error;
+    for (size_t i = 0; i < count; i++) {
+        bool is_product = spans[i].op != NULL && strcmp(spans[i].op, "Fused") == 0;
+        seen->products += is_product;
+        seen->of_schedules += is_product && strstr(spans[i].task, "fused") != NULL;
+    }
+    return SB_OK;
+}
+
+/* A task for each product, whose kernel has the nodes behind it. */
+static void test_nodes_behind(void **unused) {
+    setting s = start(block_f16, true);
+    seen seen = {0, 0};
+    sb_session_options options = options_on(s.device);
+    options.task_observer = look_at_fused;
+    options.task_observer_context = &seen;
+    sb_session *session = session_with(s.model, &options);
+    sb_tensor *inputs[BLOCK_INPUTS] = {random_tensor(SB_F16, 3, (int64_t[]){2, 64, 64}, 5),
+                                       random_tensor(SB_F16, 4, (int64_t[]){2, 1, 1, 64}, 6)},
+              *outputs[BLOCK_OUTPUTS];
+    run_session(session, inputs, outputs);
+    assert_int_equal(seen.products, 3);
+    assert_int_equal(seen.of_schedules, 3);
+    release_all(outputs, BLOCK_OUTPUTS);
+    release_all(inputs, BLOCK_INPUTS);
+    sb_session_destroy(session);
+    finish(&s);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_layers),
-        cmocka_unit_test(test_schedules),
-        cmocka_unit_test(test_ways),
+        cmocka_unit_test(test_layers), cmocka_unit_test(test_schedules),    cmocka_unit_test(test_ways),
+        cmocka_unit_test(test_blocks), cmocka_unit_test(test_nodes_behind),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

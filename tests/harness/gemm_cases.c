@@ -2,6 +2,7 @@
  * on its first device. */
 #include "cuda/contraction/tiles.h"
 #include "harness/graphs.h"
+#include "ops/real.h"
 
 typedef struct operand {
     int rank;
@@ -190,6 +191,125 @@ HARNESS_GROUP(gemm, epilogues, HARNESS_CUDA) {
         value = add_epilogue(h, &b, value, products[which].rank, products[which].dims, round + round / 6, tensors);
         h->first_tile = -1;
         h->last_tile = round < 6 ? sb_cuda_tile_count() - 1 : -1;
+        harness_run_fused(h, &b, value, tensors);
+        release_all(tensors, SB_WALK_OPERANDS);
+        builder_destroy(&b);
+    }
+}
+
+/* ---- f16 and bf16, each of whose nodes rounds ---- */
+
+/* An operand that broadcasts to the product's shape: along its columns, its rows, some of its batches or all of it, or a
+ * number, which may be a constant. */
+static sb_value_id add_operand(harness *h, builder *b, sb_dtype dtype, int rank, const int64_t *dims,
+                               sb_tensor **tensors) {
+    random_source *random = &h->random;
+    int64_t narrow[5];
+    int kind = (int)random_between(random, 0, 5);
+    layout layout = random_between(random, 0, 1) == 0 ? PACKED : (enum layout)random_between(random, 0, LAYOUTS - 1);
+    if (kind == 0)
+        return graph_scalar(b, dtype, (float)random_between(random, -9, 9) / 4);
+    if (kind <= 2)
+        return graph_input(h, b, dtype, 1, &dims[rank - 1], layout, tensors);
+    for (int d = 0; d < rank; d++)
+        narrow[d] = kind == 5 && random_between(random, 0, 1) == 0 ? 1 : dims[d];
+    if (kind == 4)
+        narrow[rank - 1] = 1;
+    return graph_input(h, b, dtype, rank, narrow, layout, tensors);
+}
+
+/* The nodes that a pass puts behind products of 16 bits, in any order and either way round. */
+static sb_value_id add_rounded_node(harness *h, builder *b, sb_value_id value, sb_dtype dtype, int rank,
+                                    const int64_t *dims, sb_tensor **tensors) {
+    static const char *const names[] = {"Add", "Add", "Mul", "Sub", "Div"};
+    int kind = (int)random_between(&h->random, 0, 7);
+    if (kind == 5)
+        return builder_unary(b, "Relu", value);
+    if (kind == 6)
+        return builder_unary(b, "Neg", value);
+    if (kind == 7) {
+        sb_value_id bounds[3] = {value, graph_scalar(b, dtype, -1.5f), graph_scalar(b, dtype, 6)};
+        return builder_node(b, "Clip", 3, bounds, NULL);
+    }
+    sb_value_id other = add_operand(h, b, dtype, rank, dims, tensors);
+    bool first = random_between(&h->random, 0, 3) != 0;
+    return builder_binary(b, names[kind], first ? value : other, first ? other : value);
+}
+
+/* A factor of the product: sums of awkward elements are mostly NaN, so half of the cases have numbers. */
+static sb_value_id add_factor(harness *h, builder *b, sb_dtype dtype, const operand *factor, bool awkward,
+                              sb_tensor **tensors) {
+    sb_value_id value = graph_input(h, b, dtype, factor->rank, factor->dims, factor->layout, tensors);
+    const sb_storage *storage = tensors[b->graph->input_count - 1]->storage;
+    for (size_t i = 0; i < storage->bytes / sb_dtype_size(dtype) && !awkward; i++)
+        sb_real_store_f32(dtype, storage->data, (int64_t)i, (float)random_between(&h->random, -300, 300) / 128);
+    return value;
+}
+
+static void check_rounded(harness *h, sb_dtype dtype, const operand *a, const operand *b_operand, int rank,
+                          const int64_t *dims, int nodes) {
+    builder b = builder_create();
+    sb_tensor *tensors[SB_WALK_OPERANDS] = {NULL};
+    bool awkward = random_between(&h->random, 0, 1) != 0;
+    sb_value_id left = add_factor(h, &b, dtype, a, awkward, tensors);
+    sb_value_id right = add_factor(h, &b, dtype, b_operand, awkward, tensors);
+    sb_value_id value = builder_binary(&b, "MatMul", left, right);
+    for (int i = 0; i < nodes; i++)
+        value = add_rounded_node(h, &b, value, dtype, rank, dims, tensors);
+    harness_run_fused(h, &b, value, tensors);
+    release_all(tensors, SB_WALK_OPERANDS);
+    builder_destroy(&b);
+}
+
+/* Extents that tiles of each kind divide or not: few rows, few columns, batches of one step, of two, and of none. */
+HARNESS_GROUP(gemm, rounded_epilogues, HARNESS_CPU | HARNESS_CUDA) {
+    static const struct {
+        operand a, b;
+        int rank;
+        int64_t dims[4];
+    } products[] = {
+        {{2, {21, 19}, PACKED}, {2, {19, 36}, PACKED}, 2, {21, 36}},
+        {{4, {2, 3, 5, 17}, PACKED}, {4, {2, 3, 17, 9}, PACKED}, 4, {2, 3, 5, 9}},
+        {{4, {2, 3, 24, 64}, PACKED}, {4, {2, 3, 64, 40}, TRANSPOSED}, 4, {2, 3, 24, 40}},
+        {{3, {2, 5, 16}, PACKED}, {2, {16, 40}, PACKED}, 3, {2, 5, 40}},
+        {{3, {2, 50, 17}, PACKED}, {2, {17, 3}, PACKED}, 3, {2, 50, 3}},
+        {{3, {2, 50, 64}, PACKED}, {1, {64}, PACKED}, 2, {2, 50}},
+        {{1, {17}, PACKED}, {3, {3, 17, 20}, PACKED}, 2, {3, 20}},
+        {{2, {3, 64}, PACKED}, {2, {64, 88}, PACKED}, 2, {3, 88}},
+        {{2, {40, 128}, PACKED}, {2, {128, 136}, TRANSPOSED}, 2, {40, 136}},
+        {{2, {150, 40}, PACKED}, {2, {40, 200}, PACKED}, 2, {150, 200}},
+        {{3, {2, 130, 24}, PACKED}, {3, {2, 24, 72}, PACKED}, 3, {2, 130, 72}},
+        {{2, {9, 0}, PACKED}, {2, {0, 24}, PACKED}, 2, {9, 24}},
+    };
+    static const int count = sizeof products / sizeof products[0];
+    for (int round = 0; round < 10 * count; round++) {
+        int which = round % count;
+        check_rounded(h, round / count % 2 == 0 ? SB_F16 : SB_BF16, &products[which].a, &products[which].b,
+                      products[which].rank, products[which].dims, 1 + round / count % 4);
+    }
+}
+
+/* What Gemm does itself comes first: its factors and its sum are one rounding with the chain's. */
+HARNESS_GROUP(gemm, rounded_gemms, HARNESS_CPU | HARNESS_CUDA) {
+    for (int round = 0; round < 24; round++) {
+        builder b = builder_create();
+        sb_tensor *tensors[SB_WALK_OPERANDS] = {NULL};
+        sb_dtype dtype = round % 2 == 0 ? SB_F16 : SB_BF16;
+        bool transposed = round / 2 % 2 != 0;
+        int64_t m = round % 3 == 0 ? 5 : 72, k = 64, n = round % 5 == 0 ? 33 : 48;
+        int64_t dims[] = {m, n};
+        operand left = {2, {m, k}, PACKED}, right = {2, {transposed ? n : k, transposed ? k : n}, PACKED};
+        sb_value_id inputs[3] = {add_factor(h, &b, dtype, &left, round % 8 == 7, tensors),
+                                 add_factor(h, &b, dtype, &right, round % 8 == 7, tensors)};
+        if (round % 4 != 0)
+            inputs[2] = graph_input(h, &b, dtype, 1 + round % 2, round % 2 == 0 ? &n : dims, PACKED, tensors);
+        sb_attributes attributes = {0};
+        set_graph_float(&attributes, "alpha", round % 3 == 0 ? 0.3f : 1);
+        set_graph_float(&attributes, "beta", round % 7 == 0 ? -1.7f : 1);
+        set_graph_int(&attributes, "transB", transposed);
+        sb_value_id value = builder_node(&b, "Gemm", round % 4 != 0 ? 3 : 2, inputs, &attributes);
+        for (int i = 0; i <= round % 3; i++)
+            value = add_rounded_node(h, &b, value, dtype, 2, dims, tensors);
         harness_run_fused(h, &b, value, tensors);
         release_all(tensors, SB_WALK_OPERANDS);
         builder_destroy(&b);

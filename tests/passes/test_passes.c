@@ -127,6 +127,28 @@ static void test_fuse(void **state) {
     }
 }
 
+/* Products of 16 bits take sums, factors and bounds along; elementary functions behind them, and what reads those, make a
+ * node of their own. */
+static void test_fuse_16_bits(void **state) {
+    (void)state;
+    static const sb_dtype dtypes[] = {SB_F16, SB_BF16, SB_F64};
+    for (int i = 0; i < 3; i++) {
+        builder b = builder_create();
+        sb_value_id x = builder_input(&b, dtypes[i], 2, (int64_t[]){-1, 64});
+        sb_value_id w = builder_input(&b, dtypes[i], 2, (int64_t[]){64, 32});
+        sb_value_id bias = builder_input(&b, dtypes[i], 1, (int64_t[]){32});
+        sb_value_id y = builder_binary(&b, "Add", builder_binary(&b, "MatMul", x, w), bias);
+        sb_value_id scaled = builder_binary(&b, "Div", y, bias);
+        sb_value_id gelu = builder_binary(&b, "Mul", builder_unary(&b, "Erf", scaled), y);
+        assert_int_equal(sb_graph_add_output(b.graph, builder_unary(&b, "ReduceMax", gelu), NULL), SB_OK);
+        run_all_passes(&b);
+        assert_int_equal(builder_count(&b, "MatMul"), dtypes[i] == SB_F64);
+        assert_int_equal(builder_count(&b, "Fused"), dtypes[i] == SB_F64 ? 1 : 2);
+        assert_int_equal(b.graph->node_count, 3);
+        builder_destroy(&b);
+    }
+}
+
 /* x -> Exp -> BatchNormalization -> Neg, with one output of the normalisation or three. */
 static builder normalised(bool trains, int outputs) {
     random_source source = {5};
@@ -242,8 +264,13 @@ static void test_random_graphs(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_fold),          cmocka_unit_test(test_views), cmocka_unit_test(test_merge),
-        cmocka_unit_test(test_sweep),         cmocka_unit_test(test_fuse),  cmocka_unit_test(test_fuse_leaves_training),
+        cmocka_unit_test(test_fold),
+        cmocka_unit_test(test_views),
+        cmocka_unit_test(test_merge),
+        cmocka_unit_test(test_sweep),
+        cmocka_unit_test(test_fuse),
+        cmocka_unit_test(test_fuse_16_bits),
+        cmocka_unit_test(test_fuse_leaves_training),
         cmocka_unit_test(test_random_graphs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

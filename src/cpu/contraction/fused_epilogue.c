@@ -5,7 +5,7 @@
 
 #include "cpu/contraction/fused_epilogue_steps.h"
 #include "ops/contraction.h"
-#include "ops/real.h"
+#include "ops/convert_loops.h"
 
 sb_status sb_contraction_node_program(const sb_contraction_node *contraction, const sb_kernel_query *query,
                                       sb_tile_program **program, sb_error *error) {
@@ -103,6 +103,8 @@ sb_status sb_fused_epilogue_start(sb_call *call, sb_tile_program *program, const
     bool in_place = false;
     fused->program = program;
     fused->dtype = y->dtype;
+    fused->round = sb_convert_loop_for(call->isa, y->dtype, SB_F32);
+    fused->widen = sb_convert_loop_for(call->isa, SB_F32, y->dtype);
     fused->first_row = 0;
     fused->row_axes = 0;
     fused->operands = program != NULL ? sb_tile_program_inputs(program) : 0;
@@ -131,20 +133,18 @@ static void run_piece_f32(const sb_fused_epilogue *fused, float *row, int64_t co
  * what comes out widens exactly and is stored without another rounding. */
 static void run_piece_16(const sb_fused_epilogue *fused, float *row, int64_t count, char **data, int64_t *steps) {
     uint16_t base[SB_TILE_ELEMENTS], out[SB_TILE_ELEMENTS];
-    for (int64_t i = 0; i < count; i++)
-        sb_real_store_f32(fused->dtype, base, i, row[i]);
+    char *rounded[2] = {(char *)base, (char *)row}, *widened[2] = {(char *)row, (char *)out};
+    fused->round(NULL, count, rounded, (int64_t[]){(int64_t)sizeof(uint16_t), (int64_t)sizeof(float)});
     data[0] = (char *)out;
     data[1] = (char *)base;
     steps[0] = steps[1] = (int64_t)sizeof(uint16_t);
     sb_tile_program_row(fused->program, count, data, steps);
-    for (int64_t i = 0; i < count; i++)
-        row[i] = sb_real_load_f32(fused->dtype, out, i);
+    fused->widen(NULL, count, widened, (int64_t[]){(int64_t)sizeof(float), (int64_t)sizeof(uint16_t)});
 }
 
-static void run_fused(void *context, float *row, int64_t m, int64_t n, int64_t count) {
-    const sb_fused_epilogue *fused = context;
-    char *data[2 + SB_TILE_INPUTS];
-    int64_t steps[2 + SB_TILE_INPUTS], rest = m + fused->first_row;
+/* Where the operands of `count` elements of row m from column n on begin. */
+static void find_row(const sb_fused_epilogue *fused, int64_t m, int64_t n, char **data, int64_t *steps) {
+    int64_t rest = m + fused->first_row;
     for (int i = 0; i < fused->operands; i++) {
         data[2 + i] = (char *)fused->data[i] + n * fused->column_steps[i];
         steps[2 + i] = fused->column_steps[i];
@@ -155,14 +155,44 @@ static void run_fused(void *context, float *row, int64_t m, int64_t n, int64_t c
         for (int i = 0; i < fused->operands; i++)
             data[2 + i] += index * fused->row_steps[i][d];
     }
+}
+
+static void go_on(const sb_fused_epilogue *fused, int64_t count, char **data, const int64_t *steps) {
+    for (int i = 0; i < fused->operands; i++)
+        data[2 + i] += count * steps[2 + i];
+}
+
+static int64_t piece_of(int64_t left) {
+    return left < SB_TILE_ELEMENTS ? left : SB_TILE_ELEMENTS;
+}
+
+static void run_fused(void *context, float *row, int64_t m, int64_t n, int64_t count) {
+    const sb_fused_epilogue *fused = context;
+    char *data[2 + SB_TILE_INPUTS];
+    int64_t steps[2 + SB_TILE_INPUTS];
+    find_row(fused, m, n, data, steps);
     for (int64_t start = 0; start < count; start += SB_TILE_ELEMENTS) {
-        int64_t piece = count - start < SB_TILE_ELEMENTS ? count - start : SB_TILE_ELEMENTS;
+        int64_t piece = piece_of(count - start);
         if (fused->dtype == SB_F32)
             run_piece_f32(fused, row + start, piece, data, steps);
         else
             run_piece_16(fused, row + start, piece, data, steps);
-        for (int i = 0; i < fused->operands; i++)
-            data[2 + i] += piece * steps[2 + i];
+        go_on(fused, piece, data, steps);
+    }
+}
+
+void sb_fused_epilogue_finish_16(const sb_fused_epilogue *fused, int64_t m, int64_t n, int64_t count, uint16_t *row) {
+    uint16_t base[SB_TILE_ELEMENTS];
+    char *data[2 + SB_TILE_INPUTS];
+    int64_t steps[2 + SB_TILE_INPUTS] = {(int64_t)sizeof *row, (int64_t)sizeof *base};
+    find_row(fused, m, n, data, steps);
+    data[1] = (char *)base;
+    for (int64_t start = 0; start < count; start += SB_TILE_ELEMENTS) {
+        int64_t piece = piece_of(count - start);
+        memcpy(base, row + start, (size_t)piece * sizeof *base);
+        data[0] = (char *)(row + start);
+        sb_tile_program_row(fused->program, piece, data, steps);
+        go_on(fused, piece, data, steps);
     }
 }
 

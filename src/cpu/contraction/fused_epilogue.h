@@ -20,7 +20,8 @@ bool sb_contraction_node_supports_epilogue(const sb_contraction_node *contractio
 typedef struct sb_fused_epilogue {
     sb_tile_program *program;
     sb_dtype dtype;
-    int64_t first_row; /* the row of the output at which the matrix begins */
+    sb_walk_row *round, *widen; /* from f32 to the dtype, and back */
+    int64_t first_row;          /* the row of the output at which the matrix begins */
     int row_axes, operands;
     int64_t row_dims[SB_MAX_RANK];
     const char *data[SB_TILE_INPUTS];
@@ -36,5 +37,10 @@ sb_status sb_fused_epilogue_start(sb_call *call, sb_tile_program *program, const
 
 /** Appends it to the epilogue of a kernel, unless it has no program. It must outlive its use. */
 void sb_fused_epilogue_append(sb_fused_epilogue *fused, sb_epilogue *epilogue);
+
+/** What a kernel of f16 or bf16 may do instead, once it has stored a row: runs the program over elements n to n + count of
+ * the matrix's row m, which lie side by side at `row` and are its base. In pieces of a tile's width, as an epilogue, it took
+ * half as long again as a product of 64 k. */
+void sb_fused_epilogue_finish_16(const sb_fused_epilogue *fused, int64_t m, int64_t n, int64_t count, uint16_t *row);
 
 #endif

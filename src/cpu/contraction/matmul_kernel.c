@@ -235,13 +235,15 @@ static void run_rectangle(void *context, int64_t index, void *workspace) {
     sb_epilogue epilogue = {0};
     fused.first_row = first_row;
     append_gemm(product, &epilogue);
-    sb_fused_epilogue_append(&fused, &epilogue);
     if (product->dtype == SB_F32) {
+        sb_fused_epilogue_append(&fused, &epilogue);
         sb_gemm_args args = args_f32(product, a, b, first_row, &epilogue);
         sb_gemm_f32_run(sb_gemm_f32_kernels(product->isa), &args, m0, m1, n0, n1, workspace);
     } else {
         sb_chain16_args args = args_16(product, a, b, first_row, &epilogue);
         sb_chain16_run(sb_chain16_kernels_of(product->isa), &args, m0, m1, n0, n1, workspace);
+        for (int64_t m = m0; fused.program != NULL && m < m1; m++)
+            sb_fused_epilogue_finish_16(&fused, m, n0, n1 - n0, (uint16_t *)args.c + m * product->geometry.n + n0);
     }
 }
 

@@ -1,13 +1,16 @@
 #include "cuda/contraction/contractions.h"
 
 #include <stdio.h>
+#include <string.h>
 
 bool sb_cuda_contraction_supports(const sb_kernel_query *query, const sb_contraction_node *contraction, char *why) {
     const sb_fact *first = sb_contraction_node_fact(contraction, query, 0);
     if (contraction->body == NULL)
         return true;
-    if (first->dtype != SB_F32) {
-        snprintf(why, SB_WHY_BYTES, "nodes behind a contraction of %s run by themselves", sb_dtype_name(first->dtype));
+    bool is_conv = strcmp(contraction->node->op->name, "Conv") == 0;
+    if (first->dtype != SB_F32 && (is_conv || (first->dtype != SB_F16 && first->dtype != SB_BF16))) {
+        snprintf(why, SB_WHY_BYTES, "nodes behind a %s of %s run by themselves", contraction->node->op->name,
+                 sb_dtype_name(first->dtype));
         return false;
     }
     if (query->outputs[0].dtype != first->dtype) {

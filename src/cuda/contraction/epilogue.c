@@ -5,6 +5,7 @@
 
 #include "base/allocation.h"
 #include "cuda/contraction/epilogue_compiler.h"
+#include "cuda/contraction/gemm16_nodes.h"
 
 void sb_cuda_epilogue_plan_destroy(sb_cuda_epilogue_plan *plan) {
     sb_free(plan);
@@ -36,9 +37,11 @@ bool sb_cuda_epilogue_supports(const sb_kernel_query *query, const sb_graph *bod
         snprintf(why, SB_WHY_BYTES, "%.200s", error.message);
         return false;
     }
-    bool light = sb_cuda_epilogue_plan_is_light(plan, why);
+    sb_dtype dtype = query->outputs[0].dtype;
+    bool fits = dtype == SB_F16 || dtype == SB_BF16 ? sb_gemm16_nodes_fit(plan, dtype, why)
+                                                    : sb_cuda_epilogue_plan_is_light(plan, why);
     sb_cuda_epilogue_plan_destroy(plan);
-    return light;
+    return fits;
 }
 
 const sb_cuda_epilogue_code *sb_cuda_epilogue_plan_code(const sb_cuda_epilogue_plan *plan) {
@@ -137,6 +140,34 @@ static sb_status make_dense(sb_call *call, const sb_tensor *y, sb_tensor *spread
     return SB_OK;
 }
 
+sb_status sb_cuda_epilogue_place_operands(sb_call *call, const sb_cuda_epilogue_plan *plan, const sb_tensor *y,
+                                          const sb_cuda_epilogue_role *roles, sb_cuda_epilogue_input *inputs,
+                                          int64_t *inner_batch, sb_cuda_work *work) {
+    int count = plan->input_count;
+    sb_tensor spread[SB_CUDA_EPILOGUE_INPUTS];
+    *inner_batch = 1;
+    for (int i = 0; i < count; i++) {
+        sb_cuda_epilogue_operand(plan, call, i, &spread[i]);
+        spread_operand(y, &spread[i]);
+    }
+    int split = choose_split(count, spread, y->rank, roles);
+    for (int d = split; d < y->rank; d++) {
+        if (roles[d] == SB_CUDA_EPILOGUE_BATCH)
+            *inner_batch *= y->dims[d] > 0 ? y->dims[d] : 1;
+    }
+    for (int i = 0; i < count; i++) {
+        if (!find_steps(&spread[i], roles, split, inputs[i].steps)) {
+            SB_TRY(make_dense(call, y, &spread[i]));
+            if (!find_steps(&spread[i], roles, split, inputs[i].steps))
+                return sb_call_fail(call, SB_ERROR_INTERNAL, "dimensions of one role do not follow each other");
+        }
+        inputs[i].data = spread[i].data;
+        inputs[i].dtype = sb_cuda_epilogue_dtype_of(spread[i].dtype);
+        sb_cuda_work_reads(work, &spread[i]);
+    }
+    return SB_OK;
+}
+
 /* ---- programs that need no interpreter ---- */
 
 /* The input that a source stands for, by itself or by the register that it is loaded to; -1 for any other. */
@@ -179,33 +210,13 @@ static void find_quick(sb_cuda_epilogue *epilogue) {
 
 sb_status sb_cuda_epilogue_start(sb_call *call, const sb_cuda_epilogue_plan *plan, const sb_tensor *y,
                                  const sb_cuda_epilogue_role *roles, sb_cuda_epilogue *epilogue, sb_cuda_work *work) {
-    int count = plan != NULL ? plan->input_count : 0;
-    sb_tensor spread[SB_CUDA_EPILOGUE_INPUTS];
     memset(epilogue, 0, sizeof *epilogue);
-    if (plan != NULL)
-        epilogue->code = plan->code;
-    else
-        epilogue->code.base_rounding = (uint8_t)sb_cuda_epilogue_dtype_of(y->dtype);
     epilogue->inner_batch = 1;
-    for (int i = 0; i < count; i++) {
-        sb_cuda_epilogue_operand(plan, call, i, &spread[i]);
-        spread_operand(y, &spread[i]);
-    }
-    int split = choose_split(count, spread, y->rank, roles);
-    for (int d = split; d < y->rank; d++) {
-        if (roles[d] == SB_CUDA_EPILOGUE_BATCH)
-            epilogue->inner_batch *= y->dims[d] > 0 ? y->dims[d] : 1;
-    }
-    for (int i = 0; i < count; i++) {
-        sb_cuda_epilogue_input *input = &epilogue->inputs[i];
-        if (!find_steps(&spread[i], roles, split, input->steps)) {
-            SB_TRY(make_dense(call, y, &spread[i]));
-            if (!find_steps(&spread[i], roles, split, input->steps))
-                return sb_call_fail(call, SB_ERROR_INTERNAL, "dimensions of one role do not follow each other");
-        }
-        input->data = spread[i].data;
-        input->dtype = sb_cuda_epilogue_dtype_of(spread[i].dtype);
-        sb_cuda_work_reads(work, &spread[i]);
+    if (plan != NULL) {
+        epilogue->code = plan->code;
+        SB_TRY(sb_cuda_epilogue_place_operands(call, plan, y, roles, epilogue->inputs, &epilogue->inner_batch, work));
+    } else {
+        epilogue->code.base_rounding = (uint8_t)sb_cuda_epilogue_dtype_of(y->dtype);
     }
     find_quick(epilogue);
     return SB_OK;

@@ -37,7 +37,7 @@ void sb_cuda_epilogue_plan_destroy(sb_cuda_epilogue_plan *plan);
 bool sb_cuda_epilogue_plan_is_light(const sb_cuda_epilogue_plan *plan, char *why);
 
 /** As sb_cuda_epilogue_plan_create for the nodes behind a contraction, for `supports`: whether they
- * compile to a light program. */
+ * compile to a light program, or behind a contraction of f16 or bf16 to what gemm16_nodes.h has. */
 bool sb_cuda_epilogue_supports(const sb_kernel_query *query, const sb_graph *body, char *why);
 
 /** The program itself. */
@@ -64,5 +64,10 @@ typedef enum sb_cuda_epilogue_role {
  * memory. Errors: those of sb_call_workspace and sb_call_copy. */
 sb_status sb_cuda_epilogue_start(sb_call *call, const sb_cuda_epilogue_plan *plan, const sb_tensor *y,
                                  const sb_cuda_epilogue_role *roles, sb_cuda_epilogue *epilogue, sb_cuda_work *work);
+
+/** Places a plan's operands alone: fills `inputs`, and sets how many batches are inner ones. As sb_cuda_epilogue_start. */
+sb_status sb_cuda_epilogue_place_operands(sb_call *call, const sb_cuda_epilogue_plan *plan, const sb_tensor *y,
+                                          const sb_cuda_epilogue_role *roles, sb_cuda_epilogue_input *inputs,
+                                          int64_t *inner_batch, sb_cuda_work *work);
 
 #endif

@@ -160,6 +160,16 @@ static sb_status compile_unary(compiler *compiler, const sb_node *node, size_t a
     return find_operand(compiler, node, at, 0, NULL, 0, &step->sources[0]);
 }
 
+/* A quotient by a power of two is the product with its reciprocal, where that is one too: both round the same number. */
+static void divide_by_product(sb_cuda_epilogue_step *step) {
+    uint32_t bits = sb_bits_from_f32(step->b), exponent = bits >> 23 & 0xff;
+    if (step->opcode != SB_CUDA_EPILOGUE_Div || step->sources[1] != SB_CUDA_EPILOGUE_IMMEDIATE_B ||
+        (bits & 0x7fffff) != 0 || exponent == 0 || exponent > 253)
+        return;
+    step->opcode = SB_CUDA_EPILOGUE_Mul;
+    step->b = 1.0f / step->b;
+}
+
 static sb_status compile_binary(compiler *compiler, const sb_node *node, size_t at) {
     const sb_binary_params *params = node->params;
     bool truncated = params->variant && strcmp(node->op->name, "Mod") == 0;
@@ -181,6 +191,7 @@ static sb_status compile_binary(compiler *compiler, const sb_node *node, size_t 
         step->opcode = SB_CUDA_EPILOGUE_Mul;
         step->sources[1] = step->sources[0];
     }
+    divide_by_product(step);
     return SB_OK;
 }
 

@@ -178,6 +178,8 @@ int sb_gemm_ranges(const sb_gemm_plan *plan, sb_cuda_range ranges[SB_GEMM_RANGES
         if (used[i] != NULL)
             ranges[count++] = (sb_cuda_range){(CUdeviceptr)(uintptr_t)used[i], sizeof *used[i], false};
     }
+    for (int i = 0; plan->fused != NULL && i < plan->fused->range_count; i++)
+        ranges[count++] = plan->fused->ranges[i];
     return count;
 }
 

@@ -13,8 +13,15 @@
 #include "kernel/contraction/check.h"
 #include "kernel/logp/logp_tasks.h"
 
-/* A, B, C, bias, residual, the groups of rows, and where used extents are. */
-#define SB_GEMM_RANGES 9
+/* A, B, C, bias, residual, the groups of rows, where used extents are, and what nodes behind read. */
+#define SB_GEMM_RANGES (9 + SB_CUDA_EPILOGUE_INPUTS)
+
+/* The nodes of a model behind a product, with the memory that they read. */
+typedef struct sb_gemm_fused {
+    sb_gemm16_nodes program;
+    int range_count;
+    sb_cuda_range ranges[SB_CUDA_EPILOGUE_INPUTS];
+} sb_gemm_fused;
 
 typedef struct sb_gemm_schedule sb_gemm_schedule;
 struct sb_gemm_schedule {

@@ -8,13 +8,16 @@
 /* A size of tiles, and about what it costs on an H200. */
 typedef struct tile {
     const char *modules[2];
+    const char *fused[2]; /* with the nodes behind */
     int m, n, threads;
     double step;    /* microseconds that a multiprocessor needs for 32 k of a tile, other tiles beside it */
     double latency; /* … and that they take when there is none */
 } tile;
 
-static const tile large_tile = {SB_GEMM_MODULES("gemm16_general"), 128, 128, 256, 0.40, 0.50};
-static const tile small_tile = {SB_GEMM_MODULES("gemm16_general_small"), 64, 64, 128, 0.15, 0.30};
+static const tile large_tile = {
+    SB_GEMM_MODULES("gemm16_general"), SB_GEMM_MODULES("gemm16_general_fused"), 128, 128, 256, 0.40, 0.50};
+static const tile small_tile = {
+    SB_GEMM_MODULES("gemm16_general_small"), SB_GEMM_MODULES("gemm16_general_small_fused"), 64, 64, 128, 0.15, 0.30};
 
 static sb_status load(const sb_gemm_schedule *self, sb_cuda_device *device, sb_error *error) {
     const tile *tile = self->shape;
@@ -57,28 +60,33 @@ static sb_status launch(const sb_gemm_schedule *self, const sb_cuda_queue *queue
     const tile *tile = self->shape;
     const sb_cuda_kernel *kernel;
     sb_cuda_range ranges[SB_GEMM_RANGES];
-    sb_gemm16_general parameters = {
+    sb_gemm16_general_fused given;
+    sb_gemm16_general *parameters = &given.product;
+    *parameters = (sb_gemm16_general){
         .batches = plan->steps,
         .row_tiles = sb_gemm_divide_up(plan->m, tile->m),
         .column_tiles = sb_gemm_divide_up(plan->n, columns_of(tile, plan)),
     };
-    sb_gemm16 *product = &parameters.product;
+    sb_gemm16 *product = &parameters->product;
     sb_gemm16_describe(plan, product);
     drop_idle_strides(product);
     /* No more than C has elements, which are all in memory. */
-    parameters.tiles = parameters.row_tiles * parameters.column_tiles * plan->batches;
-    parameters.a_width = sb_gemm16_width(product, &plan->steps, &product->a);
-    parameters.b_width = sb_gemm16_width(product, &plan->steps, &product->b);
+    parameters->tiles = parameters->row_tiles * parameters->column_tiles * plan->batches;
+    parameters->a_width = sb_gemm16_width(product, &plan->steps, &product->a);
+    parameters->b_width = sb_gemm16_width(product, &plan->steps, &product->b);
     bool a_mn_major = !sb_gemm16_reads_k_major(&product->a), b_mn_major = !sb_gemm16_reads_k_major(&product->b);
-    SB_TRY(sb_gemm16_find(queue->stream->device, tile->modules, sizeof parameters, plan->dtype, a_mn_major, b_mn_major,
+    if (plan->fused != NULL)
+        given.program = plan->fused->program;
+    SB_TRY(sb_gemm16_find(queue->stream->device, plan->fused != NULL ? tile->fused : tile->modules,
+                          plan->fused != NULL ? sizeof given : sizeof *parameters, plan->dtype, a_mn_major, b_mn_major,
                           &kernel, error));
     sb_cuda_task task = {
         .kind = SB_CUDA_KERNEL,
         .step = step,
         .kernel = {.kernel = kernel,
-                   .grid = {parameters.tiles < INT32_MAX ? (unsigned)parameters.tiles : INT32_MAX, 1, 1},
+                   .grid = {parameters->tiles < INT32_MAX ? (unsigned)parameters->tiles : INT32_MAX, 1, 1},
                    .block = {(unsigned)tile->threads, 1, 1},
-                   .parameters = &parameters,
+                   .parameters = &given,
                    .range_count = sb_gemm_ranges(plan, ranges),
                    .ranges = ranges},
     };

@@ -21,6 +21,7 @@
 /* A shape of tiles: the numbers of its source, and what it costs on an H200. */
 typedef struct shape {
     const char *modules[2]; /* of bf16 and of f16; their kernels' names begin so too */
+    const char *fused[2];   /* those that compute the nodes behind the product; NULL: there are none */
     int rows, n, boxes, stages, cluster;
     unsigned form;
     double step;   /* microseconds that a tile takes for 64 k, other tiles beside it */
@@ -37,24 +38,28 @@ enum {
  * 0.6 % longer than the best one for each. (64 x 128 is the exception: what was fitted, 0.379, would have lost to
  * two rounds of narrower tiles.) */
 static const shape shapes[] = {
-    {SB_GEMM_MODULES("gemm16_128x256"), 128, 256, 1, 4, 2, 0, 0.778, 3.28},
-    {SB_GEMM_MODULES("gemm16_128x224"), 128, 224, 1, 4, 1, 0, 0.670, 3.66},
-    {SB_GEMM_MODULES("gemm16_128x192"), 128, 192, 1, 4, 1, 0, 0.600, 2.73},
-    {SB_GEMM_MODULES("gemm16_128x128"), 128, 128, 1, 6, 1, 0, 0.501, 3.32},
-    {SB_GEMM_MODULES("gemm16_128x112"), 128, 112, 1, 6, 1, B_K_MAJOR, 0.454, 4.89},
-    {SB_GEMM_MODULES("gemm16_128x96"), 128, 96, 1, 6, 1, B_K_MAJOR, 0.408, 2.78},
-    {SB_GEMM_MODULES("gemm16_128x64"), 128, 64, 1, 8, 1, 0, 0.174, 1.69},
-    {SB_GEMM_MODULES("gemm16_64x128"), 64, 128, 2, 32, 1, B_K_MAJOR, 0.220, 2.00},
-    {SB_GEMM_MODULES("gemm16_64x112"), 64, 112, 2, 32, 1, B_K_MAJOR, 0.201, 1.14},
-    {SB_GEMM_MODULES("gemm16_64x64"), 64, 64, 2, 32, 1, B_K_MAJOR, 0.161, 1.68},
-    {SB_GEMM_MODULES("gemm16_64x32"), 64, 32, 2, 32, 1, B_K_MAJOR, 0.103, 1.18},
-    {SB_GEMM_MODULES("gemm16_64x16"), 64, 16, 4, 32, 1, B_K_MAJOR, 0.083, 2.32},
-    {SB_GEMM_MODULES("gemm16_64x64"), 64, 64, 2, 32, 1, SWAPPED | B_K_MAJOR, 0.143, 5.84},
-    {SB_GEMM_MODULES("gemm16_64x32"), 64, 32, 2, 32, 1, SWAPPED | B_K_MAJOR, 0.098, 3.45},
-    {SB_GEMM_MODULES("gemm16_64x16"), 64, 16, 4, 32, 1, SWAPPED | B_K_MAJOR, 0.101, 1.09},
-    {SB_GEMM_MODULES("gemm16_64x8"), 64, 8, 2, 32, 1, SWAPPED | B_K_MAJOR, 0.098, 1.98},
-    {SB_GEMM_MODULES("gemm16_mapped_128x256"), 128, 256, 1, 4, 2, MAPPED, 0.80, 3.28},
-    {SB_GEMM_MODULES("gemm16_mapped_128x128"), 128, 128, 1, 6, 1, MAPPED, 0.51, 3.32},
+    {SB_GEMM_MODULES("gemm16_128x256"), SB_GEMM_MODULES("gemm16_fused_128x256"), 128, 256, 1, 4, 2, 0, 0.778, 3.28},
+    {SB_GEMM_MODULES("gemm16_128x224"), {NULL}, 128, 224, 1, 4, 1, 0, 0.670, 3.66},
+    {SB_GEMM_MODULES("gemm16_128x192"), SB_GEMM_MODULES("gemm16_fused_128x192"), 128, 192, 1, 4, 1, 0, 0.600, 2.73},
+    {SB_GEMM_MODULES("gemm16_128x128"), SB_GEMM_MODULES("gemm16_fused_128x128"), 128, 128, 1, 6, 1, 0, 0.501, 3.32},
+    {SB_GEMM_MODULES("gemm16_128x112"), {NULL}, 128, 112, 1, 6, 1, B_K_MAJOR, 0.454, 4.89},
+    {SB_GEMM_MODULES("gemm16_128x96"), {NULL}, 128, 96, 1, 6, 1, B_K_MAJOR, 0.408, 2.78},
+    {SB_GEMM_MODULES("gemm16_128x64"), SB_GEMM_MODULES("gemm16_fused_128x64"), 128, 64, 1, 8, 1, 0, 0.174, 1.69},
+    {SB_GEMM_MODULES("gemm16_64x128"), {NULL}, 64, 128, 2, 32, 1, B_K_MAJOR, 0.220, 2.00},
+    {SB_GEMM_MODULES("gemm16_64x112"), {NULL}, 64, 112, 2, 32, 1, B_K_MAJOR, 0.201, 1.14},
+    {SB_GEMM_MODULES("gemm16_64x64"), SB_GEMM_MODULES("gemm16_fused_64x64"), 64, 64, 2, 32, 1, B_K_MAJOR, 0.161, 1.68},
+    {SB_GEMM_MODULES("gemm16_64x32"), SB_GEMM_MODULES("gemm16_fused_64x32"), 64, 32, 2, 32, 1, B_K_MAJOR, 0.103, 1.18},
+    {SB_GEMM_MODULES("gemm16_64x16"), SB_GEMM_MODULES("gemm16_fused_64x16"), 64, 16, 4, 32, 1, B_K_MAJOR, 0.083, 2.32},
+    {SB_GEMM_MODULES("gemm16_64x64"), SB_GEMM_MODULES("gemm16_fused_64x64"), 64, 64, 2, 32, 1, SWAPPED | B_K_MAJOR,
+     0.143, 5.84},
+    {SB_GEMM_MODULES("gemm16_64x32"), SB_GEMM_MODULES("gemm16_fused_64x32"), 64, 32, 2, 32, 1, SWAPPED | B_K_MAJOR,
+     0.098, 3.45},
+    {SB_GEMM_MODULES("gemm16_64x16"), SB_GEMM_MODULES("gemm16_fused_64x16"), 64, 16, 4, 32, 1, SWAPPED | B_K_MAJOR,
+     0.101, 1.09},
+    {SB_GEMM_MODULES("gemm16_64x8"), SB_GEMM_MODULES("gemm16_fused_64x8"), 64, 8, 2, 32, 1, SWAPPED | B_K_MAJOR, 0.098,
+     1.98},
+    {SB_GEMM_MODULES("gemm16_mapped_128x256"), {NULL}, 128, 256, 1, 4, 2, MAPPED, 0.80, 3.28},
+    {SB_GEMM_MODULES("gemm16_mapped_128x128"), {NULL}, 128, 128, 1, 6, 1, MAPPED, 0.51, 3.32},
 };
 
 static bool has(const shape *shape, unsigned form) {
@@ -126,6 +131,28 @@ static const char *refuses_gates(const shape *shape, const sb_gemm_plan *plan, c
     return NULL;
 }
 
+/* Whether results can leave by TMA, which writes 16 bytes at once, also where a row ends in between. */
+static bool stores_in_bulk(const sb_gemm16 *product, bool swapped) {
+    const sb_gemm16_output *c = &product->c;
+    return !swapped && product->gate == SB_GATE_NONE && c->dtype != SB_F32 && c->column_stride == 1 &&
+           product->n % 8 == 0 && (uintptr_t)c->data % 16 == 0 && (product->m == 1 || is_step(c->row_stride)) &&
+           (product->batches == 1 || is_step(c->batch_stride));
+}
+
+/* Why it cannot compute the nodes behind; NULL: it can, or there are none. Tiles of 128 rows compute them in bulk, for an A
+ * of rows. */
+static const char *refuses_nodes(const shape *shape, const sb_gemm_plan *plan, const sb_gemm16 *product, layout a) {
+    if (plan->fused == NULL)
+        return NULL;
+    if (shape->fused[0] == NULL)
+        return "it computes no nodes behind the product";
+    if (plan->used.k != NULL)
+        return "with nodes behind, its k does not end where each run says";
+    if (shape->rows == 128 && (a != K_MAJOR || !stores_in_bulk(product, false)))
+        return "with nodes behind, A must be K-major, and C's rows multiples of 16 bytes";
+    return NULL;
+}
+
 /* Why the copy engine cannot fetch A and B; NULL: it can. */
 static const char *refuses_layouts(const shape *shape, const sb_gemm_plan *plan, layout a, layout b) {
     if (a == NEITHER)
@@ -166,6 +193,8 @@ static const char *refuses_plan(const shape *shape, sb_cuda_device *device, cons
     why = refuses_layouts(shape, plan, a, b);
     if (why == NULL)
         why = refuses_gates(shape, plan, &product, b);
+    if (why == NULL)
+        why = refuses_nodes(shape, plan, &product, a);
     if (why == NULL && plan->used.k != NULL && shape->n > MOST_OPEN)
         why = "its k ends where each run says, which tiles of more than 128 columns do not look up";
     return why;
@@ -335,14 +364,6 @@ static sb_status encode_stacked(sb_cuda_device *device, const sb_gemm_plan *plan
     return encode(device, plan->dtype, shape->boxes == 1 ? &one : &several, map, error);
 }
 
-/* Whether results can leave by TMA, which writes 16 bytes at once, also where a row ends in between. */
-static bool stores_in_bulk(const sb_gemm16 *product, bool swapped) {
-    const sb_gemm16_output *c = &product->c;
-    return !swapped && product->gate == SB_GATE_NONE && c->dtype != SB_F32 && c->column_stride == 1 &&
-           product->n % 8 == 0 && (uintptr_t)c->data % 16 == 0 && (product->m == 1 || is_step(c->row_stride)) &&
-           (product->batches == 1 || is_step(c->batch_stride));
-}
-
 static bool stores_pairs(const sb_gemm16_hopper *p) {
     const sb_gemm16_output *c = &p->product.c;
     size_t element = c->dtype == SB_F32 ? 4 : 2;
@@ -486,21 +507,26 @@ static sb_status launch(const sb_gemm_schedule *self, const sb_cuda_queue *queue
     const shape *shape = self->shape;
     sb_cuda_device *device = queue->stream->device;
     const sb_cuda_kernel *kernel;
-    sb_gemm16_hopper p = {0};
+    sb_gemm16_fused given;
+    sb_gemm16_hopper *p = &given.product;
     layout layouts[2];
-    SB_TRY(fill_factors(device, shape, plan, &p, layouts, error));
-    SB_TRY(encode_output(device, plan, &p, error));
-    SB_TRY(sb_gemm16_find(device, shape->modules, sizeof p, plan->dtype, layouts[0] == MN_MAJOR, layouts[1] == MN_MAJOR,
-                          &kernel, error));
-    return give(shape, queue, step, plan, kernel, &p, &p, error);
+    *p = (sb_gemm16_hopper){0};
+    if (plan->fused != NULL)
+        given.program = plan->fused->program;
+    SB_TRY(fill_factors(device, shape, plan, p, layouts, error));
+    SB_TRY(encode_output(device, plan, p, error));
+    SB_TRY(sb_gemm16_find(device, plan->fused != NULL ? shape->fused : shape->modules,
+                          plan->fused != NULL ? sizeof given : sizeof *p, plan->dtype, layouts[0] == MN_MAJOR,
+                          layouts[1] == MN_MAJOR, &kernel, error));
+    return give(shape, queue, step, plan, kernel, p, &given, error);
 }
 
 /* ---- logits ---- */
 
 /* Times of the first by its 7.49 ms for 4096 x 4096 x 151,936 on an H200; those of the second are no more than near. */
 static const shape logits_shapes[] = {
-    {SB_GEMM_MODULES("gemm16_logits_128x256"), 128, 256, 1, 4, 2, 0, 0.812, 2.77},
-    {SB_GEMM_MODULES("gemm16_logits_64x256"), 64, 256, 1, 32, 1, 0, 0.480, 2.77},
+    {SB_GEMM_MODULES("gemm16_logits_128x256"), {NULL}, 128, 256, 1, 4, 2, 0, 0.812, 2.77},
+    {SB_GEMM_MODULES("gemm16_logits_64x256"), {NULL}, 64, 256, 1, 32, 1, 0, 0.480, 2.77},
 };
 #define LOGITS_SHAPES (int)(sizeof logits_shapes / sizeof logits_shapes[0])
 
@@ -539,12 +565,12 @@ sb_status sb_gemm16_logits_launch(const sb_cuda_queue *queue, const sb_gemm_plan
 
 /* Times are those of the products of these shapes: a map of pixels brings as many bytes as a box. */
 static const shape conv_shapes[] = {
-    {SB_GEMM_MODULES("gemm16_conv_128x256"), 128, 256, 1, 4, 2, B_K_MAJOR, 0.778, 3.28},
-    {SB_GEMM_MODULES("gemm16_conv_128x192"), 128, 192, 1, 4, 1, B_K_MAJOR, 0.600, 2.73},
-    {SB_GEMM_MODULES("gemm16_conv_128x128"), 128, 128, 1, 6, 1, B_K_MAJOR, 0.501, 3.32},
-    {SB_GEMM_MODULES("gemm16_conv_128x64"), 128, 64, 1, 8, 1, B_K_MAJOR, 0.174, 1.69},
-    {SB_GEMM_MODULES("gemm16_conv_64x64"), 64, 64, 2, 32, 1, B_K_MAJOR, 0.161, 1.68},
-    {SB_GEMM_MODULES("gemm16_conv_64x32"), 64, 32, 2, 32, 1, B_K_MAJOR, 0.103, 1.18},
+    {SB_GEMM_MODULES("gemm16_conv_128x256"), {NULL}, 128, 256, 1, 4, 2, B_K_MAJOR, 0.778, 3.28},
+    {SB_GEMM_MODULES("gemm16_conv_128x192"), {NULL}, 128, 192, 1, 4, 1, B_K_MAJOR, 0.600, 2.73},
+    {SB_GEMM_MODULES("gemm16_conv_128x128"), {NULL}, 128, 128, 1, 6, 1, B_K_MAJOR, 0.501, 3.32},
+    {SB_GEMM_MODULES("gemm16_conv_128x64"), {NULL}, 128, 64, 1, 8, 1, B_K_MAJOR, 0.174, 1.69},
+    {SB_GEMM_MODULES("gemm16_conv_64x64"), {NULL}, 64, 64, 2, 32, 1, B_K_MAJOR, 0.161, 1.68},
+    {SB_GEMM_MODULES("gemm16_conv_64x32"), {NULL}, 64, 32, 2, 32, 1, B_K_MAJOR, 0.103, 1.18},
 };
 #define CONV_SHAPES (int)(sizeof conv_shapes / sizeof conv_shapes[0])
 

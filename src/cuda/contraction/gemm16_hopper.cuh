@@ -14,6 +14,8 @@
  *     SB_GEMM_MAPPED   defined where k is cut into the groups of a row map, for MN-major matrices (gemm16_mapped.cuh)
  *     SB_GEMM_CONV     defined where the rows of a K-major A are what positions of a convolution see (gemm16_conv.cuh)
  *     SB_GEMM_LOGITS   defined where results are logits, which are reduced (gemm16_logits.cuh) and not stored
+ *     SB_GEMM_FUSED    defined where the nodes behind the product are computed too (gemm16_fused.cuh); there are no gates
+ *                      and no activations then, and two warpgroups send results in bulk alone
  *
  * These numbers are once more in cuda/contraction/gemm16_hopper.c.
  *
@@ -79,6 +81,9 @@
 #elif defined(SB_GEMM_CONV)
 #define SB_GEMM_GIVEN sb_gemm16_conv
 #define SB_GEMM_PRODUCT(given) (&(given).product)
+#elif defined(SB_GEMM_FUSED)
+#define SB_GEMM_GIVEN sb_gemm16_fused
+#define SB_GEMM_PRODUCT(given) (&(given).product)
 #else
 #define SB_GEMM_GIVEN sb_gemm16_hopper
 #define SB_GEMM_PRODUCT(given) (&(given))
@@ -97,8 +102,9 @@
 #else
 #define READY full
 #endif
-/* Whether k may end where memory says: in the widest tiles registers would not do for it. */
-#if defined(SB_GEMM_MAPPED) || defined(SB_GEMM_LOGITS) || defined(SB_GEMM_CONV) || SB_GEMM_N > 128
+/* Whether k may end where memory says: in the widest tiles, and with nodes behind, registers would not do for it. */
+#if defined(SB_GEMM_MAPPED) || defined(SB_GEMM_LOGITS) || defined(SB_GEMM_CONV) || defined(SB_GEMM_FUSED) ||           \
+    SB_GEMM_N > 128
 #define MAY_CUT 0
 #else
 #define MAY_CUT 1
@@ -201,7 +207,7 @@
     } while (0)
 #elif SB_GEMM_A_MN_MAJOR
 #define FETCH_A(load, to, first, batch) FETCH_MN_MAJOR(load, TILE_M, A_BYTES, to, &p->a, first, batch)
-#elif SWAPS
+#elif SWAPS && !defined(SB_GEMM_FUSED)
 #define FETCH_A(load, to, first, batch)                                                                                \
     do {                                                                                                               \
         if (p->stacked == 1)                                                                                           \
@@ -309,6 +315,83 @@
     } while (0)
 #else
 #define SEND() (void)0
+#endif
+/* With nodes behind, box after box too: its rounded chains are put in order there, and each warp computes the nodes of its
+ * own sixteen rows, of which eight threads have a row. */
+#if defined(SB_GEMM_FUSED) && !ONE_WARPGROUP
+#undef SEND
+#define SEND()                                                                                                         \
+    do {                                                                                                               \
+        if (rounded_m < 0)                                                                                             \
+            break;                                                                                                     \
+        const int lane = thread % 32, warp = thread % GROUP_THREADS / 32 * 16, row = warp + lane % 16;                 \
+        sb_gemm16_node_place place = sb_gemm16_nodes_begin(&given.program, rounded_batch);                             \
+        place.column = rounded_n + lane % 8 * 8;                                                                       \
+        SB_CUDA_KEEP_LOOP                                                                                              \
+        for (int q = 0; q < TILE_N / 64; q++) {                                                                        \
+            const uint32_t room = rooms + group * ROOM_BYTES + turn * BOX_BYTES;                                       \
+            turn ^= 1;                                                                                                 \
+            if (leads)                                                                                                 \
+                SB_TENSOR_STORES_READ(1);                                                                              \
+            sb_warpgroup_sync(1 + group);                                                                              \
+            SB_CUDA_UNROLL                                                                                             \
+            for (int i = 0; i < 4; i++)                                                                                \
+                sb_store_matrices(room + row * 128 + ((uint32_t)(2 * i + lane / 16) ^ (uint32_t)(row & 7)) * 16,       \
+                                  rounded[4 * i], rounded[4 * i + 1], rounded[4 * i + 2], rounded[4 * i + 3]);         \
+            SB_CUDA_UNROLL                                                                                             \
+            for (int i = 0; i + 16 < SUMS / 2; i++)                                                                    \
+                rounded[i] = rounded[i + 16];                                                                          \
+            __syncwarp();                                                                                              \
+            SB_CUDA_KEEP_LOOP                                                                                          \
+            for (int i = lane / 8; i < 16; i += 4) {                                                                   \
+                const uint32_t piece = room + (warp + i) * 128 + (uint32_t)((lane % 8) ^ (i & 7)) * 16;                \
+                place.row = rounded_m + warp + i;                                                                      \
+                if (place.row >= p->rows || place.column >= p->columns)                                                \
+                    break;                                                                                             \
+                uint32_t words[4];                                                                                     \
+                sb_shared_load_eight(piece, words);                                                                    \
+                NAME(sb_gemm16_fuse_, SB_GEMM_SUFFIX)(&given.program, &place, words);                                  \
+                sb_shared_store_eight(piece, words);                                                                   \
+            }                                                                                                          \
+            sb_shared_written();                                                                                       \
+            sb_warpgroup_sync(1 + group);                                                                              \
+            if (leads) {                                                                                               \
+                sb_tensor_store(&p->c, room, rounded_n + q * 64, rounded_m, 0, rounded_batch);                         \
+                SB_TENSOR_STORES_END();                                                                                \
+            }                                                                                                          \
+            place.column += 64;                                                                                        \
+        }                                                                                                              \
+        rounded_m = -1;                                                                                                \
+    } while (0)
+#endif
+/* Where there are no registers for nodes beside a whole tile of sums, results are sent before the next tile begins. */
+#if defined(SB_GEMM_FUSED) && SB_GEMM_N > 192
+#define SENDS_AT_ONCE 1
+#else
+#define SENDS_AT_ONCE 0
+#endif
+/* Whether sums are finished in registers: with one warpgroup the nodes are too. */
+#if defined(SB_GEMM_FUSED) && ONE_WARPGROUP
+#define FINISHES(storing) 1
+#define FINISH(place, results)                                                                                         \
+    do {                                                                                                               \
+        if (!(storing & SB_GEMM16_PLAIN))                                                                              \
+            APPLY_EPILOGUE(place, results);                                                                            \
+        NAME(sb_gemm16_fuse_results_, SB_GEMM_SUFFIX)(&given.program, place, results);                                 \
+    } while (0)
+#else
+#define FINISHES(storing) SB_CUDA_SELDOM(!((storing)&SB_GEMM16_PLAIN))
+#define FINISH(place, results) APPLY_EPILOGUE(place, results)
+#endif
+#if defined(SB_GEMM_FUSED)
+/* What Gemm itself does is one rounding with the chain's. */
+#define APPLY_EPILOGUE(place, results)                                                                                 \
+    do {                                                                                                               \
+        sb_gemm16_scale_results(place, 0, 1, RESULTS, results);                                                        \
+        sb_gemm16_add_residual(place, RESULTS, results);                                                               \
+    } while (0)
+#else
+#define APPLY_EPILOGUE(place, results) sb_gemm16_apply_epilogue(place, RESULTS, results)
 #endif
 
 #if SB_HOPPER
@@ -502,7 +585,8 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
             /* The first tile of k by itself: the compiler keeps products in flight only where nothing but
              * products writes sums. */
             MULTIPLY_STAGE(p->product.c.accumulate, SB_CUDA_SELDOM(depth.cut == 0));
-            SEND();
+            if (!SENDS_AT_ONCE)
+                SEND();
             SB_WGMMA_WAIT(0);
             SB_CUDA_KEEP_LOOP
             for (int block = BOXES; block < depth.whole; block += BOXES) {
@@ -527,7 +611,7 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
             sb_gemm16_reduce_logits(&given.reduce, m, n, TILE_N / SB_LOGP_BLOCK, sums);
 #else
             const int storing = ONE_WARPGROUP ? corner.storing : p->storing;
-#if SWAPS
+#if SWAPS && !defined(SB_GEMM_FUSED)
             if (SB_CUDA_SELDOM(!(storing & SB_GEMM16_PLAIN)) && p->stacked == 1) {
                 SB_CUDA_KEEP_LOOP
                 for (int q = 0; q < SUMS / RESULTS; q++) {
@@ -540,7 +624,7 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
                 continue;
             }
 #endif
-#if SUMS % (2 * SB_GEMM16_RESULTS) == 0
+#if SUMS % (2 * SB_GEMM16_RESULTS) == 0 && !defined(SB_GEMM_FUSED)
             if (SB_CUDA_SELDOM(!(storing & SB_GEMM16_PLAIN)) && p->product.gate != SB_GATE_NONE) {
                 SB_CUDA_KEEP_LOOP
                 for (int q = 0; q < SUMS / (2 * RESULTS); q++) {
@@ -553,7 +637,7 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
                 continue;
             }
 #endif
-            if (SB_CUDA_SELDOM(!(storing & SB_GEMM16_PLAIN))) {
+            if (FINISHES(storing)) {
                 /* The first sums are finished and go behind the last ones, until all have come by. */
                 SB_CUDA_KEEP_LOOP
                 for (int q = 0; q < SUMS / RESULTS; q++) {
@@ -562,7 +646,7 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
                     SB_CUDA_UNROLL
                     for (int i = 0; i < RESULTS; i++)
                         results[i] = sums[i];
-                    sb_gemm16_apply_epilogue(&place, RESULTS, results);
+                    FINISH(&place, results);
                     SB_CUDA_UNROLL
                     for (int i = 0; i < SUMS; i++)
                         sums[i] = i + RESULTS < SUMS ? sums[i + RESULTS < SUMS ? i + RESULTS : 0]
@@ -577,6 +661,8 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
                 rounded_m = m;
                 rounded_n = n;
                 rounded_batch = at.batch;
+                if (SENDS_AT_ONCE)
+                    SEND();
                 continue;
             }
 #endif
@@ -585,7 +671,8 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
             NAME(sb_gemm16_store_, SB_GEMM_SUFFIX)(&corner, SUMS, sums);
 #endif
         }
-        SEND();
+        if (!SENDS_AT_ONCE)
+            SEND();
         if (leads)
             SB_TENSOR_STORES_READ(0);
     }
@@ -657,6 +744,10 @@ SB_CUDA_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, p) {
 #undef SB_GEMM_GIVEN
 #undef SB_GEMM_PRODUCT
 #undef SEND
+#undef SENDS_AT_ONCE
+#undef FINISHES
+#undef FINISH
+#undef APPLY_EPILOGUE
 #undef SB_GEMM_NAME
 #undef SB_GEMM_TYPE
 #undef SB_GEMM_SUFFIX

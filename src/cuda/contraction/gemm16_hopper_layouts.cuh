@@ -2,6 +2,9 @@
  * the shape (gemm16_hopper.cuh) and SB_GEMM_KERNEL(layout), the name of a kernel. With SB_GEMM_A_K_MAJOR only those
  * whose A is K-major, with SB_GEMM_B_K_MAJOR only those whose B is. */
 #include "cuda/contraction/gemm16_hopper_epilogue.cuh"
+#if defined(SB_GEMM_FUSED)
+#include "cuda/contraction/gemm16_fused.cuh"
+#endif
 #include "cuda/contraction/wgmma.cuh"
 
 #if !defined(SB_MODULE_f16)

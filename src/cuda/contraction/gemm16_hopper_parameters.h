@@ -61,6 +61,12 @@ typedef struct sb_gemm16_conv {
     sb_cuda_divisor width, height; /* of the output */
 } sb_gemm16_conv;
 
+/* A product, and the nodes behind it. */
+typedef struct sb_gemm16_fused {
+    sb_gemm16_hopper product;
+    sb_gemm16_nodes program;
+} sb_gemm16_fused;
+
 /* A product of logits, and what becomes of them. */
 typedef struct sb_gemm16_logits {
     sb_gemm16_hopper product;

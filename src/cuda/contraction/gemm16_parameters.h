@@ -4,6 +4,7 @@
 
 #include <stdint.h>
 
+#include "cuda/contraction/gemm16_nodes_parameters.h"
 #include "kernel/contraction/batches.h"
 #include "kernel/contraction/epilogue.h"
 #include "kernel/contraction/row_map.h"
@@ -47,5 +48,11 @@ typedef struct sb_gemm16_general {
     int64_t tiles;                   /* of all batches */
     int32_t a_width, b_width;        /* elements side by side that may be read at once: 1, 2 or 8 */
 } sb_gemm16_general;
+
+/* The same with the nodes behind: gemm16_general_fused.cu. There are no gates and no activation. */
+typedef struct sb_gemm16_general_fused {
+    sb_gemm16_general product;
+    sb_gemm16_nodes program;
+} sb_gemm16_general_fused;
 
 #endif

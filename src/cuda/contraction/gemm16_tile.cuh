@@ -1,7 +1,7 @@
 /* Products of f16 and bf16 matrices of any strides, alignments and extents, a tile of C for each block.
  *
  * Included by sources that say how large the tile is: TILE_M, TILE_N (of B's columns), WARPS_M, WARPS_N,
- * STAGES, and BLOCKS of a multiprocessor. Each has a kernel for each dtype and for each way in which the two
+ * STAGES, and BLOCKS of a multiprocessor; and SB_GEMM_FUSED, where the nodes behind the product are computed too. Each has a kernel for each dtype and for each way in which the two
  * operands lie in memory.
  *
  * Operands go to shared memory in pieces of 8 elements that lie side by side in memory if there is such a
@@ -18,6 +18,18 @@
 #include "cuda/contraction/gemm16_epilogue.cuh"
 #include "cuda/contraction/gemm16_parameters.h"
 #include "numerics/chain.h"
+
+#if defined(SB_GEMM_FUSED)
+#include "cuda/contraction/gemm16_general_nodes.cuh"
+#define GIVEN sb_gemm16_general_fused
+#define GENERAL(given) (&(given)->product)
+#define END_TILE(suffix, product, ...)                                                                                 \
+    sb_gemm16_end_fused_##suffix(product, &given->program, __VA_ARGS__, (int)threadIdx.x, THREADS)
+#else
+#define GIVEN sb_gemm16_general
+#define GENERAL(given) (given)
+#define END_TILE(suffix, product, ...) sb_gemm16_end_tile(product, __VA_ARGS__, (int)threadIdx.x, THREADS)
+#endif
 
 /* Not in PTX, which later generations run. */
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
@@ -425,7 +437,8 @@ SB_CUDA_FUNCTION uint16_t element(const sb_gemm16_eight *tile_data, int line, in
     } while (0)
 
 #define PRODUCT(name, suffix, type, a_k_major, b_k_major)                                                              \
-    SB_CUDA_BLOCK_KERNEL_BOUNDED(name, sb_gemm16_general, p, THREADS, BLOCKS) {                                        \
+    SB_CUDA_BLOCK_KERNEL_BOUNDED(name, GIVEN, given, THREADS, BLOCKS) {                                                \
+        const sb_gemm16_general *p = GENERAL(given);                                                                   \
         SB_CUDA_SHARED sb_gemm16_eight shared[SHARED_PIECES];                                                          \
         float *chains = (float *)(void *)shared;                                                                       \
         const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;                                          \
@@ -448,7 +461,7 @@ SB_CUDA_FUNCTION uint16_t element(const sb_gemm16_eight *tile_data, int line, in
             BEGIN();                                                                                                   \
             COPIED_STEPS(suffix, type, a_k_major, b_k_major);                                                          \
             OTHER_STEPS(suffix, type, a_k_major, b_k_major);                                                           \
-            END();                                                                                                     \
+            END(suffix);                                                                                               \
         }                                                                                                              \
     }
 
@@ -478,7 +491,7 @@ SB_CUDA_FUNCTION uint16_t element(const sb_gemm16_eight *tile_data, int line, in
     } while (0)
 
 /* Strip by strip through shared memory. */
-#define END()                                                                                                          \
+#define END(suffix)                                                                                                    \
     do {                                                                                                               \
         SB_CUDA_KEEP_LOOP                                                                                              \
         for (int strip = 0; strip < MATRICES_M; strip++) {                                                             \
@@ -487,9 +500,8 @@ SB_CUDA_FUNCTION uint16_t element(const sb_gemm16_eight *tile_data, int line, in
                     CHAIN(i) = SUM(i);                                                                                 \
             }                                                                                                          \
             SB_CUDA_BARRIER();                                                                                         \
-            sb_gemm16_end_tile(&p->product, tile.batch, tile.row + strip * STRIP, tile.column, STRIP,                  \
-                               p->product.gate != SB_GATE_NONE ? TILE_N / 2 : TILE_N, chains, PITCH, (int)threadIdx.x, \
-                               THREADS);                                                                               \
+            END_TILE(suffix, &p->product, tile.batch, tile.row + strip * STRIP, tile.column, STRIP,                    \
+                     p->product.gate != SB_GATE_NONE ? TILE_N / 2 : TILE_N, chains, PITCH);                            \
             SB_CUDA_BARRIER();                                                                                         \
         }                                                                                                              \
     } while (0)

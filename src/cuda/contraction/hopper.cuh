@@ -202,19 +202,28 @@ SB_CUDA_FUNCTION void sb_shared_clear(uint32_t shared) {
     asm volatile("st.shared.v4.b32 [%0], {%1, %1, %1, %1};" ::"r"(shared), "r"(0) : "memory");
 }
 
-/* Keeps the first `count` of eight elements of 16 bits, none where that is negative, and makes zeros of the others. */
-SB_CUDA_FUNCTION void sb_shared_keep(uint32_t shared, int count) {
-    uint32_t words[4];
+/* Sixteen bytes of shared memory, eight elements of 16 bits. */
+SB_CUDA_FUNCTION void sb_shared_load_eight(uint32_t shared, uint32_t *words) {
     asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];"
                  : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
                  : "r"(shared)
                  : "memory");
-    SB_CUDA_UNROLL
-    for (int i = 0; i < 4; i++)
-        words[i] = count > 2 * i + 1 ? words[i] : count > 2 * i ? words[i] & 0xffffu : 0;
+}
+
+SB_CUDA_FUNCTION void sb_shared_store_eight(uint32_t shared, const uint32_t *words) {
     asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(shared), "r"(words[0]), "r"(words[1]), "r"(words[2]),
                  "r"(words[3])
                  : "memory");
+}
+
+/* Keeps the first `count` of eight elements of 16 bits, none where that is negative, and makes zeros of the others. */
+SB_CUDA_FUNCTION void sb_shared_keep(uint32_t shared, int count) {
+    uint32_t words[4];
+    sb_shared_load_eight(shared, words);
+    SB_CUDA_UNROLL
+    for (int i = 0; i < 4; i++)
+        words[i] = count > 2 * i + 1 ? words[i] : count > 2 * i ? words[i] & 0xffffu : 0;
+    sb_shared_store_eight(shared, words);
 }
 
 /* A barrier of the 128 threads of a warpgroup; `number` from 1. */

@@ -267,8 +267,11 @@ static sb_status launch_any(sb_call *call, const sb_contraction_node *contractio
 
 static sb_status launch_16(sb_call *call, const sb_contraction_node *contraction, const sb_cuda_product *product) {
     sb_cuda_work unread = {0};
+    sb_cuda_epilogue_role roles[SB_MAX_RANK];
     sb_gemm_used used = find_used(call, contraction, product, &unread);
-    return sb_cuda_product_16(call, product, &used);
+    find_roles(product, sb_contraction_node_tensor(contraction, call, 0)->rank,
+               sb_contraction_node_tensor(contraction, call, 1)->rank, roles);
+    return sb_cuda_product_16(call, product, &used, roles);
 }
 
 static sb_status launch_matmul(sb_call *call) {

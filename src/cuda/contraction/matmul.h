@@ -2,6 +2,7 @@
 #ifndef SB_CUDA_CONTRACTION_MATMUL_H
 #define SB_CUDA_CONTRACTION_MATMUL_H
 
+#include "cuda/contraction/epilogue.h"
 #include "kernel/contraction/check.h"
 #include "kernel/kernel.h"
 #include "ops/matmul.h"
@@ -17,8 +18,10 @@ typedef struct sb_cuda_product {
     bool swapped;      /* rows have become columns, and A is on the right */
 } sb_cuda_product;
 
-/** Gives a product of f16 or bf16 with elements to the quickest schedule of <samebit/gemm.h>, and notes in the call which
- * that is. Errors: as sb_gemm_launch. */
-sb_status sb_cuda_product_16(sb_call *call, const sb_cuda_product *product, const sb_gemm_used *used);
+/** Gives a product of f16 or bf16 with elements to the quickest schedule of <samebit/gemm.h>, with the nodes behind it that
+ * the call's state has, if any: `roles` are those of y's dimensions. Notes in the call which schedule that is. Errors: as
+ * sb_gemm_launch. */
+sb_status sb_cuda_product_16(sb_call *call, const sb_cuda_product *product, const sb_gemm_used *used,
+                             const sb_cuda_epilogue_role *roles);
 
 #endif

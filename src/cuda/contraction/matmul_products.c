@@ -4,6 +4,7 @@
 
 #include "cuda/common/call.h"
 #include "cuda/contraction/gemm16.h"
+#include "cuda/contraction/gemm16_nodes.h"
 #include "cuda/contraction/matmul.h"
 
 static sb_gemm_batches batches_of(const sb_matmul_geometry *g) {
@@ -33,7 +34,19 @@ static void add(const sb_cuda_product *product, sb_gemm *gemm) {
         gemm->residual = matrix;
 }
 
-sb_status sb_cuda_product_16(sb_call *call, const sb_cuda_product *product, const sb_gemm_used *used) {
+/* The nodes behind, for the places of C that `roles` names. */
+static sb_status find_nodes(sb_call *call, const sb_cuda_product *product, const sb_cuda_epilogue_role *roles,
+                            sb_gemm_fused *fused) {
+    sb_cuda_work work = {0};
+    SB_TRY(sb_gemm16_nodes_start(call, call->state, product->y, roles, &fused->program, &work));
+    _Static_assert(SB_CUDA_WORK_RANGES >= SB_CUDA_EPILOGUE_INPUTS, "a range for each input");
+    fused->range_count = work.range_count;
+    memcpy(fused->ranges, work.ranges, (size_t)work.range_count * sizeof *work.ranges);
+    return SB_OK;
+}
+
+sb_status sb_cuda_product_16(sb_call *call, const sb_cuda_product *product, const sb_gemm_used *used,
+                             const sb_cuda_epilogue_role *roles) {
     const sb_matmul_geometry *g = &product->geometry;
     const sb_tensor *y = product->y;
     const sb_gemm_batches batches = batches_of(g);
@@ -52,6 +65,11 @@ sb_status sb_cuda_product_16(sb_call *call, const sb_cuda_product *product, cons
     if (product->addend != NULL)
         add(product, &gemm);
     sb_gemm_plan plan;
+    sb_gemm_fused fused;
     SB_TRY(sb_gemm_plan_fill(&gemm, &model, &plan, call->error));
+    if (call->state != NULL) {
+        SB_TRY(find_nodes(call, product, roles, &fused));
+        plan.fused = &fused;
+    }
     return sb_gemm_launch(sb_cuda_call_queue(call), call->target->step, &plan, &call->way, call->error);
 }

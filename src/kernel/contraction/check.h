@@ -54,6 +54,7 @@ typedef struct sb_gemm_plan {
     const sb_row_group *groups;        /* of the row map, on the host; NULL without a map */
     const sb_row_group *device_groups; /* on the device; NULL without a map or groups, and on the CPU */
     sb_gemm_range a, b, c, bias, residual;
+    const struct sb_gemm_fused *fused; /* on a device: the nodes of a model behind the product; NULL: none */
 } sb_gemm_plan;
 
 /** Checks a product against the contract of <samebit/gemm.h> and fills `*plan`. On a device it asks

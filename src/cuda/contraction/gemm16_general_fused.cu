@@ -1,0 +1,18 @@
+/* Products of f16 and bf16 matrices of any kind with the nodes behind them: large tiles, which threads fetch into SHARED
+ * memory together.
+ * Compiled for 90a by itself. A module for each of bf16, f16. */
+#define TILE_M 128
+#define TILE_N 128
+#define WARPS_M 2
+#define WARPS_N 4
+#define STAGES 3
+#define BLOCKS 2
+#define SB_GEMM_FUSED
+#include "cuda/contraction/gemm16_tile.cuh"
+
+#if !defined(SB_MODULE_f16)
+LAYOUTS(sb_gemm16_general_fused_bf16, bf16, "bf16")
+#endif
+#if !defined(SB_MODULE_bf16)
+LAYOUTS(sb_gemm16_general_fused_f16, f16, "f16")
+#endif
