@@ -86,7 +86,9 @@ static sb_value_id add_statistics(harness *h, builder *b, sb_dtype dtype, int64_
 
 static sb_value_id add_body_step(harness *h, builder *b, const body_step *step, const sb_value_id *values,
                                  const body_shape *shape, sb_dtype dtype, sb_tensor **tensors) {
-    static const float constants[] = {1.4140625f, 0.70703125f, 0.5f, 1, -3, 0.0078125f};
+    /* The first three are no powers of two: quotients by those become products. */
+    static const float constants[] = {1.4140625f, 0.70703125f, -3, 0.5f, 1, 0.0078125f};
+    const int most = strcmp(step->op, "Div") == 0 ? 2 : 5;
     sb_value_id in[3];
     int count = 0;
     sb_attributes attributes = {0};
@@ -94,7 +96,7 @@ static sb_value_id add_body_step(harness *h, builder *b, const body_step *step, 
         if (*c == 't')
             set_graph_text(&attributes, "approximate", "tanh");
         else if (*c == 'C')
-            in[count++] = graph_scalar(b, dtype, constants[random_between(&h->random, 0, 5)]);
+            in[count++] = graph_scalar(b, dtype, constants[random_between(&h->random, 0, most)]);
         else
             in[count++] = values[*c == 'P' ? 0 : *c == 'K' ? 1 : 2 + *c - '0'];
     }
