@@ -4,11 +4,8 @@
 
 #include "exp_log.h"
 
-/* erf(x), at most 1 ulp, branch-free: erf(a) = 1 - e^-t with t = -log(1 - erf(a)) = a * (c + a * S(a)), S a polynomial
- * on [0, 4] whose error is weighted by its effect on erf. t is kept in two floats. */
-static SB_HD_HOT float sb_erf_f32(float x) {
-    float a = sb_abs_f32(x);
-    a = a > 4.0f ? 4.0f : a;
+/* The S of erf below. */
+static SB_HD_HOT float sb_erf_bend_f32(float a) {
     float s = 0x1.3b1372p-20f;
     s = sb_fma_f32(s, a, -0x1.62d97ep-16f);
     s = sb_fma_f32(s, a, 0x1.5d6806p-13f);
@@ -17,7 +14,15 @@ static SB_HD_HOT float sb_erf_f32(float x) {
     s = sb_fma_f32(s, a, -0x1.074aaap-12f);
     s = sb_fma_f32(s, a, -0x1.393cfap-6f);
     s = sb_fma_f32(s, a, 0x1.a4f3b2p-4f);
-    s = sb_fma_f32(s, a, 0x1.45f308p-1f);
+    return sb_fma_f32(s, a, 0x1.45f308p-1f);
+}
+
+/* erf(x), at most 1 ulp, branch-free: erf(a) = 1 - e^-t with t = -log(1 - erf(a)) = a * (c + a * S(a)), S a polynomial
+ * on [0, 4] whose error is weighted by its effect on erf. t is kept in two floats. */
+static SB_HD_HOT float sb_erf_f32(float x) {
+    float a = sb_abs_f32(x);
+    a = a > 4.0f ? 4.0f : a;
+    float s = sb_erf_bend_f32(a);
     /* 2/sqrt(pi) in two floats. */
     float linear = a * 0x1.20dd76p+0f;
     float linear_low = sb_fma_f32(a, 0x1.20dd76p+0f, -linear);

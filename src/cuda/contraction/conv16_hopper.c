@@ -6,11 +6,6 @@
 
 #define MOST_ROWS (INT32_MAX / 2)
 
-/* What the copy engine takes as a step, in elements. */
-static bool is_step(int64_t stride) {
-    return stride > 0 && stride % 8 == 0 && stride < (int64_t)1 << 39;
-}
-
 static sb_gemm_range range_of(const sb_tensor *tensor) {
     sb_cuda_range range = sb_cuda_tensor_range(tensor, false);
     return (sb_gemm_range){(uintptr_t)range.address, range.bytes};
@@ -29,7 +24,7 @@ static bool has_channels_last(const sb_cuda_conv *conv) {
     const sb_tensor *x = conv->x;
     bool has = (uintptr_t)x->data % 16 == 0 && (x->dims[1] == 1 || x->strides[1] == 1);
     for (int d = 0; d < x->rank && has; d++)
-        has = d == 1 || x->dims[d] == 1 || is_step(x->strides[d]);
+        has = d == 1 || x->dims[d] == 1 || sb_gemm16_is_step(x->strides[d]);
     return has;
 }
 

@@ -89,6 +89,11 @@ static inline int64_t sb_gemm_divide_up(int64_t value, int64_t divisor) {
 
 /** About how many microseconds memory takes to give what a product reads and to take what it writes. */
 double sb_gemm16_moving_time(const sb_gemm_plan *plan);
+/** Whether the copy engine takes it as a step, in elements. */
+static inline bool sb_gemm16_is_step(int64_t stride) {
+    return stride > 0 && stride % 8 == 0 && stride < (int64_t)1 << 39;
+}
+
 /** What the kernels of all schedules need to know. */
 void sb_gemm16_describe(const sb_gemm_plan *plan, sb_gemm16 *parameters);
 /** The memory that a product touches; returns how many ranges there are. */

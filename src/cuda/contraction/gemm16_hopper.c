@@ -86,10 +86,6 @@ static bool has_hopper_code(sb_cuda_device *device) {
 /* How TMA sees an operand. */
 typedef enum layout { K_MAJOR, MN_MAJOR, NEITHER } layout;
 
-static bool is_step(int64_t stride) {
-    return stride > 0 && stride % 8 == 0 && stride < (int64_t)1 << 39;
-}
-
 /* What an operand's tensor counts of its batches: 1 where all are the same matrix. */
 static int64_t inner_of(const sb_gemm16 *product, const sb_gemm16_operand *operand) {
     return operand->batch_stride != 0 ? product->inner : 1;
@@ -101,12 +97,13 @@ static int64_t outer_of(const sb_gemm16 *product, const sb_gemm16_operand *opera
 
 static layout layout_of(const sb_gemm16 *product, const sb_gemm16_operand *operand, int64_t lines) {
     int64_t k = product->k;
-    if ((uintptr_t)operand->data % 16 != 0 || (inner_of(product, operand) > 1 && !is_step(operand->batch_stride)) ||
-        (outer_of(product, operand) > 1 && !is_step(operand->outer_stride)))
+    if ((uintptr_t)operand->data % 16 != 0 ||
+        (inner_of(product, operand) > 1 && !sb_gemm16_is_step(operand->batch_stride)) ||
+        (outer_of(product, operand) > 1 && !sb_gemm16_is_step(operand->outer_stride)))
         return NEITHER;
-    if (operand->k_stride == 1 && (lines == 1 || is_step(operand->line_stride)))
+    if (operand->k_stride == 1 && (lines == 1 || sb_gemm16_is_step(operand->line_stride)))
         return K_MAJOR;
-    if (operand->line_stride == 1 && (k == 1 || is_step(operand->k_stride)))
+    if (operand->line_stride == 1 && (k == 1 || sb_gemm16_is_step(operand->k_stride)))
         return MN_MAJOR;
     return NEITHER;
 }
@@ -123,7 +120,7 @@ static const char *refuses_gates(const shape *shape, const sb_gemm_plan *plan, c
     if (has(shape, MAPPED) || (!has(shape, SWAPPED) && shape->n % 32 != 0))
         return "it has no gates";
     bool takes_turns = plan->gemm->gate == SB_GATE_STACKED || has(shape, SWAPPED);
-    if (takes_turns && (b != K_MAJOR || plan->n % 8 != 0 || !is_step(plan->n * product->b.line_stride) ||
+    if (takes_turns && (b != K_MAJOR || plan->n % 8 != 0 || !sb_gemm16_is_step(plan->n * product->b.line_stride) ||
                         plan->steps.rank > 1 || (shape->boxes > 1 && product->b.batch_stride != 0)))
         return has(shape, SWAPPED)
                    ? "gates and values must be K-major, a multiple of 8 of either, of one batch"
@@ -135,8 +132,9 @@ static const char *refuses_gates(const shape *shape, const sb_gemm_plan *plan, c
 static bool stores_in_bulk(const sb_gemm16 *product, bool swapped) {
     const sb_gemm16_output *c = &product->c;
     return !swapped && product->gate == SB_GATE_NONE && c->dtype != SB_F32 && c->column_stride == 1 &&
-           product->n % 8 == 0 && (uintptr_t)c->data % 16 == 0 && (product->m == 1 || is_step(c->row_stride)) &&
-           (product->batches == 1 || is_step(c->batch_stride));
+           product->n % 8 == 0 && (uintptr_t)c->data % 16 == 0 &&
+           (product->m == 1 || sb_gemm16_is_step(c->row_stride)) &&
+           (product->batches == 1 || sb_gemm16_is_step(c->batch_stride));
 }
 
 /* Why it cannot compute the nodes behind; NULL: it can, or there are none. Tiles of 128 rows compute them in bulk, for an A
@@ -238,7 +236,8 @@ static int rows_of(const shape *shape, const sb_cuda_device *device, const sb_ge
 }
 
 /* What an activation takes of a result of each thread, in microseconds, while nothing is multiplied: some 65 instructions
- * of two warps that share a scheduler. */
+ * of two warps that share a scheduler. A tile of 128 by 256 takes four times as long (SiLU on an H200); by that number
+ * worse tiles were chosen for many rows, which take as much of it. */
 #define ACTIVATION 0.08
 
 static double epilogue_cost(const shape *shape, const sb_gemm_plan *plan) {

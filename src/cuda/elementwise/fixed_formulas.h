@@ -20,16 +20,7 @@ static SB_HD_HOT float sb_cuda_quotient_f16(float x, float y, float r) {
 static SB_HD_HOT float sb_cuda_erf_16(float x) {
     float a = sb_abs_f32(x);
     a = a > 4.0f ? 4.0f : a;
-    float s = 0x1.3b1372p-20f;
-    s = sb_fma_f32(s, a, -0x1.62d97ep-16f);
-    s = sb_fma_f32(s, a, 0x1.5d6806p-13f);
-    s = sb_fma_f32(s, a, -0x1.834c08p-11f);
-    s = sb_fma_f32(s, a, 0x1.d7037ep-10f);
-    s = sb_fma_f32(s, a, -0x1.074aaap-12f);
-    s = sb_fma_f32(s, a, -0x1.393cfap-6f);
-    s = sb_fma_f32(s, a, 0x1.a4f3b2p-4f);
-    s = sb_fma_f32(s, a, 0x1.45f308p-1f);
-    s = sb_fma_f32(s, a, 0x1.20dd76p+0f);
+    const float s = sb_fma_f32(sb_erf_bend_f32(a), a, 0x1.20dd76p+0f);
     const float exponent = -(a * s); /* -t */
     const float shifted = sb_fma_f32(exponent, SB_LOG2_E_F32, SB_ROUNDING_SHIFT_F32);
     const float r = sb_fma_f32(shifted - SB_ROUNDING_SHIFT_F32, -SB_LN2_HIGH_F32, exponent);
