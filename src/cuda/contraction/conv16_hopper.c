@@ -126,11 +126,6 @@ static bool find_position_step(const sb_conv_extents *extents, const int64_t *st
     return true;
 }
 
-static sb_matrix matrix_of(sb_dtype dtype, const void *data, int64_t rows, int64_t columns, int64_t row_stride,
-                           int64_t column_stride, int64_t batch_stride) {
-    return (sb_matrix){dtype, (void *)(uintptr_t)data, rows, columns, row_stride, column_stride, batch_stride};
-}
-
 /* An input as a matrix of channels and positions for each sample. */
 typedef struct columns {
     const void *data;
@@ -161,11 +156,11 @@ static void multiply_weights(const sb_cuda_conv *conv, const sb_cuda_weights16 *
     const sb_tensor *y = conv->y, *bias = conv->bias;
     int64_t outputs = conv->extents.group_outputs, positions = conv->extents.positions;
     gemm->batches = conv->extents.batch;
-    gemm->a = matrix_of(y->dtype, weights->data, outputs, conv->k, weights->line, 1, 0);
-    gemm->b = matrix_of(y->dtype, x->data, conv->k, positions, x->channel, x->position, x->sample);
-    gemm->c = matrix_of(y->dtype, y->data, outputs, positions, positions, 1, outputs * positions);
+    gemm->a = sb_gemm16_matrix(y->dtype, weights->data, outputs, conv->k, weights->line, 1, 0);
+    gemm->b = sb_gemm16_matrix(y->dtype, x->data, conv->k, positions, x->channel, x->position, x->sample);
+    gemm->c = sb_gemm16_matrix(y->dtype, y->data, outputs, positions, positions, 1, outputs * positions);
     if (bias != NULL) /* of rows */
-        gemm->residual = matrix_of(y->dtype, bias->data, outputs, positions, bias->strides[0], 0, 0);
+        gemm->residual = sb_gemm16_matrix(y->dtype, bias->data, outputs, positions, bias->strides[0], 0, 0);
 }
 
 /* With channels last, the positions of a sample times the weights; of all samples, where they go on evenly. */
@@ -177,11 +172,11 @@ static void multiply_positions(const sb_cuda_conv *conv, const sb_cuda_weights16
         positions *= conv->extents.batch;
     else
         gemm->batches = conv->extents.batch;
-    gemm->a = matrix_of(y->dtype, x->data, positions, conv->k, x->position, x->channel, x->sample);
-    gemm->b = matrix_of(y->dtype, weights->data, conv->k, outputs, 1, weights->line, 0);
-    gemm->c = matrix_of(y->dtype, y->data, positions, outputs, outputs, 1, positions * outputs);
+    gemm->a = sb_gemm16_matrix(y->dtype, x->data, positions, conv->k, x->position, x->channel, x->sample);
+    gemm->b = sb_gemm16_matrix(y->dtype, weights->data, conv->k, outputs, 1, weights->line, 0);
+    gemm->c = sb_gemm16_matrix(y->dtype, y->data, positions, outputs, outputs, 1, positions * outputs);
     if (bias != NULL)
-        gemm->bias = matrix_of(y->dtype, bias->data, 1, outputs, 0, bias->strides[0], 0);
+        gemm->bias = sb_gemm16_matrix(y->dtype, bias->data, 1, outputs, 0, bias->strides[0], 0);
 }
 
 static sb_status give_product(sb_call *call, const sb_cuda_conv *conv, bool *given) {
@@ -245,10 +240,10 @@ static void fill_plan(const sb_cuda_conv *conv, const input *x, const sb_cuda_we
     int64_t k = extents->taps * weights->tap;
     *gemm = (sb_gemm)SB_GEMM_DEFAULT;
     gemm->batches = channels_last ? 1 : extents->batch;
-    gemm->a = matrix_of(y->dtype, x->data, rows, k, 8, 1, 8);
-    gemm->b = matrix_of(y->dtype, weights->data, k, columns, 1, weights->line, 0);
-    gemm->c = channels_last ? matrix_of(y->dtype, y->data, rows, columns, columns, 1, rows * columns)
-                            : matrix_of(y->dtype, y->data, rows, columns, 1, rows, rows * columns);
+    gemm->a = sb_gemm16_matrix(y->dtype, x->data, rows, k, 8, 1, 8);
+    gemm->b = sb_gemm16_matrix(y->dtype, weights->data, k, columns, 1, weights->line, 0);
+    gemm->c = channels_last ? sb_gemm16_matrix(y->dtype, y->data, rows, columns, columns, 1, rows * columns)
+                            : sb_gemm16_matrix(y->dtype, y->data, rows, columns, 1, rows, rows * columns);
     *plan = (sb_gemm_plan){.gemm = gemm,
                            .m = rows,
                            .n = columns,

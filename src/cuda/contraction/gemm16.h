@@ -89,6 +89,12 @@ static inline int64_t sb_gemm_divide_up(int64_t value, int64_t divisor) {
 
 /** About how many microseconds memory takes to give what a product reads and to take what it writes. */
 double sb_gemm16_moving_time(const sb_gemm_plan *plan);
+/** A tensor's elements as a matrix; steps in elements. */
+static inline sb_matrix sb_gemm16_matrix(sb_dtype dtype, const void *data, int64_t rows, int64_t columns,
+                                         int64_t row_stride, int64_t column_stride, int64_t batch_stride) {
+    return (sb_matrix){dtype, (void *)(uintptr_t)data, rows, columns, row_stride, column_stride, batch_stride};
+}
+
 /** Whether the copy engine takes it as a step, in elements. */
 static inline bool sb_gemm16_is_step(int64_t stride) {
     return stride > 0 && stride % 8 == 0 && stride < (int64_t)1 << 39;

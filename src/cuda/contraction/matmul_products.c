@@ -17,17 +17,12 @@ static sb_gemm_batches batches_of(const sb_matmul_geometry *g) {
     return batches;
 }
 
-static sb_matrix matrix_of(sb_dtype dtype, const char *data, int64_t rows, int64_t columns, int64_t row_stride,
-                           int64_t column_stride, int64_t batch_stride) {
-    return (sb_matrix){dtype, (void *)(uintptr_t)data, rows, columns, row_stride, column_stride, batch_stride};
-}
-
 /* What Gemm adds: to each row the same, or not. */
 static void add(const sb_cuda_product *product, sb_gemm *gemm) {
     const sb_tensor *addend = product->addend;
     int64_t rows = product->geometry.m, columns = product->geometry.n, row_stride = addend->strides[0];
-    sb_matrix matrix =
-        matrix_of(addend->dtype, addend->data, row_stride == 0 ? 1 : rows, columns, row_stride, addend->strides[1], 0);
+    sb_matrix matrix = sb_gemm16_matrix(addend->dtype, addend->data, row_stride == 0 ? 1 : rows, columns, row_stride,
+                                        addend->strides[1], 0);
     if (row_stride == 0)
         gemm->bias = matrix;
     else
@@ -55,9 +50,9 @@ sb_status sb_cuda_product_16(sb_call *call, const sb_cuda_product *product, cons
     model.batches = &batches;
     model.used = *used;
     gemm.batches = g->batches;
-    gemm.a = matrix_of(y->dtype, product->a, g->m, g->k, g->a_row_stride, g->a_k_stride, 0);
-    gemm.b = matrix_of(y->dtype, product->b, g->k, g->n, g->b_k_stride, g->b_column_stride, 0);
-    gemm.c = matrix_of(y->dtype, y->data, g->m, g->n, g->n, 1, g->m * g->n);
+    gemm.a = sb_gemm16_matrix(y->dtype, product->a, g->m, g->k, g->a_row_stride, g->a_k_stride, 0);
+    gemm.b = sb_gemm16_matrix(y->dtype, product->b, g->k, g->n, g->b_k_stride, g->b_column_stride, 0);
+    gemm.c = sb_gemm16_matrix(y->dtype, y->data, g->m, g->n, g->n, 1, g->m * g->n);
     if (product->params != NULL) {
         gemm.scale = product->params->alpha;
         model.addend_scale = product->params->beta;
