@@ -14,7 +14,7 @@
 
 /** The versions of the ONNX standard's operator set that operators are defined for. */
 #define SB_OLDEST_OPSET 6
-#define SB_NEWEST_OPSET 21
+#define SB_NEWEST_OPSET 28
 
 /* A value that a graph takes from the graph around it. */
 typedef struct sb_capture {

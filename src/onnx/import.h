@@ -12,7 +12,7 @@
 #include "graph/builder.h"
 
 /** The newest version of the file format itself. */
-#define SB_ONNX_NEWEST_IR 11
+#define SB_ONNX_NEWEST_IR 14
 
 /* What a file says of itself. All text is owned; "" where the file says nothing. */
 typedef struct sb_onnx_info {
