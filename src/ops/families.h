@@ -42,7 +42,7 @@
     F(einsum,                 ops,  no,   no,   no,   cuda, __VA_ARGS__) \
     F(determinant,            ops,  no,   no,   no,   no,   __VA_ARGS__) \
     F(text,                   ops,  no,   no,   no,   no,   __VA_ARGS__) \
-    F(signal,                 ops,  no,   no,   no,   cuda, __VA_ARGS__) \
+    F(signal,                 ops,  no,   no,   cpu,  cuda, __VA_ARGS__) \
     F(random,                 ops,  axes, no,   no,   cuda, __VA_ARGS__) \
     F(matmul_integer,         ops,  no,   no,   no,   cuda, __VA_ARGS__) \
     F(convert,                no,   no,   no,   no,   cuda, __VA_ARGS__) \

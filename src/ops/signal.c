@@ -234,20 +234,20 @@ static sb_status infer_dft(sb_infer *infer) {
     return SB_OK;
 }
 
-/* Reads one line along `axis` of the input: cut or filled with zeros to the length; half a spectrum
- * is completed by its mirror image. */
-static void read_line(const sb_tensor *input, int axis, int64_t offset, bool mirror, transform *work) {
+void sb_dft_read_line(const sb_tensor *input, const sb_dft_plan *plan, int64_t offset, int64_t step, double *real,
+                      double *imaginary) {
+    int64_t stride = input->strides[plan->axis], part = input->strides[input->rank - 1];
     bool complex = input->dims[input->rank - 1] == 2;
-    int64_t step = input->strides[axis], part = input->strides[input->rank - 1];
-    for (int64_t m = 0; m < work->length; m++) {
-        bool reflected = mirror && m > work->length / 2;
-        int64_t from = reflected ? work->length - m : m;
-        bool there = from < input->dims[axis];
-        int64_t at = offset + from * step;
-        work->real[m] = there ? sb_number_load(input->dtype, input->data, at) : 0.0;
-        work->imaginary[m] = there && complex ? sb_number_load(input->dtype, input->data, at + part) : 0.0;
-        if (reflected)
-            work->imaginary[m] = -work->imaginary[m];
+    for (int64_t m = 0; m < plan->length; m++) {
+        bool reflected = plan->to_real && m > plan->length / 2;
+        int64_t from = reflected ? plan->length - m : m;
+        bool there = from < input->dims[plan->axis];
+        int64_t at = offset + from * stride;
+        real[m * step] = there ? sb_number_load(input->dtype, input->data, at) : 0.0;
+        if (imaginary == NULL)
+            continue;
+        double value = there && complex ? sb_number_load(input->dtype, input->data, at + part) : 0.0;
+        imaginary[m * step] = reflected ? -value : value;
     }
 }
 
@@ -295,7 +295,7 @@ static sb_status eval_dft(sb_call *call) {
             from += index[d] * input->strides[d];
             to += index[d] * output->strides[d];
         }
-        read_line(input, axis, from, to_real, &work);
+        sb_dft_read_line(input, &plan, from, 1, work.real, work.imaginary);
         for (int64_t k = 0; k < dims[axis]; k++) {
             double real, imaginary;
             transform_one(&work, k, &real, &imaginary);
@@ -320,8 +320,10 @@ static sb_status infer_stft(sb_infer *infer) {
     SB_TRY(one_formula(infer, 3, &length));
     if (window != NULL)
         SB_TRY(sb_infer_require(infer, 2, SB_SET(signal->dtype), &window));
-    if (signal->rank != SB_RANK_UNKNOWN && signal->rank != 3)
-        return sb_infer_fail(infer, SB_ERROR_SHAPE, "the signal has rank %d, not 3", signal->rank);
+    /* The standard's text has a third axis of parts. Exporters leave it out where signals are real, and so do peers. */
+    if (signal->rank != SB_RANK_UNKNOWN && signal->rank != 3 && signal->rank != 2)
+        return sb_infer_fail(infer, SB_ERROR_SHAPE, "the signal has rank %d, not 3, nor 2 for a real one",
+                             signal->rank);
     if (sb_infer_input(infer, 3) == NULL && window != NULL && window->rank == 1)
         length = window->dims[0];
     sb_infer_open(infer, 0, signal->dtype, 4);
@@ -330,7 +332,7 @@ static sb_status infer_stft(sb_infer *infer) {
     dims[3] = sb_dim_constant(scope, 2);
     if (length != NULL)
         dims[2] = params->onesided ? half_spectrum(scope, length) : length;
-    if (signal->rank != 3)
+    if (signal->rank == SB_RANK_UNKNOWN)
         return SB_OK;
     dims[0] = signal->dims[0];
     if (length != NULL && step != NULL && sb_dim_is_constant(step, &number) && number > 0)
@@ -339,18 +341,17 @@ static sb_status infer_stft(sb_infer *infer) {
     return SB_OK;
 }
 
-/* Frame `frame` of one signal: its elements times the window. */
-static void read_frame(const sb_tensor *signal, const sb_tensor *window, int64_t offset, int64_t start,
-                       transform *work) {
-    bool complex = signal->dims[2] == 2;
-    for (int64_t m = 0; m < work->length; m++) {
+void sb_stft_read_frame(const sb_tensor *signal, const sb_tensor *window, const sb_stft_plan *plan, int64_t batch,
+                        int64_t start, int64_t step, double *real, double *imaginary) {
+    for (int64_t m = 0; m < plan->length; m++) {
         double weight = 1.0;
         if (window != NULL)
             weight = m < window->dims[0] ? sb_number_load(window->dtype, window->data, m * window->strides[0]) : 0.0;
-        int64_t at = offset + (start + m) * signal->strides[1];
-        work->real[m] = sb_number_load(signal->dtype, signal->data, at) * weight;
-        work->imaginary[m] =
-            complex ? sb_number_load(signal->dtype, signal->data, at + signal->strides[2]) * weight : 0.0;
+        int64_t at = batch * signal->strides[0] + (start + m) * signal->strides[1];
+        real[m * step] = sb_number_load(signal->dtype, signal->data, at) * weight;
+        if (imaginary != NULL)
+            imaginary[m * step] =
+                plan->complex ? sb_number_load(signal->dtype, signal->data, at + plan->part_stride) * weight : 0.0;
     }
 }
 
@@ -359,11 +360,14 @@ sb_status sb_stft_read(const sb_call *call, sb_stft_plan *plan) {
     const sb_tensor *signal = sb_call_input(call, 0), *window = sb_call_input(call, 2);
     SB_TRY(one_integer(call, 1, 0, &plan->step));
     SB_TRY(one_integer(call, 3, window != NULL && window->rank == 1 ? window->dims[0] : 0, &plan->length));
-    if (signal->rank != 3 || (signal->dims[2] != 1 && signal->dims[2] != 2) || plan->step < 1 || plan->length < 1 ||
+    bool parted = signal->rank == 3;
+    if ((parted && signal->dims[2] != 1 && signal->dims[2] != 2) || plan->step < 1 || plan->length < 1 ||
         plan->length > signal->dims[1] || plan->length > INT32_MAX || (window != NULL && window->rank != 1))
         return sb_call_fail(call, SB_ERROR_SHAPE,
                             "frames of %lld every %lld elements do not fit the signal, or the window is no list",
                             (long long)plan->length, (long long)plan->step);
+    plan->complex = parted && signal->dims[2] == 2;
+    plan->part_stride = plan->complex ? signal->strides[2] : 0;
     plan->frames = (signal->dims[1] - plan->length) / plan->step + 1;
     plan->bins = params->onesided ? plan->length / 2 + 1 : plan->length;
     return SB_OK;
@@ -382,7 +386,7 @@ static sb_status eval_stft(sb_call *call) {
     int64_t element = 0;
     for (int64_t b = 0; b < signal->dims[0]; b++) {
         for (int64_t frame = 0; frame < frames; frame++) {
-            read_frame(signal, window, b * signal->strides[0], frame * step, &work);
+            sb_stft_read_frame(signal, window, &plan, b, frame * step, 1, work.real, work.imaginary);
             for (int64_t k = 0; k < bins; k++) {
                 double real, imaginary;
                 transform_one(&work, k, &real, &imaginary);

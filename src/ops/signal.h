@@ -20,13 +20,26 @@ typedef struct sb_dft_plan {
 /** Reads inputs 1 and 2 of DFT, which lie on the host. SHAPE when they do not fit input 0. */
 sb_status sb_dft_read(const sb_call *call, sb_dft_plan *plan);
 
-/* What an STFT does: [batch, samples, parts] to [batch, frames, bins, 2]. */
+/** Reads one line along the plan's axis, which begins at element `offset` of the input: cut or filled with zeros to the
+ * plan's length; half a spectrum is completed by its mirror image. Number m goes to real[m * step] and
+ * imaginary[m * step]; `imaginary` may be NULL for an input of one part that is not to be mirrored. */
+void sb_dft_read_line(const sb_tensor *input, const sb_dft_plan *plan, int64_t offset, int64_t step, double *real,
+                      double *imaginary);
+
+/* What an STFT does: [batch, samples, parts], or [batch, samples] of one part, to [batch, frames, bins, 2]. */
 typedef struct sb_stft_plan {
     int64_t step, length, frames, bins;
+    bool complex;
+    int64_t part_stride; /* from a real part to its imaginary one */
 } sb_stft_plan;
 
 /** Reads inputs 1 and 3 of STFT, which lie on the host. SHAPE when they do not fit the others. */
 sb_status sb_stft_read(const sb_call *call, sb_stft_plan *plan);
+
+/** Reads the frame that begins at sample `start` of the signal of `batch`, times the window, which may be NULL: number m
+ * to real[m * step] and imaginary[m * step]. `imaginary` may be NULL for a signal of one part. */
+void sb_stft_read_frame(const sb_tensor *signal, const sb_tensor *window, const sb_stft_plan *plan, int64_t batch,
+                        int64_t start, int64_t step, double *real, double *imaginary);
 
 /* The terms of a window's sum (sb_signal_window), and how many elements it has. */
 typedef struct sb_window_plan {

@@ -275,31 +275,54 @@ HARNESS_GROUP(sampling, einsum, HARNESS_CUDA) {
     }
 }
 
-HARNESS_GROUP(sampling, spectra, HARNESS_CUDA) {
+/* A transform of `lines` lines along either axis, forwards and back, of one part or two, whole and onesided. */
+static void run_transforms(harness *h, int round, int64_t lines, int64_t extent) {
+    sb_dtype dtype = floats[round % 4];
+    int64_t parts = 1 + round / 4 % 2, axis = round / 2 % 2, length = extent + round % 3 - 1;
+    bool inverse = round / 8 % 2 != 0, onesided = round / 16 % 2 != 0 && (inverse || parts == 1);
+    harness_case test = harness_op("DFT", 20);
+    add_input(&test, any_tensor(h, dtype, 3, axis == 0 ? DIMS(extent, lines, parts) : DIMS(lines, extent, parts)));
+    if (round % 3 == 0 && !(inverse && onesided))
+        add_list(&test, 1, &length);
+    else
+        add_input(&test, NULL);
+    add_list(&test, 1, &axis);
+    set_int(&test, "inverse", inverse);
+    set_int(&test, "onesided", onesided);
+    harness_run(h, &test);
+}
+
+/* Frames of `length` every `step` samples, with and without a window, of signals with and without an axis of parts. */
+static void run_frames(harness *h, int round, int64_t samples, int64_t step, int64_t length) {
+    sb_dtype dtype = floats[round % 4];
+    bool complex = round % 5 == 0;
+    harness_case test = harness_op("STFT", 17);
+    add_input(&test, any_tensor(h, dtype, complex || round % 7 < 4 ? 3 : 2, DIMS(2, samples, complex ? 2 : 1)));
+    add_list(&test, 1, &step);
+    int64_t window = round % 6 == 1 ? length / 2 : length;
+    add_input(&test, round % 3 == 0 ? NULL : any_tensor(h, dtype, 1, &window));
+    add_list(&test, 1, &length);
+    set_int(&test, "onesided", !complex);
+    harness_run(h, &test);
+}
+
+HARNESS_GROUP(sampling, spectra, HARNESS_CPU | HARNESS_CUDA) {
+    for (int round = 0; round < 32; round++) {
+        run_transforms(h, round, 1 + round % 9, 5 + round % 4);
+        run_transforms(h, round, 1 + round % 5, 30 + round % 7);
+        run_frames(h, round, 40, 3, 9 + round % 3);
+        run_frames(h, round, 90 + round, 7, 33 + round % 16);
+    }
+    run_transforms(h, 3, 0, 7);
+    run_transforms(h, 1, 3, 1);
+    run_transforms(h, 6, 600, 40);
+}
+
+HARNESS_GROUP(sampling, windows, HARNESS_CUDA) {
     static const char *const windows[] = {"HannWindow", "HammingWindow", "BlackmanWindow"};
     for (int round = 0; round < 32; round++) {
-        sb_dtype dtype = floats[round % 4];
-        int64_t parts = 1 + round / 4 % 2, length = 9 + round % 3, axis = round / 2 % 2;
-        bool inverse = round / 8 % 2 != 0, onesided = round / 16 % 2 != 0 && (inverse || parts == 1);
-        harness_case test = harness_op("DFT", 20);
-        add_input(&test, any_tensor(h, dtype, 3, DIMS(5, 7, parts)));
-        if (round % 3 == 0 && !(inverse && onesided))
-            add_list(&test, 1, &length);
-        else
-            add_input(&test, NULL);
-        add_list(&test, 1, &axis);
-        set_int(&test, "inverse", inverse);
-        set_int(&test, "onesided", onesided);
-        harness_run(h, &test);
-        test = harness_op("STFT", 17);
-        add_input(&test, any_tensor(h, dtype, 3, DIMS(2, 40, round % 5 == 0 ? 2 : 1)));
-        add_list(&test, 1, DIMS(3));
-        add_input(&test, round % 3 == 0 ? NULL : any_tensor(h, dtype, 1, &length));
-        add_list(&test, 1, &length);
-        set_int(&test, "onesided", round % 5 != 0);
-        harness_run(h, &test);
         int64_t size = round % 9;
-        test = harness_op(windows[round % 3], 17);
+        harness_case test = harness_op(windows[round % 3], 17);
         add_list(&test, 1, &size);
         test.inputs[0]->rank = 0;
         set_int(&test, "periodic", round % 2);

@@ -1,0 +1,54 @@
+/* Tiles of transforms, compiled once per instruction set. */
+#include "base/isa.h"
+#include "cpu/signal/transform.h"
+#include "cpu/simd_f64.h"
+
+#define VECTORS 2
+#define NUMBERS (VECTORS * SB_VD_LANES)
+
+/* `complex` is a constant, so that a real line costs two steps a root instead of four. */
+SB_VF_INLINE void sum_numbers(const bool complex, const sb_transform_tile *tile, int first) {
+    vd re[SB_TRANSFORM_LINES][VECTORS], im[SB_TRANSFORM_LINES][VECTORS];
+    SB_UNROLL
+    for (int line = 0; line < SB_TRANSFORM_LINES; line++) {
+        SB_UNROLL
+        for (int v = 0; v < VECTORS; v++)
+            re[line][v] = im[line][v] = vd_set(0.0);
+    }
+    for (int64_t m = 0; m < tile->length; m++) {
+        const double *cosines = tile->roots + m * 2 * SB_TRANSFORM_NUMBERS + first;
+        const double *sines = cosines + SB_TRANSFORM_NUMBERS;
+        SB_UNROLL
+        for (int line = 0; line < SB_TRANSFORM_LINES; line++) {
+            vd x = vd_set(tile->real[m * SB_TRANSFORM_LINES + line]);
+            vd y = complex ? vd_set(tile->imaginary[m * SB_TRANSFORM_LINES + line]) : x;
+            SB_UNROLL
+            for (int v = 0; v < VECTORS; v++) {
+                vd c = vd_load(cosines + v * SB_VD_LANES), s = vd_load(sines + v * SB_VD_LANES);
+                re[line][v] = vd_fma(x, c, re[line][v]);
+                if (complex)
+                    re[line][v] = vd_fma(y, s, re[line][v]);
+                im[line][v] = vd_fma_negated(x, s, im[line][v]);
+                if (complex)
+                    im[line][v] = vd_fma(y, c, im[line][v]);
+            }
+        }
+    }
+    for (int line = 0; line < SB_TRANSFORM_LINES; line++) {
+        for (int v = 0; v < VECTORS; v++) {
+            int at = line * SB_TRANSFORM_NUMBERS + first + v * SB_VD_LANES;
+            vd_store(tile->sum_real + at, re[line][v]);
+            vd_store(tile->sum_imaginary + at, im[line][v]);
+        }
+    }
+}
+
+void SB_ISA_NAME(sb_transform)(const sb_transform_tile *tile);
+void SB_ISA_NAME(sb_transform)(const sb_transform_tile *tile) {
+    for (int first = 0; first < SB_TRANSFORM_NUMBERS; first += NUMBERS) {
+        if (tile->imaginary != NULL)
+            sum_numbers(true, tile, first);
+        else
+            sum_numbers(false, tile, first);
+    }
+}
