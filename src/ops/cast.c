@@ -13,9 +13,14 @@ typedef struct cast_params {
     sb_dtype to;
 } cast_params;
 
+#define SET_CAST (SB_SET_PLAIN | SB_SET(SB_STRING))
+
 static sb_status prepare_cast(sb_node *node, sb_error *error) {
     cast_params *params = node->params;
     SB_TRY(sb_node_element_type(node, "to", SB_DTYPE_NONE, &params->to, error));
+    if (sb_dtype_is_small(params->to))
+        return sb_fail(error, SB_ERROR_UNSUPPORTED, "node %s (Cast): there is no conversion to %s", node->name,
+                       sb_dtype_name(params->to));
     if (params->to == SB_DTYPE_NONE)
         return sb_fail(error, SB_ERROR_INVALID_MODEL, "node %s (Cast): attribute to is missing", node->name);
     return SB_OK;
@@ -23,15 +28,15 @@ static sb_status prepare_cast(sb_node *node, sb_error *error) {
 
 static sb_status infer_cast(sb_infer *infer) {
     const sb_fact *input;
-    SB_TRY(sb_infer_require(infer, 0, SB_SET_ANY, &input));
+    SB_TRY(sb_infer_require(infer, 0, SET_CAST, &input));
     sb_infer_shape_of(infer, 0, input, ((const cast_params *)infer->node->params)->to);
     return SB_OK;
 }
 
 static sb_status infer_cast_like(sb_infer *infer) {
     const sb_fact *input, *like;
-    SB_TRY(sb_infer_require(infer, 0, SB_SET_ANY, &input));
-    SB_TRY(sb_infer_require(infer, 1, SB_SET_ANY, &like));
+    SB_TRY(sb_infer_require(infer, 0, SET_CAST, &input));
+    SB_TRY(sb_infer_require(infer, 1, SET_CAST, &like));
     sb_infer_shape_of(infer, 0, input, like->dtype);
     return SB_OK;
 }
