@@ -131,8 +131,31 @@ static uint64_t next_random(uint64_t *state) {
     return z ^ (z >> 31);
 }
 
-/* Floats in [-1, 1) in steps of 2^-7, which every float dtype holds exactly; integers and bool 0 or
- * 1, so that they are valid as indices and token numbers of any model. */
+/* The bits of 1 in the small types; of an integer, 1. */
+static uint64_t small_one(sb_dtype dtype) {
+    switch (dtype) {
+    case SB_F8E4M3FN:
+        return 0x38;
+    case SB_F8E4M3FNUZ:
+    case SB_F8E5M2FNUZ:
+        return 0x40;
+    case SB_F8E5M2:
+        return 0x3c;
+    case SB_F8E8M0:
+        return 0x7f;
+    case SB_F6E2M3:
+        return 0x08;
+    case SB_F6E3M2:
+        return 0x0c;
+    case SB_F4E2M1:
+        return 0x02;
+    default:
+        return 1;
+    }
+}
+
+/* Floats in [-1, 1) in steps of 2^-7, which f16 and all wider ones hold exactly; the rest 0 or 1 (f8e8m0, which has no
+ * 0: 2^-127 or 1), so that integers are valid as indices and token numbers of any model. */
 static void fill(sb_dtype dtype, int64_t count, uint64_t seed, unsigned char *data) {
     for (int64_t i = 0; i < count; i++) {
         uint64_t random = next_random(&seed);
@@ -147,7 +170,7 @@ static void fill(sb_dtype dtype, int64_t count, uint64_t seed, unsigned char *da
             number == 0
                 ? 0
                 : (uint16_t)((bits >> 16 & 0x8000) | (((bits >> 23 & 0xff) - 112) << 10) | (bits >> 13 & 0x3ff));
-        uint64_t integer = random >> 63;
+        uint64_t integer = (random >> 63) * small_one(dtype);
         const void *element = dtype == SB_F32    ? (const void *)&number
                               : dtype == SB_F64  ? (const void *)&wide
                               : dtype == SB_BF16 ? (const void *)&brain

@@ -12,7 +12,10 @@ extern "C" {
  *
  * A .npy file holds one array without a name: `name` must be NULL. Of a .npz file, `name` picks the array, and NULL
  * means the only one. The caller releases the tensor. All dtypes of Samebit are read; bf16 as the ml_dtypes package
- * writes it ('<V2'), text from 'U' arrays. Arrays in Fortran order become transposed views. Errors: IO; INVALID_FILE,
+ * writes it ('<V2'), text from 'U' arrays. The small types, for which numpy has no name, are structures with one field
+ * of bytes that has the dtype's name, [('f8e4m3fn', '|u1')], an element a byte: `a.view([('f8e4m3fn', 'u1')])` makes
+ * such an array of the bytes, `a['f8e4m3fn']` gives them back. Of ml_dtypes' own arrays only float8_e5m2 ('<f1') can
+ * be told from the others. Arrays in Fortran order become transposed views. Errors: IO; INVALID_FILE,
  * with the byte offset in the array's own file; INVALID_ARGUMENT when there is no array of that name; UNSUPPORTED for
  * other dtypes and compressions; OUT_OF_MEMORY. */
 SB_API SB_MUST_CHECK sb_status sb_tensor_load(const char *path, const char *name, sb_tensor **tensor, sb_error *error);

@@ -32,15 +32,15 @@ static sb_status check_device(const sb_device *device, const DLTensor *from, sb_
                    (int)from->device.device_id, device->index, device->name);
 }
 
-static sb_status wrap_on(sb_device *device, const DLTensor *from, void (*release)(void *managed), void *managed,
-                         sb_tensor **tensor, sb_error *error) {
+static sb_status wrap_on(sb_device *device, const DLTensor *from, uint64_t flags, void (*release)(void *managed),
+                         void *managed, sb_tensor **tensor, sb_error *error) {
     if (from->device.device_type == kDLCPU)
-        return sb_dlpack_wrap(from, release, managed, tensor, error);
+        return sb_dlpack_wrap(from, flags, release, managed, tensor, error);
     SB_TRY(check_device(device, from, error));
     import *fresh = sb_allocate(sizeof *fresh);
     if (fresh == NULL)
         return sb_fail_memory(error, sizeof *fresh);
-    sb_status status = sb_dlpack_wrap(from, release_import, fresh, tensor, error);
+    sb_status status = sb_dlpack_wrap(from, flags, release_import, fresh, tensor, error);
     if (status != SB_OK) {
         sb_free(fresh);
         return status;
@@ -54,12 +54,12 @@ static sb_status wrap_on(sb_device *device, const DLTensor *from, void (*release
 sb_status sb_tensor_from_dlpack_on(sb_device *device, DLManagedTensorVersioned *managed, sb_tensor **tensor,
                                    sb_error *error) {
     SB_TRY(sb_dlpack_check(managed, error));
-    return wrap_on(device, &managed->dl_tensor, sb_dlpack_release, managed, tensor, error);
+    return wrap_on(device, &managed->dl_tensor, managed->flags, sb_dlpack_release, managed, tensor, error);
 }
 
 sb_status sb_tensor_from_dlpack_legacy_on(sb_device *device, DLManagedTensor *managed, sb_tensor **tensor,
                                           sb_error *error) {
     if (managed == NULL)
         return sb_fail(error, SB_ERROR_INVALID_ARGUMENT, "no DLPack tensor given");
-    return wrap_on(device, &managed->dl_tensor, sb_dlpack_release_legacy, managed, tensor, error);
+    return wrap_on(device, &managed->dl_tensor, 0, sb_dlpack_release_legacy, managed, tensor, error);
 }

@@ -128,8 +128,14 @@ sb_dim sb_infer_fresh(sb_infer *infer, int output, int dimension);
 #define SB_SET_UNSIGNED (SB_SET(SB_U8) | SB_SET(SB_U16) | SB_SET(SB_U32) | SB_SET(SB_U64))
 #define SB_SET_INTEGER (SB_SET_SIGNED | SB_SET_UNSIGNED)
 #define SB_SET_NUMBER (SB_SET_FLOAT | SB_SET_INTEGER)
-#define SB_SET_PLAIN (SB_SET_NUMBER | SB_SET(SB_BOOL)) /* everything but text */
-#define SB_SET_ANY (SB_SET_PLAIN | SB_SET(SB_STRING))
+#define SB_SET_PLAIN (SB_SET_NUMBER | SB_SET(SB_BOOL)) /* what arithmetic and conditions take */
+/* The small types: only conversions know their values; all else moves them as bytes. */
+#define SB_SET_SMALL_INTEGER (SB_SET(SB_S4) | SB_SET(SB_U4) | SB_SET(SB_S2) | SB_SET(SB_U2))
+#define SB_SET_SMALL_FLOAT                                                                                             \
+    (SB_SET(SB_F8E4M3FN) | SB_SET(SB_F8E4M3FNUZ) | SB_SET(SB_F8E5M2) | SB_SET(SB_F8E5M2FNUZ) | SB_SET(SB_F6E2M3) |     \
+     SB_SET(SB_F6E3M2) | SB_SET(SB_F4E2M1))
+#define SB_SET_SMALL (SB_SET_SMALL_FLOAT | SB_SET_SMALL_INTEGER | SB_SET(SB_F8E8M0))
+#define SB_SET_ANY (SB_SET_PLAIN | SB_SET_SMALL | SB_SET(SB_STRING))
 #define SB_SET_INDEX (SB_SET(SB_S32) | SB_SET(SB_S64))
 
 /* ---- evaluation ---- */

@@ -12,6 +12,12 @@ sb_status sb_onnx_dtype(int32_t data_type, sb_dtype *dtype, sb_error *error);
 /** ONNX's number of a dtype. */
 int32_t sb_onnx_data_type(sb_dtype dtype);
 
+/** Bytes of `elements` elements in a file: those of less than 8 bits are packed. Not for text. */
+size_t sb_packed_bytes(sb_dtype dtype, int64_t elements);
+/** Packed elements of less than 8 bits, the first one lowest, to one a byte; and back, with zeros behind the last. */
+void sb_unpack(sb_dtype dtype, int64_t elements, const void *packed, void *unpacked);
+void sb_pack(sb_dtype dtype, int64_t elements, const void *unpacked, void *packed);
+
 /** Makes a tensor of an unpacked TensorProto. Large data move from `arena` into the tensor, after
  * which the message has none, unless `arena` is NULL: then they are copied. `external` may be NULL:
  * then no external data are allowed. */

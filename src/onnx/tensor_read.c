@@ -7,36 +7,45 @@
 #include "onnx/tensor.h"
 
 static const sb_dtype dtypes[] = {
-    [ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT] = SB_F32,  [ONNX__TENSOR_PROTO__DATA_TYPE__UINT8] = SB_U8,
-    [ONNX__TENSOR_PROTO__DATA_TYPE__INT8] = SB_S8,    [ONNX__TENSOR_PROTO__DATA_TYPE__UINT16] = SB_U16,
-    [ONNX__TENSOR_PROTO__DATA_TYPE__INT16] = SB_S16,  [ONNX__TENSOR_PROTO__DATA_TYPE__INT32] = SB_S32,
-    [ONNX__TENSOR_PROTO__DATA_TYPE__INT64] = SB_S64,  [ONNX__TENSOR_PROTO__DATA_TYPE__STRING] = SB_STRING,
-    [ONNX__TENSOR_PROTO__DATA_TYPE__BOOL] = SB_BOOL,  [ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT16] = SB_F16,
-    [ONNX__TENSOR_PROTO__DATA_TYPE__DOUBLE] = SB_F64, [ONNX__TENSOR_PROTO__DATA_TYPE__UINT32] = SB_U32,
-    [ONNX__TENSOR_PROTO__DATA_TYPE__UINT64] = SB_U64, [ONNX__TENSOR_PROTO__DATA_TYPE__BFLOAT16] = SB_BF16,
+    [ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT] = SB_F32,
+    [ONNX__TENSOR_PROTO__DATA_TYPE__UINT8] = SB_U8,
+    [ONNX__TENSOR_PROTO__DATA_TYPE__INT8] = SB_S8,
+    [ONNX__TENSOR_PROTO__DATA_TYPE__UINT16] = SB_U16,
+    [ONNX__TENSOR_PROTO__DATA_TYPE__INT16] = SB_S16,
+    [ONNX__TENSOR_PROTO__DATA_TYPE__INT32] = SB_S32,
+    [ONNX__TENSOR_PROTO__DATA_TYPE__INT64] = SB_S64,
+    [ONNX__TENSOR_PROTO__DATA_TYPE__STRING] = SB_STRING,
+    [ONNX__TENSOR_PROTO__DATA_TYPE__BOOL] = SB_BOOL,
+    [ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT16] = SB_F16,
+    [ONNX__TENSOR_PROTO__DATA_TYPE__DOUBLE] = SB_F64,
+    [ONNX__TENSOR_PROTO__DATA_TYPE__UINT32] = SB_U32,
+    [ONNX__TENSOR_PROTO__DATA_TYPE__UINT64] = SB_U64,
+    [ONNX__TENSOR_PROTO__DATA_TYPE__BFLOAT16] = SB_BF16,
+    /* Numbers beyond those of the installed onnx.proto. */
+    [17] = SB_F8E4M3FN,
+    [18] = SB_F8E4M3FNUZ,
+    [19] = SB_F8E5M2,
+    [20] = SB_F8E5M2FNUZ,
+    [21] = SB_U4,
+    [22] = SB_S4,
+    [23] = SB_F4E2M1,
+    [24] = SB_F8E8M0,
+    [25] = SB_U2,
+    [26] = SB_S2,
+    [27] = SB_F6E2M3,
+    [28] = SB_F6E3M2,
 };
 #define DTYPE_COUNT ((int32_t)(sizeof dtypes / sizeof *dtypes))
 
 sb_status sb_onnx_dtype(int32_t data_type, sb_dtype *dtype, sb_error *error) {
-    /* Numbers beyond those of the installed onnx.proto, up to ONNX 1.18's. */
-    static const char *const foreign[] = {
-        [ONNX__TENSOR_PROTO__DATA_TYPE__COMPLEX64] = "complex64",
-        [ONNX__TENSOR_PROTO__DATA_TYPE__COMPLEX128] = "complex128",
-        [17] = "float8e4m3fn",
-        [18] = "float8e4m3fnuz",
-        [19] = "float8e5m2",
-        [20] = "float8e5m2fnuz",
-        [21] = "uint4",
-        [22] = "int4",
-        [23] = "float4e2m1",
-    };
     if (data_type > 0 && data_type < DTYPE_COUNT && dtypes[data_type] != SB_DTYPE_NONE) {
         *dtype = dtypes[data_type];
         return SB_OK;
     }
-    if (data_type > 0 && data_type < (int32_t)(sizeof foreign / sizeof *foreign))
-        return sb_fail(error, SB_ERROR_UNSUPPORTED, "elements of type %s are not supported: convert them to f32 or f16",
-                       foreign[data_type]);
+    if (data_type == ONNX__TENSOR_PROTO__DATA_TYPE__COMPLEX64 || data_type == ONNX__TENSOR_PROTO__DATA_TYPE__COMPLEX128)
+        return sb_fail(error, SB_ERROR_UNSUPPORTED,
+                       "elements of type %s are not supported: hold real and imaginary parts along an axis of 2",
+                       data_type == ONNX__TENSOR_PROTO__DATA_TYPE__COMPLEX64 ? "complex64" : "complex128");
     return sb_fail(error, data_type <= 0 ? SB_ERROR_INVALID_MODEL : SB_ERROR_UNSUPPORTED,
                    "%" PRId32 " is no element type that ONNX defines", data_type);
 }
@@ -58,7 +67,7 @@ typedef struct reading {
     int rank;
     int64_t dims[SB_MAX_RANK];
     int64_t elements;
-    size_t bytes; /* of the dense elements */
+    size_t bytes; /* of the dense elements, as files have them */
 } reading;
 
 static sb_status read_type(reading *in, sb_error *error) {
@@ -75,15 +84,28 @@ static sb_status read_type(reading *in, sb_error *error) {
     sb_status status = sb_count_elements(in->dtype, in->rank, in->dims, &in->elements, error);
     if (status != SB_OK)
         return sb_fail_within(error, SB_ERROR_INVALID_MODEL, "its shape is bad: ");
-    in->bytes = (size_t)in->elements * sb_dtype_size(in->dtype);
+    in->bytes = sb_packed_bytes(in->dtype, in->elements);
     return SB_OK;
+}
+
+/* How many elements a number of the typed field holds. */
+static int elements_per_number(sb_dtype dtype) {
+    return sb_dtype_is_small(dtype) && sb_dtype_bits(dtype) < 6 ? 8 / sb_dtype_bits(dtype) : 1;
+}
+
+/* How many numbers the typed field has. */
+static int64_t numbers_of(const reading *in) {
+    int per_number = elements_per_number(in->dtype);
+    return in->elements / per_number + (in->elements % per_number != 0);
 }
 
 static sb_status wrong_count(const reading *in, const char *what, size_t found, sb_error *error) {
     char dims[SB_DIMS_TEXT_BYTES];
     return sb_fail(error, SB_ERROR_INVALID_MODEL, "it has %zu %s where %s%s needs %" PRId64, found, what,
                    sb_dtype_name(in->dtype), sb_dims_text(in->rank, in->dims, dims),
-                   what[0] == 'b' ? (int64_t)in->bytes : in->elements);
+                   what[0] == 'b'   ? (int64_t)in->bytes
+                   : what[0] == 'n' ? numbers_of(in)
+                                    : in->elements);
 }
 
 static sb_status check_bools(const reading *in, const uint8_t *data, sb_error *error) {
@@ -110,12 +132,27 @@ static sb_status adopt(const reading *in, void *data, bool *taken, sb_tensor **t
     return status;
 }
 
+/* A tensor of elements of less than 8 bits, which `data` has packed. */
+static sb_status read_packed(const reading *in, const void *data, sb_tensor **tensor, sb_error *error) {
+    sb_tensor *fresh;
+    SB_TRY(sb_tensor_create_uninitialised(in->dtype, in->rank, in->dims, &fresh, error));
+    sb_unpack(in->dtype, in->elements, data, fresh->data);
+    *tensor = fresh;
+    return SB_OK;
+}
+
+static bool is_packed(const reading *in) {
+    return sb_dtype_is_small(in->dtype) && sb_dtype_bits(in->dtype) < 8;
+}
+
 static sb_status read_raw(reading *in, sb_tensor **tensor, sb_error *error) {
     ProtobufCBinaryData *raw = &in->proto->raw_data;
     if (in->dtype == SB_STRING)
         return sb_fail(error, SB_ERROR_INVALID_MODEL, "text cannot be stored as raw data");
     if (raw->len != in->bytes)
         return wrong_count(in, "bytes", raw->len, error);
+    if (is_packed(in))
+        return read_packed(in, raw->data, tensor, error);
     SB_TRY(check_bools(in, raw->data, error));
     bool taken;
     sb_status status = adopt(in, raw->data, &taken, tensor, error);
@@ -148,7 +185,13 @@ static sb_status narrow(const reading *in, char *target, sb_error *error) {
     case SB_BF16:
         least = INT16_MIN; /* the bits; some writers sign-extend them */
         break;
+    case SB_F6E2M3:
+    case SB_F6E3M2:
+        most = 63;
+        break;
     default:
+        if (sb_dtype_is_small(in->dtype))
+            least = INT8_MIN, most = UINT8_MAX; /* the bits, as above */
         break;
     }
     size_t size = sb_dtype_size(in->dtype);
@@ -161,6 +204,22 @@ static sb_status narrow(const reading *in, char *target, sb_error *error) {
             target[i] = (char)value;
         else
             ((uint16_t *)(void *)target)[i] = (uint16_t)value;
+    }
+    return SB_OK;
+}
+
+/* Numbers of `int32_data` that hold a byte of packed elements each: two of 4 bits, four of 2. */
+static sb_status narrow_packed(const reading *in, char *target, sb_error *error) {
+    int per_byte = 8 / sb_dtype_bits(in->dtype);
+    for (int64_t i = 0; i < in->elements; i += per_byte) {
+        int32_t value = in->proto->int32_data[i / per_byte];
+        if (value < INT8_MIN || value > UINT8_MAX)
+            return sb_fail(error, SB_ERROR_INVALID_MODEL,
+                           "number %" PRId64 " is %" PRId32 ", which is no byte with %d elements of %s", i / per_byte,
+                           value, per_byte, sb_dtype_name(in->dtype));
+        uint8_t byte = (uint8_t)value;
+        int64_t left = in->elements - i;
+        sb_unpack(in->dtype, left < per_byte ? left : per_byte, &byte, target + i);
     }
     return SB_OK;
 }
@@ -179,8 +238,9 @@ static sb_status narrow_u32(const reading *in, uint32_t *target, sb_error *error
 static sb_status read_narrow(reading *in, sb_tensor **tensor, sb_error *error) {
     sb_tensor *fresh;
     SB_TRY(sb_tensor_create_uninitialised(in->dtype, in->rank, in->dims, &fresh, error));
-    sb_status status =
-        in->dtype == SB_U32 ? narrow_u32(in, (uint32_t *)(void *)fresh->data, error) : narrow(in, fresh->data, error);
+    sb_status status = in->dtype == SB_U32                  ? narrow_u32(in, (uint32_t *)(void *)fresh->data, error)
+                       : elements_per_number(in->dtype) > 1 ? narrow_packed(in, fresh->data, error)
+                                                            : narrow(in, fresh->data, error);
     if (status != SB_OK) {
         sb_tensor_release(fresh);
         return status;
@@ -238,7 +298,7 @@ static sb_status read_typed(reading *in, sb_tensor **tensor, sb_error *error) {
     size_t *count;
     bool exact, taken;
     typed_field(in, &data, &count, &exact);
-    if (*count != (size_t)in->elements)
+    if (*count != (size_t)numbers_of(in))
         return wrong_count(in, "numbers", *count, error);
     if (!exact)
         return read_narrow(in, tensor, error);
@@ -304,7 +364,7 @@ static sb_status read_external(const reading *in, sb_tensor **tensor, sb_error *
         return sb_tensor_create(in->dtype, in->rank, in->dims, tensor, error);
     const char *data = mapping->data + part.offset;
     SB_TRY(check_bools(in, (const uint8_t *)data, error));
-    if ((uintptr_t)data % sb_dtype_size(in->dtype) == 0) {
+    if (!is_packed(in) && (uintptr_t)data % sb_dtype_size(in->dtype) == 0) {
         SB_TRY(sb_tensor_wrap(in->dtype, in->rank, in->dims, NULL, (void *)data, sb_shared_mapping_release, mapping,
                               tensor, error));
         sb_shared_mapping_retain(mapping);
@@ -314,9 +374,11 @@ static sb_status read_external(const reading *in, sb_tensor **tensor, sb_error *
     in->external->copied += in->bytes;
     if (in->external->copied > in->external->mapped)
         return sb_fail(error, SB_ERROR_UNSUPPORTED,
-                       "its external data begin at byte %zu, which is no multiple of the element's "
+                       "its external data begin at byte %zu, are packed or at no multiple of the element's "
                        "size, and overlap those of other tensors: write them one after the other",
                        part.offset);
+    if (is_packed(in))
+        return read_packed(in, data, tensor, error);
     return sb_tensor_from_data(in->dtype, in->rank, in->dims, data, tensor, error);
 }
 

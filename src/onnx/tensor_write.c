@@ -27,6 +27,23 @@ static sb_status pack_strings(Onnx__TensorProto *proto, const sb_tensor *tensor,
     return status;
 }
 
+static sb_status pack_numbers(Onnx__TensorProto *proto, const sb_tensor *tensor, void **bytes, size_t *size,
+                              sb_error *error) {
+    int64_t elements = sb_tensor_elements(tensor);
+    size_t wanted = sb_packed_bytes(tensor->dtype, elements);
+    proto->has_raw_data = 1;
+    proto->raw_data = (ProtobufCBinaryData){wanted, (uint8_t *)tensor->data};
+    if (!sb_dtype_is_small(tensor->dtype) || sb_dtype_bits(tensor->dtype) == 8)
+        return pack(proto, bytes, size, error);
+    proto->raw_data.data = sb_allocate(wanted);
+    if (proto->raw_data.data == NULL)
+        return sb_fail_memory(error, wanted);
+    sb_pack(tensor->dtype, elements, tensor->data, proto->raw_data.data);
+    sb_status status = pack(proto, bytes, size, error);
+    sb_free(proto->raw_data.data);
+    return status;
+}
+
 sb_status sb_onnx_tensor_write(sb_tensor *tensor, const char *name, void **bytes, size_t *size, sb_error *error) {
     sb_tensor *dense;
     SB_TRY(sb_tensor_check_on_host(tensor, "written to a file", error));
@@ -37,15 +54,7 @@ sb_status sb_onnx_tensor_write(sb_tensor *tensor, const char *name, void **bytes
     proto.data_type = sb_onnx_data_type(dense->dtype);
     proto.n_dims = (size_t)dense->rank;
     proto.dims = dense->dims;
-    size_t elements = (size_t)sb_tensor_elements(dense);
-    sb_status status;
-    if (dense->dtype == SB_STRING) {
-        status = pack_strings(&proto, dense, bytes, size, error);
-    } else {
-        proto.has_raw_data = 1;
-        proto.raw_data = (ProtobufCBinaryData){elements * sb_dtype_size(dense->dtype), (uint8_t *)dense->data};
-        status = pack(&proto, bytes, size, error);
-    }
+    sb_status status = (dense->dtype == SB_STRING ? pack_strings : pack_numbers)(&proto, dense, bytes, size, error);
     sb_tensor_release(dense);
     return status;
 }

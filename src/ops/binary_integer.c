@@ -22,7 +22,5 @@
     SB_BINARY_INTEGERS(LOOP, suffix, type)                                                                             \
     SB_BINARY_INTEGER_QUOTIENTS(QUOTIENT, suffix, type)                                                                \
     SB_BINARY_COMPARISONS(COMPARISON, suffix, type)
-#define SHIFTS(dtype, suffix, type, wide, unused) SB_BINARY_SHIFTS(LOOP, suffix, type)
 SB_SIGNED_TYPES(LOOPS, )
 SB_UNSIGNED_TYPES(LOOPS, )
-SB_UNSIGNED_TYPES(SHIFTS, )

@@ -28,12 +28,12 @@
     X(Add, __VA_ARGS__) X(Sub, __VA_ARGS__) X(Mul, __VA_ARGS__) X(Div, __VA_ARGS__) X(PRelu, __VA_ARGS__) \
     X(Max, __VA_ARGS__) X(Min, __VA_ARGS__)
 #define SB_BINARY_HEAVY_FLOATS(X, ...) X(Mod, __VA_ARGS__) X(Fmod, __VA_ARGS__) X(Pow, __VA_ARGS__)
-/* Of integers; those that note a divisor of 0; those of unsigned ones. */
+/* Of integers; those that note a divisor of 0. */
 #define SB_BINARY_INTEGERS(X, ...) \
     X(Add, __VA_ARGS__) X(Sub, __VA_ARGS__) X(Mul, __VA_ARGS__) X(PRelu, __VA_ARGS__) X(BitwiseAnd, __VA_ARGS__) \
-    X(BitwiseOr, __VA_ARGS__) X(BitwiseXor, __VA_ARGS__) X(Max, __VA_ARGS__) X(Min, __VA_ARGS__)
+    X(BitwiseOr, __VA_ARGS__) X(BitwiseXor, __VA_ARGS__) X(Max, __VA_ARGS__) X(Min, __VA_ARGS__) \
+    X(ShiftLeft, __VA_ARGS__) X(ShiftRight, __VA_ARGS__)
 #define SB_BINARY_INTEGER_QUOTIENTS(X, ...) X(Div, __VA_ARGS__) X(Mod, __VA_ARGS__) X(Fmod, __VA_ARGS__)
-#define SB_BINARY_SHIFTS(X, ...) X(ShiftLeft, __VA_ARGS__) X(ShiftRight, __VA_ARGS__)
 /* Of floats and integers, with a truth value for a result. */
 #define SB_BINARY_COMPARISONS(X, ...) \
     X(Equal, __VA_ARGS__) X(Greater, __VA_ARGS__) X(Less, __VA_ARGS__) X(GreaterOrEqual, __VA_ARGS__) \

@@ -61,15 +61,21 @@ SB_FLOAT_TYPES(SB_DEFINE_VALUES, )
 
 /* ---- integers: modulo 2^bits ---- */
 
-#define SB_DEFINE_VALUES(dtype, suffix, type, wide, unused)                                                            \
-    SB_DEFINE_VALUE(Add, suffix, type, (type)((wide)left + (wide)right))                                               \
-    SB_DEFINE_VALUE(Sub, suffix, type, (type)((wide)left - (wide)right))                                               \
-    SB_DEFINE_VALUE(Mul, suffix, type, (type)((wide)left * (wide)right))                                               \
-    SB_DEFINE_VALUE(BitwiseAnd, suffix, type, left &right)                                                             \
-    SB_DEFINE_VALUE(BitwiseOr, suffix, type, left | right)                                                             \
-    SB_DEFINE_VALUE(BitwiseXor, suffix, type, left ^ right)                                                            \
-    SB_DEFINE_VALUE(Max, suffix, type, left > right ? left : right)                                                    \
-    SB_DEFINE_VALUE(Min, suffix, type, left < right ? left : right)                                                    \
+#define SB_DEFINE_VALUES(dtype, suffix, type, wide, unused)                                                                \
+    SB_DEFINE_VALUE(Add, suffix, type, (type)((wide)left + (wide)right))                                                   \
+    SB_DEFINE_VALUE(Sub, suffix, type, (type)((wide)left - (wide)right))                                                   \
+    SB_DEFINE_VALUE(Mul, suffix, type, (type)((wide)left * (wide)right))                                                   \
+    SB_DEFINE_VALUE(BitwiseAnd, suffix, type, left &right)                                                                 \
+    SB_DEFINE_VALUE(BitwiseOr, suffix, type, left | right)                                                                 \
+    SB_DEFINE_VALUE(BitwiseXor, suffix, type, left ^ right)                                                                \
+    SB_DEFINE_VALUE(Max, suffix, type, left > right ? left : right)                                                        \
+    SB_DEFINE_VALUE(Min, suffix, type, left < right ? left : right)                                                        \
+    /* Shifts by the width or more push every bit out, and so do those by less than 0. To the right, the sign moves in:  \
+     * gcc, clang and nvcc all shift signed numbers so. */ \
+    SB_DEFINE_VALUE(ShiftLeft, suffix, type, (wide)right < 8 * sizeof(type) ? (type)((wide)left << right) : 0)             \
+    SB_DEFINE_VALUE(ShiftRight, suffix, type,                                                                              \
+                    (wide)right < 8 * sizeof(type) ? (type)(left >> right)                                                 \
+                                                   : (type)(left >> (8 * sizeof(type) - 1) >> 1))                          \
     SB_DEFINE_COMPARISONS(suffix, type, SB_SAME)
 SB_SIGNED_TYPES(SB_DEFINE_VALUES, )
 SB_UNSIGNED_TYPES(SB_DEFINE_VALUES, )
@@ -95,10 +101,7 @@ SB_SIGNED_TYPES(SB_DEFINE_VALUES, )
     SB_DEFINE_VALUE(Div, suffix, type, right == 0 ? 0 : (type)(left / right))                                          \
     SB_DEFINE_VALUE(Fmod, suffix, type, right == 0 ? 0 : (type)(left % right))                                         \
     SB_DEFINE_VALUE(Mod, suffix, type, right == 0 ? 0 : (type)(left % right))                                          \
-    SB_DEFINE_VALUE(PRelu, suffix, type, left)                                                                         \
-    /* Shifts by the width or more push every bit out. */                                                              \
-    SB_DEFINE_VALUE(ShiftLeft, suffix, type, right < 8 * sizeof(type) ? (type)((wide)left << right) : 0)               \
-    SB_DEFINE_VALUE(ShiftRight, suffix, type, right < 8 * sizeof(type) ? (type)((wide)left >> right) : 0)
+    SB_DEFINE_VALUE(PRelu, suffix, type, left)
 SB_UNSIGNED_TYPES(SB_DEFINE_VALUES, )
 #undef SB_DEFINE_VALUES
 

@@ -6,6 +6,7 @@
 #include "ops/element_type.h"
 #include "ops/list.h"
 #include "ops/moving.h"
+#include "ops/number.h"
 #include "tensor/walk.h"
 
 /* ---- Constant ---- */
@@ -171,8 +172,12 @@ uint64_t sb_bits_of_one(sb_dtype dtype) {
     case SB_F64:
         return sb_bits_from_f64(1.0);
     default:
-        return 1;
+        break;
     }
+    uint8_t small = 1;
+    if (sb_dtype_is_small(dtype))
+        sb_number_store(dtype, &small, 0, 1.0);
+    return small;
 }
 
 static void store_bits(char *to, uint64_t bits, size_t size) {

@@ -8,7 +8,7 @@
 sb_dtype sb_element_type(int64_t number);
 
 /** The attribute `name` as a dtype; `otherwise` where it is absent or 0. UNSUPPORTED, naming the node, for types that
- * Samebit does not have (8-bit and smaller floats, 4-bit integers, complex numbers). */
+ * Samebit does not have (complex numbers, and what newer versions of ONNX may add). */
 sb_status sb_node_element_type(const sb_node *node, const char *name, sb_dtype otherwise, sb_dtype *dtype,
                                sb_error *error);
 

@@ -31,11 +31,9 @@ SB_UNARY_SIGNED(SB_DECLARE_UNARY_SIGNED, )
 
 /* sb_binary_<op>_<type>: the context of quotients is an sb_binary_context, the others have none. */
 #define SB_DECLARE_BINARY(op, unused) SB_DECLARE_INTEGERS(sb_binary_##op)
-#define SB_DECLARE_SHIFT(op, unused) SB_DECLARE_UNSIGNED(sb_binary_##op)
 SB_BINARY_INTEGERS(SB_DECLARE_BINARY, )
 SB_BINARY_INTEGER_QUOTIENTS(SB_DECLARE_BINARY, )
 SB_BINARY_COMPARISONS(SB_DECLARE_BINARY, )
-SB_BINARY_SHIFTS(SB_DECLARE_SHIFT, )
 
 /* sb_cast_<to>_from_<from> among b8 and the integers; also a type to itself, which copies. */
 #define SB_DECLARE_CASTS(to) SB_DECLARE_LOOP(sb_cast_##to##_from_b8) SB_DECLARE_INTEGERS(sb_cast_##to##_from)
@@ -50,7 +48,6 @@ SB_DECLARE_CASTS(s32)
 SB_DECLARE_CASTS(s64)
 
 #undef SB_DECLARE_CASTS
-#undef SB_DECLARE_SHIFT
 #undef SB_DECLARE_BINARY
 #undef SB_DECLARE_UNARY_SIGNED
 #undef SB_DECLARE_UNARY

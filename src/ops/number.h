@@ -5,7 +5,7 @@
 
 #include <samebit/dtype.h>
 
-#include "numerics/convert.h"
+#include "numerics/small.h"
 
 /** Element `index` of the elements at `data` as f64: exact but for 64-bit integers, which round to nearest. */
 static SB_HD double sb_number_load(sb_dtype dtype, const void *data, int64_t index) {
@@ -35,12 +35,25 @@ static SB_HD double sb_number_load(sb_dtype dtype, const void *data, int64_t ind
         return ((const float *)data)[index];
     case SB_F64:
         return ((const double *)data)[index];
+#define LOAD_FLOAT(type, name, mantissa, bias, largest, beyond, nan, bits, unused)                                     \
+    case SB_##name:                                                                                                    \
+        return sb_##type##_to_f32(((const uint8_t *)data)[index]);
+        SB_SMALL_FLOATS(LOAD_FLOAT, )
+#undef LOAD_FLOAT
+    case SB_F8E8M0:
+        return sb_f8e8m0_to_f32(((const uint8_t *)data)[index]);
+#define LOAD_INTEGER(type, name, bits, is_signed, unused)                                                              \
+    case SB_##name:                                                                                                    \
+        return sb_##type##_to_s8(((const uint8_t *)data)[index]);
+        SB_SMALL_INTEGERS(LOAD_INTEGER, )
+#undef LOAD_INTEGER
     default:
         return 0.0;
     }
 }
 
-/** Stores `value` as element `index`: rounded once for floats, cut toward zero and saturated for integers. */
+/** Stores `value` as element `index`: rounded once for floats, cut toward zero and saturated for integers. To the small
+ * types as Cast does by default: floats saturate, f8e8m0 rounds up, integers keep the low bits of an s32. */
 static SB_HD void sb_number_store(sb_dtype dtype, void *data, int64_t index, double value) {
     switch (dtype) {
     case SB_BOOL:
@@ -82,6 +95,21 @@ static SB_HD void sb_number_store(sb_dtype dtype, void *data, int64_t index, dou
     case SB_F64:
         ((double *)data)[index] = value;
         break;
+#define STORE_FLOAT(type, name, mantissa, bias, largest, beyond, nan, bits, unused)                                    \
+    case SB_##name:                                                                                                    \
+        ((uint8_t *)data)[index] = sb_##type##_from_f32(sb_f32_from_f64_to_odd(value), 1);                             \
+        break;
+        SB_SMALL_FLOATS(STORE_FLOAT, )
+#undef STORE_FLOAT
+    case SB_F8E8M0:
+        ((uint8_t *)data)[index] = sb_f8e8m0_from_f32(sb_f32_from_f64_to_odd(value), 1, SB_ROUND_UP);
+        break;
+#define STORE_INTEGER(type, name, bits, is_signed, unused)                                                             \
+    case SB_##name:                                                                                                    \
+        ((uint8_t *)data)[index] = sb_##type##_from_s8((int8_t)sb_i32_from_f64(value));                                \
+        break;
+        SB_SMALL_INTEGERS(STORE_INTEGER, )
+#undef STORE_INTEGER
     default:
         break;
     }

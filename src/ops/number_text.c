@@ -9,7 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "numerics/convert.h"
+#include "ops/number.h"
 
 /* Longer literals than this are no numbers that anybody writes. */
 #define LITERAL_BYTES 512
@@ -115,8 +115,15 @@ int sb_number_to_text(sb_dtype dtype, const void *element, char text[SB_NUMBER_T
         return float_to_text(dtype, sb_bf16_to_f64(*(const uint16_t *)element), text);
     case SB_F32:
         return float_to_text(dtype, (double)*(const float *)element, text);
-    default:
+    case SB_F64:
         return float_to_text(dtype, *(const double *)element, text);
+    case SB_S4:
+    case SB_U4:
+    case SB_S2:
+    case SB_U2:
+        return sprintf(text, "%d", (int)sb_number_load(dtype, element, 0));
+    default:
+        return float_to_text(SB_F32, sb_number_load(dtype, element, 0), text);
     }
 }
 
@@ -171,49 +178,6 @@ static bool read_special(const char *literal, double *value) {
     return true;
 }
 
-static void store_f64(double value, sb_dtype dtype, void *element) {
-    switch (dtype) {
-    case SB_BOOL:
-        *(uint8_t *)element = sb_bool_from_f64(value);
-        break;
-    case SB_U8:
-        *(uint8_t *)element = sb_u8_from_f64(value);
-        break;
-    case SB_U16:
-        *(uint16_t *)element = sb_u16_from_f64(value);
-        break;
-    case SB_U32:
-        *(uint32_t *)element = sb_u32_from_f64(value);
-        break;
-    case SB_U64:
-        *(uint64_t *)element = sb_u64_from_f64(value);
-        break;
-    case SB_S8:
-        *(int8_t *)element = sb_i8_from_f64(value);
-        break;
-    case SB_S16:
-        *(int16_t *)element = sb_i16_from_f64(value);
-        break;
-    case SB_S32:
-        *(int32_t *)element = sb_i32_from_f64(value);
-        break;
-    case SB_S64:
-        *(int64_t *)element = sb_i64_from_f64(value);
-        break;
-    case SB_F16:
-        *(uint16_t *)element = sb_f16_from_f64(value);
-        break;
-    case SB_BF16:
-        *(uint16_t *)element = sb_bf16_from_f64(value);
-        break;
-    case SB_F32:
-        *(float *)element = (float)value;
-        break;
-    default:
-        *(double *)element = value;
-    }
-}
-
 static void read_decimal(const char *literal, bool whole, sb_dtype dtype, void *element) {
     if (dtype == SB_F32)
         *(float *)element = strtof(literal, NULL);
@@ -222,7 +186,7 @@ static void read_decimal(const char *literal, bool whole, sb_dtype dtype, void *
     else if (whole && dtype == SB_U64 && literal[0] != '-')
         *(uint64_t *)element = strtoull(literal, NULL, 10);
     else
-        store_f64(strtod(literal, NULL), dtype, element);
+        sb_number_store(dtype, element, 0, strtod(literal, NULL));
 }
 
 bool sb_number_from_text(sb_string text, sb_dtype dtype, void *element) {
@@ -240,7 +204,7 @@ bool sb_number_from_text(sb_string text, sb_dtype dtype, void *element) {
     bool whole;
     double special;
     if (read_special(literal, &special)) {
-        store_f64(special, dtype, element);
+        sb_number_store(dtype, element, 0, special);
         return true;
     }
     if (!check_decimal(literal, &whole))

@@ -7,6 +7,7 @@
 
 #include "numerics/convert.h"
 #include "numerics/minmax.h"
+#include "ops/number.h"
 
 /** A key that is larger for larger elements: floats as the numerics contract orders them (-0 < +0,
  * every NaN equal and above everything; with `nan_low`, below everything). Unsigned integers
@@ -35,10 +36,16 @@ static SB_HD int64_t sb_order_key(sb_dtype dtype, const void *data, int64_t inde
         double value = ((const double *)data)[index];
         return nan_low ? sb_bits_order_nan_low_f64(value) : sb_bits_order_f64(value);
     }
+    case SB_S4:
+    case SB_U4:
+    case SB_S2:
+    case SB_U2:
+        return (int64_t)sb_number_load(dtype, data, index);
     default: {
-        float value = dtype == SB_F32   ? ((const float *)data)[index]
-                      : dtype == SB_F16 ? sb_f16_to_f32(((const uint16_t *)data)[index])
-                                        : sb_bf16_to_f32(((const uint16_t *)data)[index]);
+        float value = dtype == SB_F32    ? ((const float *)data)[index]
+                      : dtype == SB_F16  ? sb_f16_to_f32(((const uint16_t *)data)[index])
+                      : dtype == SB_BF16 ? sb_bf16_to_f32(((const uint16_t *)data)[index])
+                                         : (float)sb_number_load(dtype, data, index); /* the small types: exactly */
         return nan_low ? sb_bits_order_nan_low_f32(value) : sb_bits_order_f32(value);
     }
     }

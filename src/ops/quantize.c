@@ -1,8 +1,10 @@
 /* QuantizeLinear, DequantizeLinear and DynamicQuantizeLinear.
  *
- * Quantizing: q = round(x / scale), ties to even, and y = clamp(q + zero point) to the range of y, the sum exact; NaN
- * counts as q = 0. Dequantizing: y = (float)(x - zero point) scale, the difference exact, rounded to f32 first and
- * multiplied then. All in f32; f16 and bf16 round once when stored. */
+ * Quantizing to integers: q = round(x / scale), ties to even, and y = clamp(q + zero point) to the range of y, the sum
+ * exact; NaN counts as q = 0. To small floats: x / scale, plus the zero point if there is one, as Cast converts it.
+ * Dequantizing: y = (float)(x - zero point) scale, the difference of integers exact, rounded to f32 first and multiplied
+ * then. All in f32; f16 and bf16 round once when stored. Where `precision` is f16 or bf16, x, scale and their quotient
+ * are rounded to it. */
 #include "ops/quantize.h"
 
 #include <string.h>
@@ -14,13 +16,17 @@
 #include "ops/loops.h"
 #include "ops/quantize_values.h"
 
-#define SET_QUANTIZED (SB_SET(SB_U8) | SB_SET(SB_S8) | SB_SET(SB_U16) | SB_SET(SB_S16))
+#define SET_INTEGER (SB_SET(SB_U8) | SB_SET(SB_S8) | SB_SET(SB_U16) | SB_SET(SB_S16) | SB_SET_SMALL_INTEGER)
+#define SET_QUANTIZED (SET_INTEGER | SB_SET_SMALL_FLOAT)
 #define SET_SINGLE (SB_SET(SB_F32) | SB_SET(SB_F16) | SB_SET(SB_BF16))
+#define SET_SCALE (SET_SINGLE | SB_SET(SB_F8E8M0))
 #define CHUNK 256
 
 typedef struct quantize_params {
     int64_t axis, block;
     sb_dtype output; /* SB_DTYPE_NONE: what the inputs say */
+    sb_dtype precision;
+    int64_t saturate;
 } quantize_params;
 
 static sb_status prepare_quantize(sb_node *node, sb_error *error) {
@@ -30,6 +36,11 @@ static sb_status prepare_quantize(sb_node *node, sb_error *error) {
     if (params->block < 0)
         return sb_fail(error, SB_ERROR_INVALID_MODEL, "node %s (%s): block_size is %lld; it may not be negative",
                        node->name, node->op->name, (long long)params->block);
+    SB_TRY(sb_node_int(node, "saturate", 1, &params->saturate, error));
+    SB_TRY(sb_node_element_type(node, "precision", SB_F32, &params->precision, error));
+    if ((SET_SINGLE & SB_SET(params->precision)) == 0)
+        return sb_fail(error, SB_ERROR_UNSUPPORTED, "node %s (%s): precision %s is none of f32, f16 and bf16",
+                       node->name, node->op->name, sb_dtype_name(params->precision));
     return sb_node_element_type(node, "output_dtype", SB_DTYPE_NONE, &params->output, error);
 }
 
@@ -52,11 +63,12 @@ static sb_status infer_quantize(sb_infer *infer) {
     const sb_fact *input, *scale;
     sb_dtype dtype = ((const quantize_params *)infer->node->params)->output;
     SB_TRY(sb_infer_require(infer, 0, SET_SINGLE | SB_SET(SB_S32), &input));
-    SB_TRY(sb_infer_require(infer, 1, SET_SINGLE | SB_SET(SB_S32), &scale));
+    SB_TRY(sb_infer_require(infer, 1, SET_SCALE | SB_SET(SB_S32), &scale));
     SB_TRY(check_zero_point(infer, SET_QUANTIZED, &dtype));
     sb_infer_shape_of(infer, 0, input, dtype != SB_DTYPE_NONE ? dtype : SB_U8);
     if ((SET_QUANTIZED & SB_SET(infer->outputs[0].dtype)) == 0)
-        return sb_infer_fail(infer, SB_ERROR_UNSUPPORTED, "output_dtype %s is no 8- or 16-bit integer",
+        return sb_infer_fail(infer, SB_ERROR_UNSUPPORTED,
+                             "output_dtype %s is neither an integer of up to 16 bits nor a small float",
                              sb_dtype_name(infer->outputs[0].dtype));
     return SB_OK;
 }
@@ -65,13 +77,14 @@ static sb_status infer_dequantize(sb_infer *infer) {
     const sb_fact *input, *scale;
     sb_dtype asked = ((const quantize_params *)infer->node->params)->output;
     SB_TRY(sb_infer_require(infer, 0, SET_QUANTIZED | SB_SET(SB_S32), &input));
-    SB_TRY(sb_infer_require(infer, 1, SET_SINGLE, &scale));
+    SB_TRY(sb_infer_require(infer, 1, SET_SCALE, &scale));
     sb_dtype dtype = input->dtype;
     SB_TRY(check_zero_point(infer, SET_QUANTIZED | SB_SET(SB_S32), &dtype));
     sb_infer_shape_of(infer, 0, input, asked != SB_DTYPE_NONE ? asked : scale->dtype);
     if ((SET_SINGLE & SB_SET(infer->outputs[0].dtype)) == 0)
-        return sb_infer_fail(infer, SB_ERROR_UNSUPPORTED, "output_dtype %s is no float",
-                             sb_dtype_name(infer->outputs[0].dtype));
+        return sb_infer_fail(
+            infer, SB_ERROR_UNSUPPORTED, "the output would be %s, as %s: say output_dtype f32, f16 or bf16",
+            sb_dtype_name(infer->outputs[0].dtype), asked != SB_DTYPE_NONE ? "output_dtype says" : "the scale is");
     return SB_OK;
 }
 
@@ -146,10 +159,13 @@ sb_status sb_quantize_parts(sb_call *call, sb_status (*run)(sb_call *call, const
 
 /* ---- rows ---- */
 
-static void store_chunk(sb_dtype dtype, char *target, int64_t step, sb_dtype from, void *values, int64_t count) {
+static void store_chunk(const sb_quantize_types *types, char *target, int64_t step, sb_dtype from, void *values,
+                        int64_t count) {
+    sb_conversion conversion = sb_conversion_of(types->output, from);
+    conversion.saturate = types->saturate;
     char *const operands[2] = {target, values};
     int64_t steps[2] = {step, (int64_t)sb_dtype_size(from)};
-    sb_convert_loop(dtype, from)(NULL, count, operands, steps);
+    sb_convert_elements(&conversion, count, operands, steps);
 }
 
 static void quantize_row(void *opaque, int64_t count, char *const *data, const int64_t *steps) {
@@ -162,8 +178,25 @@ static void quantize_row(void *opaque, int64_t count, char *const *data, const i
         sb_convert_row(SB_F32, scales, types->scale, data[2] + start * steps[2], steps[2], size);
         sb_convert_row(SB_S64, zeros, types->output, data[3] + start * steps[3], steps[3], size);
         for (int64_t i = 0; i < size; i++)
-            zeros[i] = sb_quantize_value(values[i], scales[i], zeros[i], types->least, types->most);
-        store_chunk(types->output, data[0] + start * steps[0], steps[0], SB_S64, zeros, size);
+            zeros[i] = sb_quantize_value(sb_quantize_quotient(values[i], scales[i], types->precision), zeros[i],
+                                         types->least, types->most);
+        store_chunk(types, data[0] + start * steps[0], steps[0], SB_S64, zeros, size);
+    }
+}
+
+static void quantize_to_floats(void *opaque, int64_t count, char *const *data, const int64_t *steps) {
+    const sb_quantize_types *types = opaque;
+    float values[CHUNK], scales[CHUNK], zeros[CHUNK];
+    for (int64_t start = 0; start < count; start += CHUNK) {
+        int64_t size = count - start < CHUNK ? count - start : CHUNK;
+        sb_convert_row(SB_F32, values, types->input, data[1] + start * steps[1], steps[1], size);
+        sb_convert_row(SB_F32, scales, types->scale, data[2] + start * steps[2], steps[2], size);
+        sb_convert_row(SB_F32, zeros, types->output, data[3] + start * steps[3], steps[3], size);
+        for (int64_t i = 0; i < size; i++) {
+            values[i] = sb_quantize_quotient(values[i], scales[i], types->precision);
+            values[i] = types->has_zero ? values[i] + zeros[i] : values[i];
+        }
+        store_chunk(types, data[0] + start * steps[0], steps[0], SB_F32, values, size);
     }
 }
 
@@ -178,12 +211,38 @@ static void dequantize_row(void *opaque, int64_t count, char *const *data, const
         sb_convert_row(SB_S64, zeros, types->input, data[3] + start * steps[3], steps[3], size);
         for (int64_t i = 0; i < size; i++)
             scales[i] = sb_dequantize_value(values[i], scales[i], zeros[i]);
-        store_chunk(types->output, data[0] + start * steps[0], steps[0], SB_F32, scales, size);
+        store_chunk(types, data[0] + start * steps[0], steps[0], SB_F32, scales, size);
     }
+}
+
+static void dequantize_floats(void *opaque, int64_t count, char *const *data, const int64_t *steps) {
+    const sb_quantize_types *types = opaque;
+    float values[CHUNK], scales[CHUNK], zeros[CHUNK];
+    for (int64_t start = 0; start < count; start += CHUNK) {
+        int64_t size = count - start < CHUNK ? count - start : CHUNK;
+        sb_convert_row(SB_F32, values, types->input, data[1] + start * steps[1], steps[1], size);
+        sb_convert_row(SB_F32, scales, types->scale, data[2] + start * steps[2], steps[2], size);
+        sb_convert_row(SB_F32, zeros, types->input, data[3] + start * steps[3], steps[3], size);
+        for (int64_t i = 0; i < size; i++)
+            values[i] = sb_dequantize_float(values[i], scales[i], zeros[i]);
+        store_chunk(types, data[0] + start * steps[0], steps[0], SB_F32, values, size);
+    }
+}
+
+static bool is_small_float(sb_dtype dtype) {
+    return (SB_SET_SMALL_FLOAT & SB_SET(dtype)) != 0;
 }
 
 static sb_quantize_types quantized_range(sb_dtype dtype) {
     switch (dtype) {
+    case SB_S4:
+        return (sb_quantize_types){.output = dtype, .least = -8, .most = 7};
+    case SB_U4:
+        return (sb_quantize_types){.output = dtype, .least = 0, .most = 15};
+    case SB_S2:
+        return (sb_quantize_types){.output = dtype, .least = -2, .most = 1};
+    case SB_U2:
+        return (sb_quantize_types){.output = dtype, .least = 0, .most = 3};
     case SB_S8:
         return (sb_quantize_types){.output = dtype, .least = INT8_MIN, .most = INT8_MAX};
     case SB_U16:
@@ -196,16 +255,20 @@ static sb_quantize_types quantized_range(sb_dtype dtype) {
 }
 
 sb_quantize_types sb_quantize_types_of(const sb_call *call) {
+    const quantize_params *params = call->node->params;
     sb_quantize_types types = quantized_range(call->facts[0].dtype);
     types.input = sb_call_input(call, 0)->dtype;
     types.scale = sb_call_input(call, 1)->dtype;
+    types.precision = params->precision;
+    types.saturate = params->saturate != 0;
+    types.has_zero = sb_call_input(call, 2) != NULL;
     return types;
 }
 
 static void run_rows(sb_walk_row *row, const sb_quantize_types *types, const sb_tensor *const given[4]) {
     static const int64_t nothing = 0;
-    sb_tensor absent = {.dtype = row == quantize_row ? types->output : types->input,
-                        .data = (char *)(uintptr_t)&nothing};
+    bool quantizes = row == quantize_row || row == quantize_to_floats;
+    sb_tensor absent = {.dtype = quantizes ? types->output : types->input, .data = (char *)(uintptr_t)&nothing};
     const sb_tensor *operands[4] = {given[0], given[1], given[2], given[3] != NULL ? given[3] : &absent};
     sb_quantize_types copy = *types;
     sb_walk walk;
@@ -214,12 +277,12 @@ static void run_rows(sb_walk_row *row, const sb_quantize_types *types, const sb_
 }
 
 static sb_status quantize_part(sb_call *call, const sb_quantize_types *types, const sb_tensor *const operands[4]) {
-    run_rows(quantize_row, types, operands);
+    run_rows(is_small_float(types->output) ? quantize_to_floats : quantize_row, types, operands);
     return SB_OK;
 }
 
 static sb_status dequantize_part(sb_call *call, const sb_quantize_types *types, const sb_tensor *const operands[4]) {
-    run_rows(dequantize_row, types, operands);
+    run_rows(is_small_float(types->input) ? dequantize_floats : dequantize_row, types, operands);
     return SB_OK;
 }
 
@@ -285,6 +348,7 @@ static sb_status eval_dynamic(sb_call *call) {
     sb_quantize_types types = quantized_range(SB_U8);
     types.input = SB_F32;
     types.scale = SB_F32;
+    types.precision = SB_F32;
     sb_tensor scales = {.dtype = SB_F32, .data = (char *)&scale};
     sb_tensor zeros = {.dtype = SB_U8, .data = (char *)&zero};
     run_rows(quantize_row, &types, (const sb_tensor *const[]){output, input, &scales, &zeros});

@@ -7,7 +7,10 @@
 /* The element types of a quantization. */
 typedef struct sb_quantize_types {
     sb_dtype output, input, scale;
-    int64_t least, most; /* of the quantized type */
+    sb_dtype precision;  /* of the quotient: SB_F32, SB_F16 or SB_BF16 */
+    int saturate;        /* to small floats */
+    bool has_zero;       /* of a quantization to small floats: whether a zero point is added */
+    int64_t least, most; /* of the quantized type, if that is an integer */
 } sb_quantize_types;
 
 /** Those of a call of QuantizeLinear or DequantizeLinear. */

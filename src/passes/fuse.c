@@ -62,7 +62,8 @@ static sb_value_id only_output(const sb_node *node) {
 }
 
 static bool is_plain(const sb_fact *fact) {
-    return fact->kind == SB_KIND_TENSOR && !fact->optional && fact->rank != SB_RANK_UNKNOWN && fact->dtype != SB_STRING;
+    return fact->kind == SB_KIND_TENSOR && !fact->optional && fact->rank != SB_RANK_UNKNOWN &&
+           fact->dtype != SB_STRING && !sb_dtype_is_small(fact->dtype); /* which the GPU's groups cannot read */
 }
 
 static bool same_extents(const sb_fact *left, const sb_fact *right) {

@@ -3,7 +3,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "numerics/convert.h"
+#include "graph/op.h"
+#include "ops/number.h"
 #include "tensor/walk.h"
 
 /* One element as a number, and as a position on the line of all numbers of its dtype,
@@ -27,6 +28,17 @@ static element float_element(uint64_t bits, int width, double value) {
 
 static element integer_element(int64_t value) {
     return (element){.value = (double)value, .place = value, .bits = (uint64_t)value};
+}
+
+/* Floats by their bits, as the wider ones; f8e8m0, which has no sign, by its exponent. */
+static element small_element(sb_dtype dtype, uint8_t code) {
+    double value = sb_number_load(dtype, &code, 0);
+    uint8_t bits = sb_small_canonical(dtype, code);
+    if (dtype == SB_F8E8M0)
+        return (element){.value = value, .place = bits, .nan = isnan(value), .bits = bits};
+    if ((SB_SET(dtype) & SB_SET_SMALL_INTEGER) != 0)
+        return integer_element((int64_t)value);
+    return float_element(bits, sb_dtype_bits(dtype), value);
 }
 
 #define READ(type, name)                                                                                               \
@@ -93,7 +105,7 @@ static element read_element(sb_dtype dtype, const char *at) {
         return float_element(bits, 64, value);
     }
     default:
-        return (element){0};
+        return small_element(dtype, (uint8_t)*at);
     }
 }
 #undef READ

@@ -51,7 +51,7 @@ static uint64_t canonical_bits(sb_dtype dtype, size_t size, const char *element)
     switch (size) {
     case 1:
         memcpy(&byte, element, 1);
-        bits = dtype == SB_BOOL ? byte != 0 : byte;
+        bits = dtype == SB_BOOL ? byte != 0 : sb_dtype_is_small(dtype) ? sb_small_canonical(dtype, byte) : byte;
         break;
     case 2:
         memcpy(&half, element, 2);

@@ -130,15 +130,38 @@ static sb_status parse_shape(parser *in, sb_npy_header *header) {
     return SB_OK;
 }
 
+/* What follows the [ of a structure: one field that has the name of a small type, of type u1. numpy has no name for such
+ * a type, and what ml_dtypes writes is the same for nearly all of them. */
+static sb_status parse_small(parser *in, size_t start, sb_npy_header *header) {
+    char name[32] = "", type[8] = "";
+    bool right = accept(in, '(');
+    if (right) {
+        SB_TRY(parse_string(in, name, sizeof name));
+        right = accept(in, ',');
+    }
+    sb_dtype dtype = sb_dtype_from_name(name);
+    if (!right || !sb_dtype_is_small(dtype))
+        return sb_fail(in->error, SB_ERROR_UNSUPPORTED,
+                       "byte %zu: the array has structures as elements: save its fields as arrays "
+                       "of their own",
+                       in->offset + start);
+    SB_TRY(parse_string(in, type, sizeof type));
+    if (strcmp(type, "|u1") != 0 || !accept(in, ')'))
+        return fail_at(in, start, "a structure that stands for a small type has one field of type '|u1'");
+    accept(in, ',');
+    if (!accept(in, ']'))
+        return fail_at(in, start, "a structure that stands for a small type has one field");
+    header->swapped = false;
+    header->dtype = dtype;
+    return SB_OK;
+}
+
 static sb_status parse_descriptor(parser *in, sb_npy_header *header) {
     char text[32];
     skip_spaces(in);
     size_t start = in->at;
     if (accept(in, '['))
-        return sb_fail(in->error, SB_ERROR_UNSUPPORTED,
-                       "byte %zu: the array has structures as elements: save its fields as arrays "
-                       "of their own",
-                       in->offset + start);
+        return parse_small(in, start, header);
     SB_TRY(parse_string(in, text, sizeof text));
     char order = text[0];
     if (strchr("<>|", order) == NULL || order == '\0' || text[1] == '\0')
@@ -170,6 +193,15 @@ static sb_status parse_descriptor(parser *in, sb_npy_header *header) {
         header->dtype = SB_DTYPE_NONE;
     if (header->dtype != SB_DTYPE_NONE && lacks_order)
         return fail_at(in, start, "the descriptor of the array lacks the byte order");
+    if (kind == 'f' && number == 1) /* as ml_dtypes writes float8_e5m2 */
+        header->dtype = SB_F8E5M2;
+    if (kind == 'V' && number == 1)
+        return sb_fail(
+            in->error, SB_ERROR_UNSUPPORTED,
+            "byte %zu: the dtype '%s' is all that ml_dtypes writes for any of its types of 8 and fewer bits: "
+            "save array.view('uint8').view([('f8e4m3fn', 'u1')]), with f8e4m3fn, f8e4m3fnuz, f8e5m2, "
+            "f8e5m2fnuz, f8e8m0, f6e2m3, f6e3m2, f4e2m1, s4, u4, s2 or u2 for its type",
+            in->offset + start, text);
     if (header->dtype == SB_DTYPE_NONE)
         return sb_fail(in->error, SB_ERROR_UNSUPPORTED,
                        "byte %zu: arrays of dtype '%s' are not read: convert it with astype() to bool, an "
@@ -224,13 +256,13 @@ sb_status sb_npy_parse_header(const char *text, size_t bytes, size_t offset, sb_
 /* ---- writing ---- */
 
 static void format_descriptor(const sb_npy_header *header, char *text, size_t room) {
-    if (header->dtype == SB_STRING) {
-        snprintf(text, room, "%cU%lld", native_order(), (long long)header->characters);
-        return;
-    }
+    if (header->dtype == SB_STRING)
+        snprintf(text, room, "'%cU%lld'", native_order(), (long long)header->characters);
+    if (sb_dtype_is_small(header->dtype))
+        snprintf(text, room, "[('%s', '|u1')]", sb_dtype_name(header->dtype));
     for (int i = 0; i < KINDS; i++) {
         if (kinds[i].dtype == header->dtype)
-            snprintf(text, room, "%c%c%d", kinds[i].bytes == 1 ? '|' : native_order(), kinds[i].kind, kinds[i].bytes);
+            snprintf(text, room, "'%c%c%d'", kinds[i].bytes == 1 ? '|' : native_order(), kinds[i].kind, kinds[i].bytes);
     }
 }
 
@@ -242,7 +274,7 @@ sb_status sb_npy_format_header(const sb_npy_header *header, void **bytes, size_t
     for (int i = 0; i < header->rank; i++)
         used +=
             (size_t)snprintf(shape + used, sizeof shape - used, i == 0 ? "%lld" : ", %lld", (long long)header->dims[i]);
-    int length = snprintf(text, sizeof text, "{'descr': '%s', 'fortran_order': False, 'shape': (%s%s), }", descriptor,
+    int length = snprintf(text, sizeof text, "{'descr': %s, 'fortran_order': False, 'shape': (%s%s), }", descriptor,
                           shape, header->rank == 1 ? "," : "");
     size_t total = (10 + (size_t)length + 1 + 63) / 64 * 64;
     unsigned char *block = sb_allocate(total);

@@ -68,6 +68,10 @@ void sb_tensor_copy_elements(sb_tensor *target, const sb_tensor *source);
  * to both may go unnoticed. */
 bool sb_tensors_overlap(const sb_tensor *left, const sb_tensor *right);
 
+/** What an element of a small dtype (sb_dtype_is_small) is for digests and comparisons: its bits alone, and for any NaN
+ * the one that sb_<dtype>_from_f32 gives. */
+uint8_t sb_small_canonical(sb_dtype dtype, uint8_t element);
+
 /** Whether two tensors on the host have equal dtype, extents and bits; every NaN equals every NaN. */
 bool sb_tensor_equal(const sb_tensor *left, const sb_tensor *right);
 

@@ -27,17 +27,23 @@ static void test_round_trip(void **state) {
     static model plan;
     random_source source = {31};
     static const unsigned char codes[][2] = {
-        [SB_BOOL] = {kDLBool, 8}, [SB_U8] = {kDLUInt, 8},    [SB_U16] = {kDLUInt, 16},    [SB_U32] = {kDLUInt, 32},
-        [SB_U64] = {kDLUInt, 64}, [SB_S8] = {kDLInt, 8},     [SB_S16] = {kDLInt, 16},     [SB_S32] = {kDLInt, 32},
-        [SB_S64] = {kDLInt, 64},  [SB_F16] = {kDLFloat, 16}, [SB_BF16] = {kDLBfloat, 16}, [SB_F32] = {kDLFloat, 32},
-        [SB_F64] = {kDLFloat, 64}};
-    for (int dtype = SB_BOOL; dtype < SB_STRING; dtype++) {
+        [SB_BOOL] = {kDLBool, 8},  [SB_U8] = {kDLUInt, 8},    [SB_U16] = {kDLUInt, 16},    [SB_U32] = {kDLUInt, 32},
+        [SB_U64] = {kDLUInt, 64},  [SB_S8] = {kDLInt, 8},     [SB_S16] = {kDLInt, 16},     [SB_S32] = {kDLInt, 32},
+        [SB_S64] = {kDLInt, 64},   [SB_F16] = {kDLFloat, 16}, [SB_BF16] = {kDLBfloat, 16}, [SB_F32] = {kDLFloat, 32},
+        [SB_F64] = {kDLFloat, 64}, [SB_F8E4M3FN] = {10, 8},   [SB_F8E4M3FNUZ] = {11, 8},   [SB_F8E5M2] = {12, 8},
+        [SB_F8E5M2FNUZ] = {13, 8}, [SB_F8E8M0] = {14, 8},     [SB_F6E2M3] = {15, 6},       [SB_F6E3M2] = {16, 6},
+        [SB_F4E2M1] = {17, 4},     [SB_S4] = {kDLInt, 4},     [SB_U4] = {kDLUInt, 4},      [SB_S2] = {kDLInt, 2},
+        [SB_U2] = {kDLUInt, 2}};
+    for (int dtype = SB_BOOL; dtype < SB_DTYPE_COUNT; dtype++) {
+        if (dtype == SB_STRING)
+            continue;
         for (int round = 0; round < 20; round++) {
             sb_tensor *tensor = model_random(&source, (sb_dtype)dtype, &plan), *again = NULL;
             DLManagedTensorVersioned *managed = NULL;
             assert_int_equal(sb_tensor_to_dlpack(tensor, &managed, NULL), SB_OK);
             assert_int_equal(managed->version.major, 1);
-            assert_int_equal(managed->flags, DLPACK_FLAG_BITMASK_READ_ONLY);
+            /* Bit 2: elements of less than 8 bits take a byte each. */
+            assert_int_equal(managed->flags, DLPACK_FLAG_BITMASK_READ_ONLY | (codes[dtype][1] < 8 ? 4 : 0));
             assert_int_equal(managed->dl_tensor.device.device_type, kDLCPU);
             assert_int_equal(managed->dl_tensor.dtype.code, codes[dtype][0]);
             assert_int_equal(managed->dl_tensor.dtype.bits, codes[dtype][1]);
@@ -132,8 +138,10 @@ static void test_refusals(void **state) {
     expect_refusal(&tensor, SB_ERROR_UNSUPPORTED, "device type 2");
     tensor = good(), tensor.dtype.lanes = 4;
     expect_refusal(&tensor, SB_ERROR_UNSUPPORTED, "4 lanes");
+    tensor = good(), tensor.dtype.bits = 3;
+    expect_refusal(&tensor, SB_ERROR_UNSUPPORTED, "3 bits");
     tensor = good(), tensor.dtype.bits = 4;
-    expect_refusal(&tensor, SB_ERROR_UNSUPPORTED, "4 bits");
+    expect_refusal(&tensor, SB_ERROR_UNSUPPORTED, "packed elements of s4");
     tensor = good(), tensor.dtype.code = kDLComplex;
     expect_refusal(&tensor, SB_ERROR_UNSUPPORTED, "code 5");
     tensor = good(), tensor.ndim = 13;

@@ -67,6 +67,14 @@ static void test_reads_numpy(void **state) {
     expect_elements(read_good("{'descr': '<f8', 'fortran_order': True, 'shape': (0, 9), }", NULL, 0), SB_F64, 2,
                     (const int64_t[]){0, 9}, NULL);
 
+    /* As numpy writes one field of bytes, and as ml_dtypes writes float8_e5m2. */
+    expect_elements(read_good("{'descr': [('f8e4m3fn', '|u1')], 'fortran_order': False, 'shape': (6,), }", rows, 6),
+                    SB_F8E4M3FN, 1, &(const int64_t){6}, rows);
+    expect_elements(read_good("{'descr': [('u2', '|u1'),], 'fortran_order': True, 'shape': (2, 3), }", fortran, 6),
+                    SB_U2, 2, six, rows);
+    expect_elements(read_good("{'descr': '<f1', 'fortran_order': False, 'shape': (6,), }", rows, 6), SB_F8E5M2, 1,
+                    &(const int64_t){6}, rows);
+
     /* The view of Fortran order has the file's own layout. */
     sb_tensor *tensor = read_good("{'descr': '|i1', 'fortran_order': True, 'shape': (2, 3), }", fortran, 6);
     assert_memory_equal(sb_tensor_strides(tensor), ((const int64_t[]){1, 2}), 16);
@@ -196,6 +204,14 @@ static void test_hostile_headers(void **state) {
         {"{'descr': '|S4', 'fortran_order': False, 'shape': (1,)}", SB_ERROR_UNSUPPORTED, "astype"},
         {"{'descr': '<M8[D]', 'fortran_order': False, 'shape': (1,)}", SB_ERROR_UNSUPPORTED, "astype"},
         {"{'descr': '|O', 'fortran_order': False, 'shape': (1,)}", SB_ERROR_UNSUPPORTED, "pickled"},
+        {"{'descr': '<V1', 'fortran_order': False, 'shape': (4,)}", SB_ERROR_UNSUPPORTED, "view([('f8e4m3fn', 'u1')])"},
+        {"{'descr': [('s4', '<f4')], 'fortran_order': False, 'shape': (1,)}", SB_ERROR_INVALID_FILE, "'|u1'"},
+        {"{'descr': [('s4', '|u1'), ('u4', '|u1')], 'fortran_order': False, 'shape': (2,)}", SB_ERROR_INVALID_FILE,
+         "one field"},
+        {"{'descr': [('s4', '|u1', (2,))], 'fortran_order': False, 'shape': (2,)}", SB_ERROR_INVALID_FILE, "one field"},
+        {"{'descr': [('f32', '|u1')], 'fortran_order': False, 'shape': (4,)}", SB_ERROR_UNSUPPORTED, "structures"},
+        {"{'descr': [4], 'fortran_order': False, 'shape': (4,)}", SB_ERROR_UNSUPPORTED, "structures"},
+        {"{'descr': [", SB_ERROR_UNSUPPORTED, "structures"},
         {"{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,)}", SB_ERROR_UNSUPPORTED, "structures"},
         {"{'descr': '<U9223372036854775807', 'fortran_order': False, 'shape': (1,)}", SB_ERROR_UNSUPPORTED, "astype"},
         {"{'descr': '<U2305843009213693951', 'fortran_order': False, 'shape': "

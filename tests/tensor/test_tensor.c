@@ -23,19 +23,27 @@ static void refused(sb_status status, sb_status expected, const sb_error *error,
 }
 
 static void test_dtypes(void **state) {
-    static const size_t sizes[SB_DTYPE_COUNT] = {0, 1, 1, 2, 4, 8, 1, 2, 4, 8, 2, 2, 4, 8, 16};
+    static const size_t sizes[SB_DTYPE_COUNT] = {0,  1, 1, 2, 4, 8, 1, 2, 4, 8, 2, 2, 4, 8,
+                                                 16, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+    static const int packed[] = {
+        [SB_F4E2M1] = 4, [SB_S4] = 4, [SB_U4] = 4, [SB_S2] = 2, [SB_U2] = 2, [SB_F6E2M3] = 6, [SB_F6E3M2] = 6};
     for (int i = 0; i < SB_DTYPE_COUNT; i++) {
         sb_dtype dtype = (sb_dtype)i;
         assert_int_equal(sb_dtype_size(dtype), sizes[i]);
         assert_int_equal(sb_dtype_from_name(sb_dtype_name(dtype)), i);
         assert_int_equal(sb_dtype_is_float(dtype), i >= SB_F16 && i <= SB_F64);
         assert_int_equal(sb_dtype_is_integer(dtype), i >= SB_U8 && i <= SB_S64);
+        assert_int_equal(sb_dtype_is_small(dtype), i > SB_STRING);
+        assert_int_equal(sb_dtype_bits(dtype), i == SB_STRING ? 0 : packed[i] != 0 ? packed[i] : (int)(8 * sizes[i]));
     }
     static const int outside[] = {-1, SB_DTYPE_COUNT, INT32_MAX, INT32_MIN};
     for (size_t i = 0; i < sizeof outside / sizeof *outside; i++) {
         assert_int_equal(sb_dtype_size((sb_dtype)outside[i]), 0);
+        assert_int_equal(sb_dtype_bits((sb_dtype)outside[i]), 0);
+        assert_false(sb_dtype_is_small((sb_dtype)outside[i]));
         assert_string_equal(sb_dtype_name((sb_dtype)outside[i]), "unknown");
     }
+    assert_int_equal(sb_dtype_from_name("f8e5m2"), SB_F8E5M2);
     assert_int_equal(sb_dtype_from_name("float"), SB_DTYPE_NONE);
     assert_int_equal(sb_dtype_from_name(NULL), SB_DTYPE_NONE);
 }
@@ -169,6 +177,18 @@ static void test_equal(void **state) {
     assert_false(equal_scalars(SB_U16, 0x7e00, 0x7e01));
     assert_false(equal_scalars(SB_S64, UINT64_C(0x7ff8000000000000), UINT64_C(0xfff0000000000001)));
     assert_true(equal_scalars(SB_BOOL, 1, 1));
+    assert_true(equal_scalars(SB_F8E4M3FN, 0x7f, 0xff));
+    assert_false(equal_scalars(SB_F8E4M3FN, 0x7e, 0x7f));
+    assert_true(equal_scalars(SB_F8E5M2, 0x7d, 0xff));
+    assert_false(equal_scalars(SB_F8E5M2, 0x7c, 0x7d));
+    assert_false(equal_scalars(SB_F8E4M3FNUZ, 0x7f, 0xff));
+    assert_false(equal_scalars(SB_F8E8M0, 0x7f, 0xff));
+    /* The bits above those of the type count for nothing. */
+    assert_true(equal_scalars(SB_S4, 0x0f, 0xff));
+    assert_false(equal_scalars(SB_S4, 0x07, 0xff));
+    assert_true(equal_scalars(SB_U2, 0x01, 0xfd));
+    assert_true(equal_scalars(SB_F6E2M3, 0x3f, 0xff));
+    assert_false(equal_scalars(SB_F4E2M1, 0x00, 0x08));
 
     sb_tensor *a = NULL, *b = NULL, *c = NULL, *d = NULL;
     static const sb_string left[] = {{"one", 3}, {"", 0}}, right[] = {{"one", 3}, {"x", 1}};

@@ -230,12 +230,9 @@ _Static_assert(sizeof integer_ops / sizeof integer_ops[0] == SB_CUDA_INTEGER_OPS
 
 #define CASE(op, unused) case SB_CUDA_INTEGER_##op:
 static bool has_operator(int op, sb_dtype dtype) {
-    bool is_signed = dtype >= SB_S8 && dtype <= SB_S64;
     switch (op) {
         SB_UNARY_SIGNED(CASE, )
-        return is_signed;
-        SB_BINARY_SHIFTS(CASE, )
-        return !is_signed;
+        return dtype >= SB_S8 && dtype <= SB_S64;
     default:
         return true;
     }

@@ -42,7 +42,7 @@
         break;
 
 /* clang-format off */
-#define KERNELS(dtype, suffix, type, wide, more_unary, more_binary)                                                    \
+#define KERNELS(dtype, suffix, type, wide, more_unary)                                                                 \
     SB_CUDA_ELEMENTWISE(sb_cuda_unary_integer_##suffix, 2, SB_CUDA_LOAD_X(type),                                       \
                         switch (p->op) {                                                                               \
                             SB_UNARY_LIGHT_INTEGERS(UNARY, suffix)                                                     \
@@ -54,7 +54,6 @@
                         switch (p->op) {                                                                               \
                             SB_BINARY_INTEGERS(BINARY, suffix)                                                         \
                             SB_BINARY_INTEGER_QUOTIENTS(QUOTIENT, suffix, type)                                        \
-                            more_binary(suffix)                                                                        \
                         },                                                                                             \
                         type)                                                                                          \
     SB_CUDA_ELEMENTWISE(sb_cuda_comparison_integer_##suffix, 3, SB_CUDA_LOAD_XY(type),                                 \
@@ -65,9 +64,8 @@
 /* clang-format on */
 #define NONE(suffix)
 #define SIGNED(suffix) SB_UNARY_SIGNED(UNARY, suffix)
-#define SHIFTS(suffix) SB_BINARY_SHIFTS(BINARY, suffix)
-SB_SIGNED_TYPES(KERNELS, SIGNED, NONE)
-SB_UNSIGNED_TYPES(KERNELS, NONE, SHIFTS)
+SB_SIGNED_TYPES(KERNELS, SIGNED)
+SB_UNSIGNED_TYPES(KERNELS, NONE)
 
 /* C's `bool` is a macro, so it must not pass through a second one. */
 #define UNARY_TRUTH(op, unused) SB_CUDA_UNARY(op, bool, uint8_t, uint8_t)

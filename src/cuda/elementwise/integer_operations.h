@@ -14,7 +14,7 @@
 /* sb_cuda_binary_integer_<type>. */
 #define SB_CUDA_INTEGER_BINARY_OPS(X)                                                                                  \
     SB_BINARY_INTEGERS(SB_BINARY_ALONE, X)                                                                             \
-    SB_BINARY_INTEGER_QUOTIENTS(SB_BINARY_ALONE, X) SB_BINARY_SHIFTS(SB_BINARY_ALONE, X)
+    SB_BINARY_INTEGER_QUOTIENTS(SB_BINARY_ALONE, X)
 /* sb_cuda_comparison_integer_<type>: truth values. */
 #define SB_CUDA_INTEGER_COMPARISON_OPS(X) SB_BINARY_COMPARISONS(SB_BINARY_ALONE, X)
 
