@@ -45,7 +45,9 @@ static SB_HD_HOT float sb_split_hold_f32(float s, sb_split_scale_f32 scale) {
 #if defined(__CUDA_ARCH__)
     /* Two instructions in place of four; a NaN becomes the canonical one, which nothing depends on. */
     float held;
-    asm("min.NaN.f32 %0, %1, %2;\n\tmax.NaN.f32 %0, %0, %3;" : "=&f"(held) : "f"(s), "f"(scale.bound), "f"(-scale.bound));
+    asm("min.NaN.f32 %0, %1, %2;\n\tmax.NaN.f32 %0, %0, %3;"
+        : "=&f"(held)
+        : "f"(s), "f"(scale.bound), "f"(-scale.bound));
     return held;
 #else
     float below = s > scale.bound ? scale.bound : s;

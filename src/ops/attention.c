@@ -5,8 +5,8 @@
 #include "ops/attention.h"
 
 #include <math.h>
+#include <string.h>
 
-#include "numerics/scalar.h"
 #include "ops/list.h"
 #include "rules/counting.h"
 #include "rules/question.h"
@@ -266,9 +266,13 @@ static sb_status measure(const sb_call *call, sb_attention_work *work) {
     work->width = queries[3];
     work->key_heads = keys[1];
     work->value_width = values[3];
+    int64_t rows;
     if (__builtin_add_overflow(work->past, keys[2], &work->keys))
         return sb_call_fail(call, SB_ERROR_SHAPE, "%lld keys behind %lld in the past are too many", (long long)keys[2],
                             (long long)work->past);
+    if (__builtin_mul_overflow(work->batch, work->heads, &rows) || __builtin_mul_overflow(rows, work->queries, &rows))
+        return sb_call_fail(call, SB_ERROR_SHAPE, "%lld samples of %lld heads of %lld queries are too many",
+                            (long long)work->batch, (long long)work->heads, (long long)work->queries);
     return SB_OK;
 }
 
@@ -297,8 +301,8 @@ static sb_status take_mask(const sb_call *call, sb_attention_work *work) {
         return sb_call_fail(call, SB_ERROR_SHAPE, "the mask is for %lld keys, of which there are %lld",
                             (long long)work->mask_keys, (long long)work->keys);
     static char nothing[8];
-    work->mask = (sb_attention_array){mask->data != NULL ? mask->data : nothing, mask->dtype, strides[0], strides[1],
-                                      strides[2], strides[3]};
+    work->mask = (sb_attention_array){
+        mask->data != NULL ? mask->data : nothing, mask->dtype, strides[0], strides[1], strides[2], strides[3]};
     return SB_OK;
 }
 
@@ -314,20 +318,8 @@ static sb_status take_lengths(const sb_call *call, sb_attention_work *work) {
     return SB_OK;
 }
 
-static void take_factors(const attention_params *params, sb_attention_work *work) {
-    double width = work->width > 0 ? (double)work->width : 1;
-    work->cap = params->cap;
-    if (params->scaled)
-        work->scale = params->scale;
-    else if (work->dtype == SB_F64)
-        work->scale = sb_div_f64(1, sb_sqrt_f64(width));
-    else
-        work->scale = sb_div_f32(1, sb_sqrt_f32((float)width));
-}
-
 /* Writes what there is of the past and behind it what is new, as [batch, heads, positions, width]. */
-static sb_status present(sb_call *call, int output, int past, int fresh, const sb_attention_work *work,
-                         int64_t width) {
+static sb_status present(sb_call *call, int output, int past, int fresh, const sb_attention_work *work, int64_t width) {
     const attention_params *params = call->node->params;
     const sb_tensor *old = sb_call_input(call, past), *source = sb_call_input(call, fresh);
     sb_tensor *target, *from = NULL, *to = NULL;
@@ -366,7 +358,8 @@ static sb_status eval_attention(sb_call *call) {
     SB_TRY(measure(call, &work));
     SB_TRY(take_mask(call, &work));
     SB_TRY(take_lengths(call, &work));
-    take_factors(params, &work);
+    work.cap = params->cap;
+    work.scale = params->scaled ? params->scale : sb_attention_default_scale(work.dtype, work.width);
     work.q = sb_attention_array_of(q, params->heads);
     work.k = sb_attention_array_of(sb_call_input(call, K), params->key_heads);
     work.v = sb_attention_array_of(sb_call_input(call, V), params->key_heads);
@@ -414,8 +407,8 @@ static const char summed[] = "scores and values are summed over it";
 static sb_status query_axis(const sb_axis_question *question, sb_axis_rule *answer) {
     const attention_params *params = question->node->params;
     bool is_flat = sb_axis_asked(question)->rank == 3;
-    bool from_end = sb_axis_input(question, LENGTHS) != NULL &&
-                    (params->causal || params->left >= 0 || params->right >= 0);
+    bool from_end =
+        sb_axis_input(question, LENGTHS) != NULL && (params->causal || params->left >= 0 || params->right >= 0);
     if (from_end)
         sb_axis_bounded(question, answer, SB_AXIS_NONE, "positions are counted from the last query");
     else

@@ -9,7 +9,8 @@ typedef struct SB_ATTENTION_NAME(row_sums) {
 } SB_ATTENTION_NAME(row_sums);
 
 /* Scores of `count` keys from `start`, as the softmax takes them, and which of them are seen. */
-static void SB_ATTENTION_NAME(load_scores)(const row *r, int64_t start, int64_t count, SB_ATTENTION_REAL *s, bool *seen) {
+static void SB_ATTENTION_NAME(load_scores)(const row *r, int64_t start, int64_t count, SB_ATTENTION_REAL *s,
+                                           bool *seen) {
     const sb_attention_work *work = r->work;
     double bias[SB_ATTENTION_BLOCK];
     scores_buffer z;

@@ -14,8 +14,8 @@
 #include "ops/real.h"
 
 #define BLOCKS (SB_ATTENTION_SPLIT / SB_ATTENTION_BLOCK)
-#define TILE 64              /* columns of values at a time */
-#define ROWS_AT_ONCE 1024    /* whose sums of values are in memory */
+#define TILE 64           /* columns of values at a time */
+#define ROWS_AT_ONCE 1024 /* whose sums of values are in memory */
 
 typedef struct row {
     const sb_attention_work *work;
@@ -72,8 +72,8 @@ static void contract_keys(const row *r, int64_t start, int64_t count, scores_buf
         int64_t at = start + done - (old ? 0 : work->past), left = count - done;
         int64_t part = old && work->past - start - done < left ? work->past - start - done : left;
         void *acc = work->dtype == SB_F64 ? (void *)(z->f64 + done) : (void *)(z->f32 + done);
-        sb_contract_row(work->dtype, part, work->width, q, work->q.column,
-                        element(from, r->batch, r->key_head, at, 0), from->column, from->row, acc);
+        sb_contract_row(work->dtype, part, work->width, q, work->q.column, element(from, r->batch, r->key_head, at, 0),
+                        from->column, from->row, acc);
         done += part;
     }
 }
@@ -159,8 +159,8 @@ static const char *value_row(const row *r, int64_t key, int64_t column, int64_t 
 }
 
 /* A step of the 16-bit chain over the values of 16 keys. Values whose weight is +0 take no part: they read as zeros. */
-static void add_group(const row *r, int64_t key, int64_t count, const uint16_t *weights, int64_t column, int64_t columns,
-                      float *acc) {
+static void add_group(const row *r, int64_t key, int64_t count, const uint16_t *weights, int64_t column,
+                      int64_t columns, float *acc) {
     uint16_t values[16 * TILE];
     bool any = false;
     for (int64_t k = 0; k < count; k++)
@@ -368,7 +368,15 @@ void sb_attention_mix(const sb_attention_work *work, const sb_attention_array *p
     sb_workers_run(workers, row_count(work), 1, mix_rows, &task);
 }
 
-/* ---- arrays ---- */
+/* ---- descriptions ---- */
+
+double sb_attention_default_scale(sb_dtype dtype, int64_t width) {
+    if (width == 0)
+        return 1;
+    if (dtype == SB_F64)
+        return sb_div_f64(1, sb_sqrt_f64((double)width));
+    return sb_div_f32(1, sb_sqrt_f32((float)width));
+}
 
 sb_attention_array sb_attention_array_of(const sb_tensor *tensor, int64_t heads) {
     if (tensor == NULL)

@@ -38,7 +38,7 @@ static SB_HD_HOT float sb_attention_power_f16(float f) {
 
 /* P in f32, for weights that are stored as `dtype`. */
 static SB_HD_HOT float sb_attention_power_f32(sb_dtype dtype, float f) {
-    return dtype == SB_BF16 ? sb_attention_power_bf16(f)
+    return dtype == SB_BF16  ? sb_attention_power_bf16(f)
            : dtype == SB_F16 ? sb_attention_power_f16(f)
                              : sb_exp2_fraction_f32(f);
 }
