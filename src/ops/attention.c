@@ -404,16 +404,21 @@ static sb_status send(const sb_axis_question *question, sb_axis_rule *answer, in
 
 static const char summed[] = "scores and values are summed over it";
 
+/* Of Q or the mask. */
 static sb_status query_axis(const sb_axis_question *question, sb_axis_rule *answer) {
     const attention_params *params = question->node->params;
-    bool is_flat = sb_axis_asked(question)->rank == 3;
+    const sb_fact *q = sb_axis_input(question, Q);
     bool from_end =
         sb_axis_input(question, LENGTHS) != NULL && (params->causal || params->left >= 0 || params->right >= 0);
     if (from_end)
         sb_axis_bounded(question, answer, SB_AXIS_NONE, "positions are counted from the last query");
     else
         sb_axis_independent(question, answer, SB_AXIS_NONE);
-    return send(question, answer, is_flat ? 1 : 2, SB_AXIS_NONE, SB_AXIS_NONE, 2);
+    return send(question, answer, q->rank - 2, SB_AXIS_NONE, SB_AXIS_NONE, 2);
+}
+
+static sb_status batch_axis(const sb_axis_question *question, sb_axis_rule *answer) {
+    return sb_axis_independent(question, answer, 0);
 }
 
 static sb_status key_axis(const sb_axis_question *question, sb_axis_rule *answer) {
@@ -426,6 +431,9 @@ static sb_status key_axis(const sb_axis_question *question, sb_axis_rule *answer
 static sb_status width_axis(const sb_axis_question *question, sb_axis_rule *answer) {
     bool value = question->input == V || question->input == PAST_VALUE;
     bool key = question->input == K || question->input == PAST_KEY;
+    const sb_fact *q = sb_axis_input(question, Q);
+    if (q == NULL || q->rank == 3)
+        return sb_axis_exact(answer, "Q, K and V have heads and their widths in one axis");
     if (value) {
         sb_axis_independent(question, answer, SB_AXIS_NONE);
         return send(question, answer, 3, SB_AXIS_NONE, 3, SB_AXIS_NONE);
@@ -449,23 +457,15 @@ static sb_status mask_axis(const sb_axis_question *question, sb_axis_rule *answe
         return one ? sb_axis_exact(answer, "its only row is repeated")
                    : sb_axis_unknown(answer, "whether its only row is repeated depends on the extent");
     }
-    sb_axis_independent(question, answer, SB_AXIS_NONE);
-    bool flat = q->rank == 3;
-    return axis == 0 ? send(question, answer, 0, SB_AXIS_NONE, SB_AXIS_NONE, 0)
-                     : send(question, answer, flat ? 1 : 2, SB_AXIS_NONE, SB_AXIS_NONE, 2);
+    return axis == 0 ? batch_axis(question, answer) : query_axis(question, answer);
 }
 
 static sb_status attention_axes(const sb_axis_question *question, sb_axis_rule *answer) {
     bool is_flat = sb_axis_asked(question)->rank == 3;
     if (question->input == MASK)
         return mask_axis(question, answer);
-    if (question->axis == 0) {
-        bool key = question->input == K || question->input == PAST_KEY, query = question->input == Q;
-        bool value = question->input == V || question->input == PAST_VALUE;
-        sb_axis_independent(question, answer, SB_AXIS_NONE);
-        return send(question, answer, 0, key || !(query || value) ? 0 : SB_AXIS_NONE,
-                    value || !(query || key) ? 0 : SB_AXIS_NONE, 0);
-    }
+    if (question->axis == 0)
+        return batch_axis(question, answer);
     if (question->axis == (is_flat ? 1 : 2))
         return question->input == Q ? query_axis(question, answer) : key_axis(question, answer);
     if (question->axis == 3)
@@ -478,7 +478,7 @@ const sb_axes_entry sb_axes_attention[] = {
      .rule = attention_axes,
      .independent = "batch, queries, widths of values",
      .bounded = "keys, widths of keys; queries, where positions are counted from the last",
-     .exact = "heads"},
+     .exact = "heads; widths, where heads and they are one axis"},
     {.op = {NULL}},
 };
 

@@ -97,8 +97,10 @@ static sb_status check_graph(const sb_infer *infer, const sb_graph *graph, const
                first == second;
     }
     if (status == SB_OK && !fits)
-        status = sb_infer_fail(infer, SB_ERROR_SHAPE, "the graph %s gives %s, which is not of the type and shape that it "
-                               "is given", name, sb_fact_text(&result, text, sizeof text));
+        status = sb_infer_fail(infer, SB_ERROR_SHAPE,
+                               "the graph %s gives %s, which is not of the type and shape that it "
+                               "is given",
+                               name, sb_fact_text(&result, text, sizeof text));
     sb_fact_clear(&result);
     return status;
 }
@@ -135,8 +137,7 @@ static sb_status infer_flex(sb_infer *infer) {
     if (status != SB_OK || infer->output_count == 0)
         return status;
     if (q->rank == 4 && v->rank == 4)
-        sb_fact_set_tensor(&infer->outputs[0], q->dtype, 4,
-                           (sb_dim[]){q->dims[0], q->dims[1], q->dims[2], v->dims[3]});
+        sb_fact_set_tensor(&infer->outputs[0], q->dtype, 4, (sb_dim[]){q->dims[0], q->dims[1], q->dims[2], v->dims[3]});
     else
         sb_fact_set_tensor(&infer->outputs[0], q->dtype, SB_RANK_UNKNOWN, NULL);
     return SB_OK;
@@ -188,8 +189,8 @@ static sb_status run_stage(sb_call *call, sb_attention_work work, sb_dtype dtype
         return status;
     const sb_tensor *given = result->kind == SB_KIND_TENSOR ? result->tensor : NULL;
     if (given == NULL || given->dtype != dtype || given->rank != 4 || memcmp(given->dims, dims, sizeof dims) != 0)
-        return sb_call_fail(call, SB_ERROR_SHAPE, "the graph %s gives no tensor of the type and shape that it was given",
-                            name);
+        return sb_call_fail(call, SB_ERROR_SHAPE,
+                            "the graph %s gives no tensor of the type and shape that it was given", name);
     return SB_OK;
 }
 

@@ -77,8 +77,9 @@ static sb_status unpack(const sb_infer *infer, int index, const sb_fact *fact, i
     if (fact->rank != 3)
         return sb_infer_fail(infer, SB_ERROR_SHAPE, "input %d has rank %d where 3 is expected", index, fact->rank);
     if (sb_dim_is_constant(fact->dims[2], &hidden) && hidden % heads != 0)
-        return sb_infer_fail(infer, SB_ERROR_SHAPE, "the last extent of input %d, %lld, is no multiple of its %lld heads",
-                             index, (long long)hidden, (long long)heads);
+        return sb_infer_fail(infer, SB_ERROR_SHAPE,
+                             "the last extent of input %d, %lld, is no multiple of its %lld heads", index,
+                             (long long)hidden, (long long)heads);
     *width = sb_dim_floor_divide(infer->scope, fact->dims[2], sb_dim_constant(infer->scope, heads));
     return SB_OK;
 }
@@ -86,8 +87,8 @@ static sb_status unpack(const sb_infer *infer, int index, const sb_fact *fact, i
 static sb_status check_optional(const sb_infer *infer, int index, const char *name, bool wanted, sb_dtype dtype) {
     const sb_fact *fact = sb_infer_input(infer, index);
     if ((fact != NULL) != wanted)
-        return sb_infer_fail(infer, SB_ERROR_INVALID_MODEL, wanted ? "its update_rule needs %s" : "its update_rule has no %s",
-                             name);
+        return sb_infer_fail(infer, SB_ERROR_INVALID_MODEL,
+                             wanted ? "its update_rule needs %s" : "its update_rule has no %s", name);
     if (fact == NULL)
         return SB_OK;
     SB_TRY(sb_infer_require(infer, index, SB_SET(dtype), &fact));
@@ -296,8 +297,7 @@ static sb_status eval_linear(sb_call *call) {
         SB_TRY(sb_call_output(call, PRESENT, &run.present));
     int64_t parts, floats;
     if (__builtin_mul_overflow(run.batch, run.params->key_heads, &parts) ||
-        __builtin_mul_overflow(parts, run.tiles, &parts) ||
-        __builtin_mul_overflow(run.width, TILE, &floats))
+        __builtin_mul_overflow(parts, run.tiles, &parts) || __builtin_mul_overflow(run.width, TILE, &floats))
         return sb_call_fail(call, SB_ERROR_SHAPE, "the states are too large");
     run.states = sb_allocate_array((size_t)parts, (size_t)floats * sizeof(float));
     if (run.states == NULL)
@@ -363,8 +363,9 @@ static sb_dim linear_flops(const sb_cost_question *question, int64_t number) {
 }
 
 static const sb_flops_rule linear_rule = {
-    linear_flops, "per position and element of a state: 2 for each head of queries that reads it, and 2; 2 more to correct "
-                  "it, 1 for a decay"};
+    linear_flops,
+    "per position and element of a state: 2 for each head of queries that reads it, and 2; 2 more to correct "
+    "it, 1 for a decay"};
 
 const sb_cost_entry sb_cost_linear_attention[] = {
     {.op = {"LinearAttention"}, .flops = &linear_rule, .bytes = &sb_bytes_whole},
