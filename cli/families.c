@@ -15,7 +15,7 @@ static const family families[] = {
     {"contraction", "#1f5fae",
      " Conv ConvTranspose ConvInteger QLinearConv DeformConv MatMul MatMulInteger QLinearMatMul "
      "Gemm Einsum "
-     "Attention DFT STFT "},
+     "Attention LinearAttention FlexAttention DFT STFT "},
     {"recurrent", "#6b3fa0", " RNN GRU LSTM "},
     {"activation", "#a8324a",
      " Relu LeakyRelu PRelu Elu Selu Celu Gelu Sigmoid HardSigmoid HardSwish Mish Softplus "

@@ -20,7 +20,7 @@ each operator computes, to the bit, is in [numerics.md](numerics.md), and the co
 each source says more.
 
 An operator that is not listed is an error when a model is loaded, and that error lists every missing
-one. All operators belong to ONNX's own domain. Element types that an operator accepts are checked
+one. Operators belong to ONNX's own domain, unless theirs stands before the name. Element types that an operator accepts are checked
 when the model is loaded; the message names the type and the node.
 
 """
@@ -44,10 +44,12 @@ def table(text, family):
 def names(body, headers):
     """Operators in the order of the table: literal names, macros, and lists of macros."""
     found = []
-    pattern = r'\.domain = "(\w+)"|\.name = "(\w+)"|\w+_OP\(\s*"?(\w+)"?|(\w+_OPS)\((?:\w+)\)'
+    pattern = r'\.domain = "([\w.]+)"|\.name = "(\w+)"|\w+_OP\(\s*"?(\w+)"?|(\w+_OPS)\((?:\w+)\)'
     for domain, literal, argument, expansion in re.findall(pattern, body):
-        if domain:
-            found.pop()  # of Samebit's own domain: made by passes, never read from a file
+        if domain == "samebit":
+            found.pop()  # made by passes, never read from a file
+        elif domain:
+            found[-1] = f"{domain}.{found[-1]}"
         elif expansion:
             found += macro_list(headers, expansion)
         else:

@@ -17,6 +17,7 @@ static sb_tensor *written_input(harness *h, const char *text, int round) {
 
 static harness_case written_case(harness *h, const made_case *made, int round) {
     harness_case test = harness_op(made->op, made->version);
+    test.domain = made->domain;
     test.outputs = made->outputs;
     test.refusal = made->refusal;
     made_attributes(&test.attributes, made->attributes);

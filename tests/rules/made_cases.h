@@ -34,7 +34,7 @@ static inline void make_node_of(const made_case *made, made_node *result) {
         MUST(sb_graph_add_value(result->graph, name, &outputs[o], error));
     }
     made_attributes(&attributes, made->attributes);
-    const sb_op *op = sb_op_find("", made->op);
+    const sb_op *op = sb_op_find(made->domain != NULL ? made->domain : "", made->op);
     assert_non_null(op);
     MUST(sb_graph_add_node(result->graph, op, made->version, made->op, count, result->ids, 0, made->outputs, outputs,
                            &attributes, NULL, error));

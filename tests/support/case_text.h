@@ -14,6 +14,8 @@
  *
  *     Div 14 | s32[1]{1} s32[1]{0} | !integer division by zero
  *
+ * An operator of another domain than the standard's own is written DOMAIN:OPERATOR.
+ *
  * The line "sides cpu cuda" says which sides must have a kernel for the cases behind it; "sides" alone, none.
  *
  * Include after cmocka.h, or after what has its words. */
@@ -33,7 +35,7 @@
 #define MADE_OUTPUTS 5
 
 typedef struct made_case {
-    const char *op;
+    const char *domain, *op;
     int version, outputs;
     const char *attributes;
     const char *inputs[MADE_INPUTS];
@@ -172,6 +174,12 @@ static inline void read_case(made_case *made, const char *path, char *line) {
     if (version == NULL)
         fail_msg("%s: \"%s\" is no case: OPERATOR VERSION ATTRIBUTES | INPUTS | OUTPUTS", path, line);
     *version++ = '\0';
+    char *colon = strchr(head, ':');
+    made->domain = colon != NULL ? head : "";
+    if (colon != NULL) {
+        *colon = '\0';
+        made->op = colon + 1;
+    }
     made->version = (int)strtol(version, &version, 10);
     made->attributes = version + strspn(version, " ");
     read_inputs(made, inputs);
@@ -179,7 +187,7 @@ static inline void read_case(made_case *made, const char *path, char *line) {
         made->outputs = 1;
     else
         read_outputs(made, outputs + strspn(outputs, " "));
-    if (sb_op_find("", made->op) == NULL)
+    if (sb_op_find(made->domain, made->op) == NULL)
         fail_msg("%s: there is no operator %s", path, made->op);
 }
 

@@ -12,14 +12,13 @@
 #define SB_KERNEL_LOGP_LOGP_H
 
 #include "numerics/convert.h"
-#include "numerics/exp_log.h"
+#include "numerics/exponent_split.h"
 #include "numerics/wide.h"
 
 #define SB_LOGP_BLOCK 128
-#define SB_LOGP_LANES 4
+#define SB_LOGP_LANES SB_SPLIT_LANES
 
-/* Exponents at or beyond it are not told apart: the shift that rounds to integers needs |x| < 2^22. */
-#define SB_LOGP_EXPONENT_LIMIT (1 << 21)
+#define SB_LOGP_EXPONENT_LIMIT SB_SPLIT_EXPONENT_LIMIT
 
 /* Sums of blocks are added as multiples of 2^-38, an integer sum, which any order of adding leaves the same. A block
  * has at most 128 * sqrt(2) and there are at most 2^17 blocks, so it stays below 2^63. */
@@ -33,61 +32,40 @@ typedef struct sb_logp_pair {
     float sum;
 } sb_logp_pair;
 
-/* How logits become exponents: of all logits of a call. */
-typedef struct sb_logp_scale {
-    float scale; /* log2(e) * inverse_temperature */
-    float bound; /* logits are held within ±bound, whose exponents are ±SB_LOGP_EXPONENT_LIMIT */
-} sb_logp_scale;
+/* How logits become exponents, of all logits of a call: `scale` is log2(e) * inverse_temperature. */
+typedef sb_split_scale_f32 sb_logp_scale;
 
 /* For an inverse temperature from 2^-20 to 2^20. */
 static SB_HD sb_logp_scale sb_logp_scale_of(float inverse_temperature) {
-    sb_logp_scale result;
-    result.scale = inverse_temperature * SB_LOG2_E_F32;
-    result.bound = sb_div_f32((float)SB_LOGP_EXPONENT_LIMIT, result.scale);
-    return result;
+    return sb_split_scale_of_f32(inverse_temperature);
 }
 
 /* A NaN stays one. */
 static SB_HD_HOT float sb_logp_hold(float z, sb_logp_scale s) {
-#if defined(__CUDA_ARCH__)
-    /* Two instructions in place of four; a NaN becomes the canonical one, which nothing depends on. */
-    float held;
-    asm("min.NaN.f32 %0, %1, %2;\n\tmax.NaN.f32 %0, %0, %3;" : "=&f"(held) : "f"(z), "f"(s.bound), "f"(-s.bound));
-    return held;
-#else
-    float below = z > s.bound ? s.bound : z;
-    return below < -s.bound ? -s.bound : below;
-#endif
+    return sb_split_hold_f32(z, s);
 }
 
-/* The next three take a logit that is held. First the nearest integer to z * scale in the low bits
- * of a float … */
+/* The next three take a logit that is held: numerics/exponent_split.h. */
 static SB_HD_HOT float sb_logp_shifted(float z, sb_logp_scale s) {
-    return sb_fma_f32(z, s.scale, SB_ROUNDING_SHIFT_F32);
+    return sb_split_shifted_f32(z, s);
 }
 
-/* … which is the exponent (of a NaN some number) … */
 static SB_HD_HOT int32_t sb_logp_exponent(float shifted) {
-    return sb_shifted_integer_f32(shifted);
+    return sb_split_exponent_f32(shifted);
 }
 
-/* … and the mantissa from what is left, which one rounding leaves within 2^-26 of
- * z * scale - exponent, however large z is. */
 static SB_HD_HOT float sb_logp_mantissa(float z, float shifted, sb_logp_scale s) {
-    float count = shifted - SB_ROUNDING_SHIFT_F32;
-    return sb_exp2_fraction_f32(sb_fma_f32(z, s.scale, -count));
+    return sb_exp2_fraction_f32(sb_split_fraction_f32(z, shifted, s));
 }
 
-/* 2^(exponent - maximum), and +0 below 2^-126, for a maximum not below the exponent. Wraps: after a
- * NaN both may be anything. */
+/* 2^(exponent - maximum), and +0 below 2^-126. */
 static SB_HD_HOT float sb_logp_factor(int32_t exponent, int32_t maximum) {
-    int32_t biased = (int32_t)((uint32_t)exponent - (uint32_t)maximum + 127u);
-    return sb_bits_to_f32((uint32_t)(biased < 0 ? 0 : biased) << 23);
+    return sb_split_factor_f32(exponent, maximum);
 }
 
 /* The lane of a column. */
 static SB_HD_HOT int32_t sb_logp_lane(int64_t column) {
-    return (int32_t)(column % 8) / 2;
+    return sb_split_lane(column);
 }
 
 /* Adds a term to a lane: the product is exact inside of the fma, so this is the rounded sum. */
@@ -97,7 +75,7 @@ static SB_HD_HOT float sb_logp_add(float lane, float mantissa, float factor) {
 
 /* A block's sum from its lanes. */
 static SB_HD_HOT float sb_logp_fold(float lane0, float lane1, float lane2, float lane3) {
-    return (lane0 + lane1) + (lane2 + lane3);
+    return sb_split_fold_f32(lane0, lane1, lane2, lane3);
 }
 
 /* A block's part of the integer sum, cut toward zero, relative to the row's largest exponent. Not

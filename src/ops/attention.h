@@ -1,0 +1,62 @@
+/* Attention as a computation on strided arrays: what the operators Attention and FlexAttention have in common, and what
+ * kernels of them are to equal. The definition is docs/numerics.md, section 10. */
+#ifndef SB_OPS_ATTENTION_H
+#define SB_OPS_ATTENTION_H
+
+#include "base/workers.h"
+#include "tensor/tensor.h"
+
+/* Elements [batch, head, row, column] at `data`, strides in elements. Without `data`: none. */
+typedef struct sb_attention_array {
+    char *data;
+    sb_dtype dtype;
+    int64_t batch, head, row, column;
+} sb_attention_array;
+
+/* What a score is when it is given out. */
+typedef enum sb_attention_stage {
+    SB_ATTENTION_SCORE,      /* chain · scale */
+    SB_ATTENTION_CAPPED,     /* … and capped */
+    SB_ATTENTION_BIASED,     /* … with the bias; −∞ where masked */
+    SB_ATTENTION_PROBABILITY /* the weight over the sum of weights */
+} sb_attention_stage;
+
+typedef struct sb_attention_work {
+    sb_dtype
+        dtype; /* f16, bf16, f32 or f64: of queries, keys, values, outputs, and of weights where they meet values */
+    bool wide; /* from the scores on, weights and sums are computed in f64; always with f64 */
+    int64_t batch, heads, key_heads, queries, keys; /* keys: the past's and the new ones */
+    int64_t past;                                   /* keys that come from past_k and past_v */
+    int64_t width, value_width;
+    sb_attention_array q, k, past_k, v, past_v; /* [batch, heads or key_heads, positions, widths] */
+    double scale, cap;                          /* numbers of the type of the chains; cap 0: none */
+    sb_attention_array
+        mask;            /* of bool or `dtype`, [batch, heads, queries, mask_keys]: strides of 0 where it is repeated */
+    int64_t mask_keys;   /* keys behind are masked */
+    const char *lengths; /* s64 [batch]: how many keys a sample has; NULL: all */
+    int64_t lengths_stride;
+    bool causal;         /* a query at position p sees keys up to p */
+    int64_t left, right; /* … and from p - left, up to p + right; -1: no bound */
+    /* Scores in place of those of q and k, [batch, heads, queries, keys]: nothing is scaled, capped or masked. */
+    sb_attention_array given;
+    /* Outputs; each may have no data. */
+    sb_attention_array y;      /* [batch, heads, queries, value_width], of `dtype` */
+    sb_attention_array scores; /* [batch, heads, queries, keys], any float */
+    sb_attention_stage stage;  /* of `scores` */
+} sb_attention_work;
+
+/** Computes what `work` wants. Extents and arrays have been checked to fit; outputs overlap nothing. Errors:
+ * OUT_OF_MEMORY. */
+sb_status sb_attention_run(const sb_attention_work *work, sb_workers *workers, sb_error *error);
+
+/** y from probabilities [batch, heads, queries, keys] of any float type in place of weights: chains of fma over keys, in
+ * f64 if `wide`, else in f32. */
+void sb_attention_mix(const sb_attention_work *work, const sb_attention_array *probabilities, sb_workers *workers);
+
+/** 1/√width as the chains' type has it: a square root and a quotient, each rounded; 1 for a width of 0. */
+double sb_attention_default_scale(sb_dtype dtype, int64_t width);
+
+/** The array of a tensor of rank 4 (its axes in that order), or of rank 3 with heads in its last axis. */
+sb_attention_array sb_attention_array_of(const sb_tensor *tensor, int64_t heads);
+
+#endif
