@@ -28,6 +28,7 @@
     F(moving,                 no,   no,   cost, no,   cuda, __VA_ARGS__) \
     F(gather,                 ops,  no,   no,   no,   cuda, __VA_ARGS__) \
     F(scatter,                ops,  no,   no,   no,   no,   __VA_ARGS__) \
+    F(tensor_scatter,         ops,  axes, cost, cpu,  no,   __VA_ARGS__) \
     F(selection,              ops,  no,   no,   no,   no,   __VA_ARGS__) \
     F(topk,                   ops,  no,   no,   no,   no,   __VA_ARGS__) \
     F(indexing,               no,   axes, no,   no,   no,   __VA_ARGS__) \
@@ -42,11 +43,14 @@
     F(einsum,                 ops,  no,   no,   no,   cuda, __VA_ARGS__) \
     F(determinant,            ops,  no,   no,   no,   no,   __VA_ARGS__) \
     F(text,                   ops,  no,   no,   no,   no,   __VA_ARGS__) \
+    F(text_parts,             ops,  axes, cost, no,   no,   __VA_ARGS__) \
+    F(regex,                  ops,  axes, cost, no,   no,   __VA_ARGS__) \
     F(signal,                 ops,  no,   no,   cpu,  cuda, __VA_ARGS__) \
     F(random,                 ops,  axes, no,   no,   cuda, __VA_ARGS__) \
     F(matmul_integer,         ops,  no,   no,   no,   cuda, __VA_ARGS__) \
     F(convert,                no,   no,   no,   no,   cuda, __VA_ARGS__) \
     F(cast,                   ops,  no,   no,   no,   no,   __VA_ARGS__) \
+    F(bit_cast,               ops,  axes, cost, no,   no,   __VA_ARGS__) \
     F(quantize,               ops,  no,   no,   no,   cuda, __VA_ARGS__) \
     F(select,                 ops,  no,   no,   no,   cuda, __VA_ARGS__) \
     F(contraction,            no,   axes, cost, no,   no,   __VA_ARGS__) \
@@ -56,6 +60,7 @@
     F(convolution_transpose,  ops,  no,   no,   no,   no,   __VA_ARGS__) \
     F(convolution_integer,    ops,  no,   no,   no,   no,   __VA_ARGS__) \
     F(convolution_deformable, ops,  no,   no,   no,   no,   __VA_ARGS__) \
+    F(causal_convolution,     ops,  axes, cost, cpu,  no,   __VA_ARGS__) \
     F(conv,                   no,   no,   no,   cpu,  cuda, __VA_ARGS__) \
     F(fused,                  ops,  axes, cost, no,   no,   __VA_ARGS__) \
     F(fused_elementwise,      no,   no,   no,   no,   cuda, __VA_ARGS__) \
@@ -74,12 +79,14 @@
     F(attention,              ops,  axes, cost, no,   no,   __VA_ARGS__) \
     F(linear_attention,       ops,  axes, cost, no,   no,   __VA_ARGS__) \
     F(flex_attention,         ops,  axes, cost, no,   no,   __VA_ARGS__) \
+    F(rotary,                 ops,  axes, cost, cpu,  no,   __VA_ARGS__) \
     F(normalization,          ops,  no,   no,   no,   no,   __VA_ARGS__) \
     F(row_normalization,      ops,  no,   no,   no,   no,   __VA_ARGS__) \
     F(batch_normalization,    ops,  no,   no,   no,   no,   __VA_ARGS__) \
     F(normalize,              no,   no,   no,   cpu,  cuda, __VA_ARGS__) \
     F(batch,                  no,   no,   no,   no,   cuda, __VA_ARGS__) \
     F(variadic,               ops,  no,   no,   no,   cuda, __VA_ARGS__) \
+    F(gated,                  ops,  axes, cost, no,   no,   __VA_ARGS__) \
     F(unary,                  ops,  no,   no,   no,   no,   __VA_ARGS__) \
     F(binary,                 ops,  no,   no,   no,   no,   __VA_ARGS__) \
     F(power,                  ops,  no,   no,   no,   no,   __VA_ARGS__) \
