@@ -143,8 +143,8 @@ static bool goes_behind(const fusion *fusion, const group *group, const sb_node 
         reads += is_last;
         if (!is_last && fusion->group_of_value[node->inputs[i]])
             return false;
-        if (narrow && (fact->dtype != dtype ||
-                       (strcmp(node->op->name, "Clip") == 0 && i > 0 && fact->constant == NULL)))
+        if (narrow &&
+            (fact->dtype != dtype || (strcmp(node->op->name, "Clip") == 0 && i > 0 && fact->constant == NULL)))
             return false;
     }
     return reads == 1;
