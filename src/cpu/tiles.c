@@ -121,7 +121,8 @@ typedef struct packing {
 } packing;
 
 static sb_block operand_block(const sb_tiles *tiles, const tile *tile, int i) {
-    return (sb_block){tile->data[i], tiles->walk->steps[i][tiles->partner], tiles->walk->steps[i][tiles->walk->rank - 1]};
+    return (sb_block){tile->data[i], tiles->walk->steps[i][tiles->partner],
+                      tiles->walk->steps[i][tiles->walk->rank - 1]};
 }
 
 static sb_block packed_block(const sb_tiles *tiles, const tile *tile, packing *packing, int i) {

@@ -13,14 +13,14 @@ typedef struct sb_tiles {
     const sb_walk *walk;
     sb_walk_row *row;
     void *context;
-    int partner;           /* the dimension beside the innermost one */
-    int64_t rows, columns; /* of a rectangle: of the partner, and of the innermost dimension */
-    bool joined;           /* the rows of a rectangle go through the loop as one */
-    int64_t count;         /* of rectangles */
-    int64_t elements;      /* of a whole rectangle */
-    size_t sizes[SB_WALK_OPERANDS];   /* of an element of each operand */
-    bool packed[SB_WALK_OPERANDS];    /* in a rectangle of its own while the loop sees it */
-    size_t places[SB_WALK_OPERANDS];  /* of those rectangles in the thread's memory */
+    int partner;                     /* the dimension beside the innermost one */
+    int64_t rows, columns;           /* of a rectangle: of the partner, and of the innermost dimension */
+    bool joined;                     /* the rows of a rectangle go through the loop as one */
+    int64_t count;                   /* of rectangles */
+    int64_t elements;                /* of a whole rectangle */
+    size_t sizes[SB_WALK_OPERANDS];  /* of an element of each operand */
+    bool packed[SB_WALK_OPERANDS];   /* in a rectangle of its own while the loop sees it */
+    size_t places[SB_WALK_OPERANDS]; /* of those rectangles in the thread's memory */
 } sb_tiles;
 
 /** Whether `walk`, whose operand i has elements of sizes[i] bytes, goes better by rectangles. Then `tiles` says which;

@@ -67,8 +67,8 @@ static inline uint32_t sb_loop_dtypes(sb_walk_row *const *loops) {
         context_type *context = opaque;                                                                                \
         (void)context;                                                                                                 \
         bool left_packed = steps[1] == sizeof(left_type), right_packed = steps[2] == sizeof(right_type);               \
-        if (steps[0] == sizeof(out_type) && ((left_packed && (right_packed || steps[2] == 0)) ||                       \
-                                             (right_packed && steps[1] == 0))) {                                       \
+        if (steps[0] == sizeof(out_type) &&                                                                            \
+            ((left_packed && (right_packed || steps[2] == 0)) || (right_packed && steps[1] == 0))) {                   \
             out_type *restrict out = (out_type *)(void *)data[0];                                                      \
             const left_type *restrict left = (const left_type *)(const void *)data[1];                                 \
             const right_type *restrict right = (const right_type *)(const void *)data[2];                              \

@@ -3,7 +3,6 @@
 #include <stdbool.h>
 #include <string.h>
 
-
 /* Rows that a transposition takes at once: two lines of f32 of each column, so that the memory's next line is used, and
  * few enough that their lines on the other side stay in the first-level cache for some hundred columns. */
 #define ROWS 32
