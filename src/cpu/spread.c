@@ -1,5 +1,7 @@
 #include "cpu/spread.h"
 
+#include "cpu/tiles.h"
+
 /* Elements below which a second thread costs more than it saves (measured: some 5 µs to wake one). */
 #define GRAIN 16384
 
@@ -53,9 +55,17 @@ static void run_range(void *context, int64_t begin, int64_t end) {
 void sb_spread_run(sb_call *call, sb_walk_row *row, void *context, sb_tensor *output, int count,
                    sb_tensor *const *inputs) {
     const sb_tensor *operands[SB_WALK_OPERANDS] = {output};
-    for (int i = 0; i < count; i++)
+    size_t sizes[SB_WALK_OPERANDS] = {sb_dtype_size(output->dtype)};
+    for (int i = 0; i < count; i++) {
         operands[i + 1] = inputs[i];
+        sizes[i + 1] = sb_dtype_size(inputs[i]->dtype);
+    }
     loop loop = {.row = row, .context = context};
     sb_walk_start(&loop.walk, output->rank, output->dims, count + 1, operands);
+    sb_tiles tiles;
+    if (sb_tiles_start(&tiles, &loop.walk, sizes, row, context)) {
+        sb_workers_run(call->workers, tiles.count, (GRAIN + tiles.elements - 1) / tiles.elements, sb_tiles_run, &tiles);
+        return;
+    }
     sb_workers_run(call->workers, loop.walk.elements, GRAIN, run_range, &loop);
 }

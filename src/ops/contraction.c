@@ -6,6 +6,7 @@
 
 #include "numerics/chain.h"
 #include "ops/real.h"
+#include "tensor/tensor.h"
 
 sb_dtype sb_contraction_accumulator(sb_dtype dtype) {
     return dtype == SB_F16 || dtype == SB_BF16 ? SB_F32 : dtype;
@@ -107,28 +108,21 @@ static void copy_row(size_t size, int64_t count, int64_t stride, const char *sou
 #undef COPY_AS
 }
 
+static sb_dtype dtype_of_size(size_t size) {
+    return size == 4 ? SB_U32 : size == 2 ? SB_U16 : size == 8 ? SB_U64 : SB_U8;
+}
+
 void sb_gather_dense(size_t size, int rank, const int64_t *dims, const int64_t *strides, const void *source,
                      void *target) {
-    int64_t index[SB_MAX_RANK] = {0}, count = rank > 0 ? dims[rank - 1] : 1;
-    int64_t stride = rank > 0 ? strides[rank - 1] : 1;
-    for (int d = 0; d < rank; d++) {
-        if (dims[d] == 0)
-            return;
+    if (rank < 2) {
+        copy_row(size, rank > 0 ? dims[0] : 1, rank > 0 ? strides[0] : 1, source, target);
+        return;
     }
-    const char *from = source;
-    char *to = target;
-    for (;;) {
-        copy_row(size, count, stride, from, to);
-        to += (size_t)count * size;
-        int d = rank - 2;
-        for (; d >= 0; d--) {
-            from += strides[d] * (int64_t)size;
-            if (++index[d] < dims[d])
-                break;
-            from -= strides[d] * dims[d] * (int64_t)size;
-            index[d] = 0;
-        }
-        if (d < 0)
-            return;
-    }
+    sb_tensor from = {.dtype = dtype_of_size(size), .rank = rank, .data = (char *)(uintptr_t)source};
+    sb_tensor to = {.dtype = from.dtype, .rank = rank, .data = target};
+    memcpy(from.dims, dims, (size_t)rank * sizeof *dims);
+    memcpy(to.dims, dims, (size_t)rank * sizeof *dims);
+    memcpy(from.strides, strides, (size_t)rank * sizeof *strides);
+    sb_row_major_strides(rank, dims, to.strides);
+    sb_tensor_copy_elements(&to, &from);
 }

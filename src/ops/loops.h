@@ -61,24 +61,31 @@ static inline uint32_t sb_loop_dtypes(sb_walk_row *const *loops) {
             SB_AT(out_type, data[0], steps[0], i) = (out_type)expression(SB_CONST_AT(in_type, data[1], steps[1], i));  \
     }
 
-/* The same for out = expression(x, y); a repeated y (a scalar, or a value per row) is a case of its own too. */
+/* The same for out = expression(x, y); a repeated x or y (a scalar, or a value per row) is a case of its own too. */
 #define SB_BINARY_LOOP(name, context_type, out_type, left_type, right_type, expression)                                \
     static void name(void *opaque, int64_t count, char *const *data, const int64_t *steps) {                           \
         context_type *context = opaque;                                                                                \
         (void)context;                                                                                                 \
-        bool packed = steps[0] == sizeof(out_type) && steps[1] == sizeof(left_type);                                   \
-        if (packed && (steps[2] == sizeof(right_type) || steps[2] == 0)) {                                             \
+        bool left_packed = steps[1] == sizeof(left_type), right_packed = steps[2] == sizeof(right_type);               \
+        if (steps[0] == sizeof(out_type) &&                                                                            \
+            ((left_packed && (right_packed || steps[2] == 0)) || (right_packed && steps[1] == 0))) {                   \
             out_type *restrict out = (out_type *)(void *)data[0];                                                      \
             const left_type *restrict left = (const left_type *)(const void *)data[1];                                 \
             const right_type *restrict right = (const right_type *)(const void *)data[2];                              \
-            if (steps[2] != 0) {                                                                                       \
+            if (left_packed && right_packed) {                                                                         \
                 for (int64_t i = 0; i < count; i++)                                                                    \
                     out[i] = (out_type)expression(left[i], right[i]);                                                  \
                 return;                                                                                                \
             }                                                                                                          \
-            right_type repeated = *right;                                                                              \
+            if (left_packed) {                                                                                         \
+                right_type repeated = *right;                                                                          \
+                for (int64_t i = 0; i < count; i++)                                                                    \
+                    out[i] = (out_type)expression(left[i], repeated);                                                  \
+                return;                                                                                                \
+            }                                                                                                          \
+            left_type repeated = *left;                                                                                \
             for (int64_t i = 0; i < count; i++)                                                                        \
-                out[i] = (out_type)expression(left[i], repeated);                                                      \
+                out[i] = (out_type)expression(repeated, right[i]);                                                     \
             return;                                                                                                    \
         }                                                                                                              \
         for (int64_t i = 0; i < count; i++)                                                                            \

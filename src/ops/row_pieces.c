@@ -34,19 +34,31 @@ static void move_elements(sb_walk_row *convert, int size, int64_t count, char *t
         convert(NULL, count, (char *const[]){to, from}, (const int64_t[]){to_step, from_step});
 }
 
+/* Whether operand k lies as the loop wants it, so that the loop can have it where it is. */
+static bool is_dense(const sb_row_pieces *how, int k, const int64_t *steps) {
+    return k == 0 ? how->store == NULL && steps[0] == how->out_size : how->load == NULL && steps[k] == how->in_size;
+}
+
 void sb_run_pieces(const sb_row_pieces *how, int64_t count, char *const *data, const int64_t *steps) {
     _Alignas(64) char memory[3][PIECE * sizeof(uint64_t)];
-    char *const pieces[3] = {memory[0], memory[1], memory[2]};
+    char *pieces[3] = {memory[0], memory[1], memory[2]};
     const int64_t dense_steps[3] = {how->out_size, how->in_size, how->in_size};
+    bool dense[3] = {false};
+    for (int k = 0; k <= how->inputs; k++)
+        dense[k] = is_dense(how, k, steps);
     for (int64_t start = 0; start < count; start += PIECE) {
         int64_t size = count - start < PIECE ? count - start : PIECE;
-        for (int k = 1; k <= how->inputs; k++) {
+        for (int k = 0; k <= how->inputs; k++) {
+            if (dense[k])
+                pieces[k] = data[k] + start * steps[k];
             /* A repeated element is in its buffer already. */
-            if (start == 0 || steps[k] != 0)
+            else if (k > 0 && (start == 0 || steps[k] != 0))
                 move_elements(how->load, how->in_size, size, pieces[k], how->in_size, data[k] + start * steps[k],
                               steps[k]);
         }
         how->dense(how->context, size, pieces, dense_steps);
-        move_elements(how->store, how->out_size, size, data[0] + start * steps[0], steps[0], pieces[0], how->out_size);
+        if (!dense[0])
+            move_elements(how->store, how->out_size, size, data[0] + start * steps[0], steps[0], pieces[0],
+                          how->out_size);
     }
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/allocation.h"
+#include "tensor/block.h"
 #include "tensor/tensor_pool.h"
 #include "tensor/walk.h"
 
@@ -278,42 +279,49 @@ bool sb_tensor_is_contiguous(const sb_tensor *tensor) {
     return true;
 }
 
-typedef struct copy_context {
-    size_t size;
-} copy_context;
-
-static void copy_row(void *context, int64_t count, char *const *data, const int64_t *steps) {
-    size_t size = ((copy_context *)context)->size;
-    char *target = data[0];
-    const char *source = data[1];
-    if (steps[0] == (int64_t)size && steps[1] == (int64_t)size) {
-        memcpy(target, source, (size_t)count * size);
-        return;
+/* The dimension that goes beside the innermost one of the target: the one along which the source is adjacent, if there is
+ * one, so that a copy between two orders of dimensions moves rectangles. */
+static int partner_of(const sb_walk *walk, int64_t size) {
+    for (int d = walk->rank - 2; d >= 0; d--) {
+        if (walk->steps[1][d] == size)
+            return d;
     }
-/* A copy of constant size is one load and one store, of whatever type the elements are. */
-#define COPY(bytes)                                                                                                    \
-    for (int64_t i = 0; i < count; i++, target += steps[0], source += steps[1])                                        \
-        memcpy(target, source, bytes);
-    switch (size) {
-    case 1:
-        COPY(1) break;
-    case 2:
-        COPY(2) break;
-    case 4:
-        COPY(4) break;
-    case 8:
-        COPY(8) break;
-    default:
-        COPY(sizeof(sb_string)) break;
-    }
-#undef COPY
+    return walk->rank - 2;
 }
 
 void sb_tensor_copy_elements(sb_tensor *target, const sb_tensor *source) {
     sb_walk walk;
-    copy_context context = {sb_dtype_size(source->dtype)};
+    const size_t size = sb_dtype_size(source->dtype);
     sb_walk_start(&walk, source->rank, source->dims, 2, (const sb_tensor *const[]){target, source});
-    sb_walk_run(&walk, copy_row, &context);
+    if (walk.elements == 0)
+        return;
+    int last = walk.rank - 1, partner = partner_of(&walk, (int64_t)size);
+    sb_block to = {.data = walk.data[0], .column = walk.steps[0][last]};
+    sb_block from = {.data = walk.data[1], .column = walk.steps[1][last]};
+    if (partner < 0) {
+        sb_block_move(size, 1, walk.dims[last], to, from);
+        return;
+    }
+    to.row = walk.steps[0][partner];
+    from.row = walk.steps[1][partner];
+    int64_t index[SB_MAX_RANK] = {0};
+    for (;;) {
+        sb_block_move(size, walk.dims[partner], walk.dims[last], to, from);
+        int d = last - 1;
+        for (; d >= 0; d--) {
+            if (d == partner)
+                continue;
+            to.data += walk.steps[0][d];
+            from.data += walk.steps[1][d];
+            if (++index[d] < walk.dims[d])
+                break;
+            to.data -= walk.dims[d] * walk.steps[0][d];
+            from.data -= walk.dims[d] * walk.steps[1][d];
+            index[d] = 0;
+        }
+        if (d < 0)
+            return;
+    }
 }
 
 sb_status sb_tensor_check_on_host(const sb_tensor *tensor, const char *what, sb_error *error) {
