@@ -282,17 +282,21 @@ HARNESS_GROUP(chain16, largest, HARNESS_CPU) {
     }
 }
 
-/* ---- views, cuts, gathered rows, epilogues ---- */
+/* ---- views, cuts, rows in runs, epilogues ---- */
 
-enum { M = 37, N = 150, K = 45 };
+enum { M = 37, N = 150 };
 
+/* A row of k elements in runs of `length`. */
 typedef struct gathered {
     const uint16_t *a;
+    int64_t k, length;
     float bias;
 } gathered;
 
-static void gather_row(void *context, int64_t row, int64_t k, int64_t count, uint16_t *out) {
-    memcpy(out, ((const gathered *)context)->a + row * K + k, (size_t)count * sizeof *out);
+static void point_at_runs(void *context, int64_t row, int64_t first, int64_t count, const uint16_t **runs) {
+    const gathered *from = context;
+    for (int64_t i = 0; i < count; i++)
+        runs[i] = from->a + row * from->k + (first + i) * from->length;
 }
 
 static void add_bias(void *context, float *row, int64_t m, int64_t n, int64_t count) {
@@ -343,12 +347,13 @@ static void run_cut(random_source *random, sb_isa isa, const sb_chain16_args *ar
 static void run_views(harness *h, const product *p, int trial) {
     const sb_dtype c_dtypes[] = {SB_F32, SB_BF16, SB_F16};
     const int64_t row_strides[] = {N, 1, 2 * N + 3}, column_strides[] = {1, M, 2};
-    bool transposed = (trial & 1) != 0, by_rows = (trial & 4) != 0;
-    uint16_t *a_view = turned(halves_of(p->a), M, K, true), *b_view = turned(halves_of(p->b), K, N, false);
-    const uint16_t *b_from = transposed ? b_view + (N - 1) * K : halves_of(p->b);
-    int64_t b_row_stride = transposed ? 1 : N, b_column_stride = transposed ? -K : 1;
-    uint16_t *b_packed = packed(K, N, b_from, b_row_stride, b_column_stride);
-    gathered context = {halves_of(p->a), 0.25f};
+    bool transposed = (trial & 1) != 0, by_runs = (trial & 4) != 0;
+    const int64_t lengths[] = {1, 3, p->k / 3, p->k}, k = p->k, length = lengths[trial % 4];
+    uint16_t *a_view = turned(halves_of(p->a), M, k, true), *b_view = turned(halves_of(p->b), k, N, false);
+    const uint16_t *b_from = transposed ? b_view + (N - 1) * k : halves_of(p->b);
+    int64_t b_row_stride = transposed ? 1 : N, b_column_stride = transposed ? -k : 1;
+    uint16_t *b_packed = packed(k, N, b_from, b_row_stride, b_column_stride);
+    gathered context = {halves_of(p->a), k, length, 0.25f};
     float shift[N];
     for (int j = 0; j < N; j++)
         shift[j] = (float)(j % 7) - 3.0f;
@@ -365,14 +370,16 @@ static void run_views(harness *h, const product *p, int trial) {
         sb_chain16_args args = {.dtype = p->a->dtype,
                                 .m = M,
                                 .n = N,
-                                .k = K,
-                                .a = by_rows      ? NULL
+                                .k = k,
+                                .a = by_runs      ? NULL
                                      : transposed ? a_view + M - 1
                                                   : halves_of(p->a),
-                                .a_row_stride = transposed ? -1 : K,
+                                .a_row_stride = transposed ? -1 : k,
                                 .a_column_stride = transposed ? M : 1,
-                                .gather = by_rows ? gather_row : NULL,
-                                .gather_context = &context,
+                                .point = by_runs ? point_at_runs : NULL,
+                                .point_context = &context,
+                                .runs = k / length,
+                                .run_length = length,
                                 .packed_b = trial % 4 < 2 ? b_packed : NULL,
                                 .b = b_from,
                                 .b_row_stride = b_row_stride,
@@ -394,15 +401,15 @@ static void run_views(harness *h, const product *p, int trial) {
     sb_free(a_view);
 }
 
-/* Rectangles of any cut, transposed operands with strides of both signs, gathered rows, an epilogue, and C in every dtype
+/* Rectangles of any cut, transposed operands with strides of both signs, rows in runs, an epilogue, and C in every dtype
  * and both directions, all give what the plain product gives. */
 HARNESS_GROUP(chain16, views, HARNESS_CPU) {
     for (int trial = 0; trial < 36; trial++) {
-        product p = make_product(h, trial % 2 != 0 ? SB_F16 : SB_BF16, NORMAL, NORMAL, M, N, K);
+        product p = make_product(h, trial % 2 != 0 ? SB_F16 : SB_BF16, NORMAL, NORMAL, M, N, trial < 18 ? 45 : 48);
         sb_tensor *inputs[] = {p.a, p.b};
         char what[128];
         snprintf(what, sizeof what, "product in groups of 16, cut,%s%s%s C %d", (trial & 1) != 0 ? " transposed" : "",
-                 (trial & 4) != 0 ? " gathered" : "", trial % 4 < 2 ? " packed" : "", trial % 9);
+                 (trial & 4) != 0 ? " in runs" : "", trial % 4 < 2 ? " packed" : "", trial % 9);
         if (harness_wants(h, what, inputs, 2) && (h->sides & HARNESS_CPU) != 0)
             run_views(h, &p, trial);
         release_product(&p);

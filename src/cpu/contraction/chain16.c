@@ -27,6 +27,7 @@ typedef struct workspace_parts {
     sb_chain16_a *records; /* [groups][rows] */
     uint16_t *panel;       /* of B, when it comes unpacked */
     uint16_t *elements;    /* one row of A, padded with zeros to whole groups */
+    const uint16_t **runs; /* of one row of A, where it lies in runs */
 } workspace_parts;
 
 /* Adds `count` elements of `size` bytes, rounded up to whole cache lines; false on overflow. */
@@ -58,7 +59,8 @@ size_t sb_chain16_workspace_bytes(const sb_chain16_args *args) {
     if ((!args->packed_b && panel == 0) || __builtin_mul_overflow(groups, block, &records) ||
         !add_bytes(&bytes, 1, sizeof(sb_chain16_b)) || !add_bytes(&bytes, block, SB_CHAIN16_PANEL * sizeof(float)) ||
         !add_bytes(&bytes, records, sizeof(sb_chain16_a)) || !add_bytes(&bytes, 1, panel) ||
-        !add_bytes(&bytes, groups, SB_CHAIN16_GROUP * sizeof(uint16_t)))
+        !add_bytes(&bytes, groups, SB_CHAIN16_GROUP * sizeof(uint16_t)) ||
+        (args->point && !add_bytes(&bytes, args->runs, sizeof(uint16_t *))))
         return 0;
     return bytes;
 }
@@ -72,6 +74,7 @@ static workspace_parts divide(const sb_chain16_args *args, int64_t block, int64_
     parts.panel = (uint16_t *)(void *)(parts.records + block * groups);
     parts.elements =
         parts.panel + (args->packed_b ? 0 : sb_chain16_packed_bytes(args->k, SB_CHAIN16_PANEL) / sizeof(uint16_t));
+    parts.runs = (const uint16_t **)(void *)(parts.elements + (groups + 1) / 2 * 2 * SB_CHAIN16_GROUP);
     return parts;
 }
 
@@ -112,25 +115,41 @@ void sb_chain16_pack_b(int64_t k, int64_t n, const uint16_t *b, int64_t row_stri
     }
 }
 
-/* Expands rows [first, first + rows) of A. */
+/* Copies one row of A to parts->elements. */
+static void copy_row(const sb_chain16_args *args, int64_t row, const workspace_parts *parts) {
+    uint16_t *to = parts->elements;
+    const uint16_t *from = args->point ? NULL : args->a + row * args->a_row_stride;
+    if (args->point) {
+        args->point(args->point_context, row, 0, args->runs, parts->runs);
+        for (int64_t run = 0; run < args->runs; run++)
+            memcpy(to + run * args->run_length, parts->runs[run], (size_t)args->run_length * sizeof *to);
+    } else if (args->a_column_stride == 1) {
+        memcpy(to, from, (size_t)args->k * sizeof *to);
+    } else {
+        for (int64_t k = 0; k < args->k; k++)
+            to[k] = from[k * args->a_column_stride];
+    }
+}
+
+/* Expands rows [first, first + rows) of A, those of whole groups where they lie. */
 static void prepare_rows(const sb_chain16_args *args, const sb_chain16_kernels *kernels, int64_t first, int64_t rows,
                          const workspace_parts *parts) {
-    int64_t groups = groups_of(args->k);
-    bool in_place = !args->gather && args->a_column_stride == 1 && args->k % SB_CHAIN16_GROUP == 0;
+    int64_t groups = groups_of(args->k), run_groups = args->run_length / SB_CHAIN16_GROUP;
+    bool whole_runs = args->point && args->run_length % SB_CHAIN16_GROUP == 0;
+    bool in_place = !args->point && args->a_column_stride == 1 && args->k % SB_CHAIN16_GROUP == 0;
+    memset(parts->elements, 0, (size_t)groups * SB_CHAIN16_GROUP * sizeof *parts->elements);
     for (int64_t row = 0; row < rows; row++) {
-        const uint16_t *elements = parts->elements;
-        if (in_place) {
-            elements = args->a + (first + row) * args->a_row_stride;
-        } else if (args->gather) {
-            args->gather(args->gather_context, first + row, 0, args->k, parts->elements);
+        sb_chain16_a *records = parts->records + row;
+        if (whole_runs) {
+            args->point(args->point_context, first + row, 0, args->runs, parts->runs);
+            for (int64_t run = 0; run < args->runs; run++)
+                kernels->expand_a(args->dtype, parts->runs[run], run_groups, records + run * run_groups * rows, rows);
+        } else if (in_place) {
+            kernels->expand_a(args->dtype, args->a + (first + row) * args->a_row_stride, groups, records, rows);
         } else {
-            const uint16_t *from = args->a + (first + row) * args->a_row_stride;
-            for (int64_t k = 0; k < args->k; k++)
-                parts->elements[k] = from[k * args->a_column_stride];
+            copy_row(args, first + row, parts);
+            kernels->expand_a(args->dtype, parts->elements, groups, records, rows);
         }
-        for (int64_t k = args->k; !in_place && k < groups * SB_CHAIN16_GROUP; k++)
-            parts->elements[k] = 0;
-        kernels->expand_a(args->dtype, elements, groups, parts->records + row, rows);
     }
 }
 
@@ -241,11 +260,11 @@ void sb_chain16_run(const sb_chain16_kernels *kernels, const sb_chain16_args *ar
 }
 
 static uint16_t element_of_a(const sb_chain16_args *args, int64_t m, int64_t k) {
-    if (!args->gather)
+    const uint16_t *run;
+    if (!args->point)
         return args->a[m * args->a_row_stride + k * args->a_column_stride];
-    uint16_t element;
-    args->gather(args->gather_context, m, k, 1, &element);
-    return element;
+    args->point(args->point_context, m, k / args->run_length, 1, &run);
+    return run[k % args->run_length];
 }
 
 static uint16_t element_of_b(const sb_chain16_args *args, int64_t k, int64_t n) {

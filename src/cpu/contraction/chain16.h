@@ -2,8 +2,8 @@
  *
  * Every element of C is one chain over k (src/numerics/chain.h), kept in f32, so the result does not depend on how a
  * caller cuts C into rectangles, on strides, on whether B was packed ahead or on the instruction set. A is read through
- * strides or a callback, which makes a convolution an implicit product: row = output position, k = kernel position
- * major, then channel, with +0 for the padding.
+ * strides, or as runs of elements that may lie anywhere, which makes a convolution an implicit product: row = output
+ * position, k = kernel position major, then channel, with +0 for the padding.
  *
  * The interface is that of the f32 product (cpu/contraction/gemm.h), epilogues and splits included: raw
  * pointers, no allocation, any number of threads, each with its own workspace and its own part of C.
@@ -30,8 +30,9 @@ typedef struct sb_chain16_kernels sb_chain16_kernels;
 /** The kernels for a resolved instruction set (SB_ISA_BEST is taken as scalar). Never NULL. */
 const sb_chain16_kernels *sb_chain16_kernels_of(sb_isa isa);
 
-/** Writes elements [k, k + count) of row `row` of A to `out`. Called from the thread that runs the rectangle. */
-typedef void sb_chain16_gather(void *context, int64_t row, int64_t k, int64_t count, uint16_t *out);
+/** Points at runs [first, first + count) of row `row` of A. Called from the thread that runs the rectangle; what it points
+ * at must stay until the call that asked returns. */
+typedef void sb_chain16_point(void *context, int64_t row, int64_t first, int64_t count, const uint16_t **runs);
 
 /* C[m][n] = round(epilogue(chain over k of A[m][k] * B[k][n])). */
 typedef struct sb_chain16_args {
@@ -39,8 +40,9 @@ typedef struct sb_chain16_args {
     int64_t m, n, k;
     const uint16_t *a;
     int64_t a_row_stride, a_column_stride;
-    sb_chain16_gather *gather; /* when not NULL, A comes from it, and `a` and its strides are not read */
-    void *gather_context;
+    sb_chain16_point *point; /* when not NULL, it says where A lies, and `a` and its strides are not read: a row is */
+    void *point_context;
+    int64_t runs, run_length; /* `runs` runs of `run_length` elements, k together; whole groups of 16 are quickest */
     const uint16_t *packed_b; /* what sb_chain16_pack_b wrote; or NULL, and: */
     const uint16_t *b;
     int64_t b_row_stride, b_column_stride;
@@ -62,7 +64,7 @@ void sb_chain16_pack_b(int64_t k, int64_t n, const uint16_t *b, int64_t row_stri
                        int64_t n1, uint16_t *packed);
 
 /** Bytes of workspace that any sb_chain16_run with these args needs; 0 when that overflows. Reads the
- * extents and whether B is packed. */
+ * extents, the runs and whether B is packed. */
 size_t sb_chain16_workspace_bytes(const sb_chain16_args *args);
 
 /** Computes rows [m0, m1) and columns [n0, n1) of C: any rectangle, the same bits. `workspace` is for

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "base/allocation.h"
-#include "cpu/contraction/chain16.h"
 #include "cpu/contraction/conv.h"
+#include "cpu/contraction/conv16.h"
 #include "cpu/contraction/fused_epilogue.h"
 #include "cpu/contraction/gemm_block.h"
 #include "cpu/list.h"
@@ -75,45 +75,11 @@ static sb_status plan_weights(sb_isa isa, const sb_conv_params *params, const sb
     return sb_conv_f32_plan(sb_gemm_f32_kernels(isa), &shape, plan, error);
 }
 
-/* The weights of one group as a gapless matrix [taps * group_inputs][group_outputs]. */
-static int64_t chain_length(const sb_tensor *w) {
-    int64_t length = 1;
-    for (int i = 1; i < w->rank; i++)
-        length *= w->dims[i];
-    return length;
-}
-
-static size_t group_bytes_16(const sb_conv_params *params, const sb_tensor *w) {
-    return sb_chain16_packed_bytes(chain_length(w), w->dims[0] / params->group);
-}
-
 static size_t weight_bytes(sb_isa isa, const sb_conv_params *params, const sb_tensor *w, sb_error *error) {
     sb_conv_plan plan;
     if (w->dtype == SB_F32)
         return plan_weights(isa, params, w, &plan, error) == SB_OK ? plan.packed_bytes : 0;
-    size_t bytes = group_bytes_16(params, w);
-    return __builtin_mul_overflow(bytes, (size_t)params->group, &bytes) ? 0 : bytes;
-}
-
-/* The packing of 16-bit weights sees k as one strided dimension, so it goes through `dense`, a
- * gapless copy of one group's weights in chain order, of chain_length * group outputs elements. */
-static void pack_16(const sb_conv_params *params, const sb_tensor *w, uint16_t *dense, uint16_t *packed) {
-    int64_t k = chain_length(w), outputs = w->dims[0] / params->group, rank = w->rank;
-    int64_t dims[SB_MAX_RANK], strides[SB_MAX_RANK];
-    for (int i = 0; i < rank - 2; i++) {
-        dims[i] = w->dims[i + 2];
-        strides[i] = w->strides[i + 2];
-    }
-    dims[rank - 2] = w->dims[1];
-    strides[rank - 2] = w->strides[1];
-    dims[rank - 1] = outputs;
-    strides[rank - 1] = w->strides[0];
-    for (int64_t g = 0; g < params->group; g++) {
-        const uint16_t *from = (const uint16_t *)(const void *)w->data + g * outputs * w->strides[0];
-        sb_gather_dense(sizeof *from, (int)rank, dims, strides, from, dense);
-        sb_chain16_pack_b(k, outputs, dense, outputs, 1, 0, outputs,
-                          packed + (size_t)g * group_bytes_16(params, w) / sizeof *packed);
-    }
+    return sb_conv16_packed_bytes(params, w);
 }
 
 static sb_status pack_weights(sb_isa isa, const sb_conv_params *params, const sb_tensor *w, void *packed,
@@ -125,13 +91,7 @@ static sb_status pack_weights(sb_isa isa, const sb_conv_params *params, const sb
                          packed);
         return SB_OK;
     }
-    size_t elements = (size_t)chain_length(w) * (size_t)(w->dims[0] / params->group);
-    uint16_t *dense = sb_allocate_array(elements, sizeof *dense);
-    if (dense == NULL)
-        return sb_fail_memory(error, elements * sizeof *dense);
-    pack_16(params, w, dense, packed);
-    sb_free(dense);
-    return SB_OK;
+    return sb_conv16_pack(params, w, packed, error);
 }
 
 static void release_conv(void *context) {
@@ -179,15 +139,13 @@ static sb_status prepare_conv(const sb_kernel_query *query, void **result, sb_er
 typedef struct convolution {
     sb_isa isa;
     sb_conv_extents extents;
-    const sb_tensor *x;
+    sb_tensor *x;
     sb_tensor *y;
     const void *packed;
     const float *bias; /* gapless, or NULL */
     sb_fused_epilogue fused;
     sb_gemm_split split;
-    sb_conv_plan plan;    /* f32 */
-    int64_t k;            /* f16, bf16: of one group */
-    size_t group_weights; /* f16, bf16: elements of a group's packed weights */
+    sb_conv_plan plan; /* f32 */
 } convolution;
 
 static void append_bias(const float *bias, sb_epilogue *epilogue) {
@@ -205,89 +163,6 @@ static void run_rectangle_f32(void *context, int64_t index, void *workspace) {
     sb_gemm_split_rectangle(&conv->split, index, &m0, &m1, &n0, &n1);
     sb_conv_f32_run(&conv->plan, (const float *)(const void *)conv->x->data, conv->packed,
                     (float *)(void *)conv->y->data, &epilogue, m0, m1, n0, n1, workspace);
-}
-
-/* What one output position sees of one group's channels. */
-typedef struct patch_source {
-    const sb_conv_extents *extents;
-    const uint16_t *x; /* the group's first channel */
-    const int64_t *strides;
-} patch_source;
-
-/* The input offset of tap `tap` at output position `position`; false in the padding. */
-static bool tap_offset(const patch_source *source, int64_t position, int64_t tap, int64_t *offset) {
-    *offset = 0;
-    for (int i = source->extents->axes - 1; i >= 0; i--) {
-        const sb_window_axis *axis = &source->extents->axis[i];
-        int64_t at = position % axis->out * axis->stride + tap % axis->kernel * axis->dilation - axis->begin;
-        if (at < 0 || at >= axis->in)
-            return false;
-        *offset += at * source->strides[i + 2];
-        position /= axis->out;
-        tap /= axis->kernel;
-    }
-    return true;
-}
-
-static void gather_patch(void *context, int64_t row, int64_t k, int64_t count, uint16_t *out) {
-    const patch_source *source = context;
-    int64_t channels = source->extents->group_inputs, positions = source->extents->positions;
-    const uint16_t *x = source->x + row / positions * source->strides[0];
-    if (count == 0) /* there may be no channels to divide by */
-        return;
-    int64_t tap = k / channels, channel = k % channels, stride = source->strides[1];
-    while (count > 0) {
-        int64_t piece = channels - channel < count ? channels - channel : count, offset;
-        if (!tap_offset(source, row % positions, tap, &offset)) {
-            memset(out, 0, (size_t)piece * sizeof *out);
-        } else {
-            const uint16_t *from = x + offset + channel * stride;
-            for (int64_t i = 0; i < piece; i++)
-                out[i] = from[i * stride];
-        }
-        out += piece;
-        count -= piece;
-        channel = 0;
-        tap++;
-    }
-}
-
-/* The product of one group; `source` and `epilogue` may be NULL to count workspace only. */
-static sb_chain16_args args_16(const convolution *conv, int64_t group, patch_source *source,
-                               const sb_epilogue *epilogue) {
-    const sb_conv_extents *extents = &conv->extents;
-    int64_t first = group * extents->group_outputs;
-    return (sb_chain16_args){.dtype = conv->x->dtype,
-                             .m = extents->batch * extents->positions,
-                             .n = extents->group_outputs,
-                             .k = conv->k,
-                             .gather = gather_patch,
-                             .gather_context = source,
-                             .packed_b = (const uint16_t *)conv->packed + (size_t)group * conv->group_weights,
-                             .c = (uint16_t *)(void *)conv->y->data + first,
-                             .c_dtype = conv->x->dtype,
-                             .c_row_stride = extents->groups * extents->group_outputs,
-                             .c_column_stride = 1,
-                             .epilogue = epilogue};
-}
-
-static void run_rectangle_16(void *context, int64_t index, void *workspace) {
-    const convolution *conv = context;
-    int64_t parts = conv->split.m_parts * conv->split.n_parts, group = index / parts;
-    int64_t first = group * conv->extents.group_outputs, m0, m1, n0, n1;
-    const uint16_t *x = (const uint16_t *)(const void *)conv->x->data;
-    patch_source source = {.extents = &conv->extents,
-                           .x = x + group * conv->extents.group_inputs * conv->x->strides[1],
-                           .strides = conv->x->strides};
-    sb_fused_epilogue fused = conv->fused;
-    sb_epilogue epilogue = {0};
-    for (int i = 0; i < fused.operands; i++)
-        fused.data[i] += first * fused.column_steps[i];
-    append_bias(conv->bias != NULL ? conv->bias + first : NULL, &epilogue);
-    sb_fused_epilogue_append(&fused, &epilogue);
-    sb_chain16_args args = args_16(conv, group, &source, &epilogue);
-    sb_gemm_split_rectangle(&conv->split, index % parts, &m0, &m1, &n0, &n1);
-    sb_chain16_run(sb_chain16_kernels_of(conv->isa), &args, m0, m1, n0, n1, workspace);
 }
 
 static sb_status run_f32(sb_call *call, convolution *conv, sb_tile_program *program) {
@@ -309,18 +184,14 @@ static sb_status run_f32(sb_call *call, convolution *conv, sb_tile_program *prog
 }
 
 static sb_status run_16(sb_call *call, convolution *conv, const sb_conv_params *params, const sb_tensor *w) {
-    const sb_conv_extents *extents = &conv->extents;
-    conv->k = extents->taps * extents->group_inputs;
-    conv->group_weights = group_bytes_16(params, w) / sizeof(uint16_t);
-    int64_t threads = sb_workers_threads(call->workers);
-    int per_group = (int)((threads + extents->groups - 1) / extents->groups);
-    conv->split = sb_chain16_split(extents->batch * extents->positions, extents->group_outputs, per_group);
-    sb_chain16_args args = args_16(conv, 0, NULL, NULL);
-    size_t workspace = sb_chain16_workspace_bytes(&args);
-    if (workspace == 0)
-        return sb_call_fail(call, SB_ERROR_OUT_OF_MEMORY, "the workspace's size overflows");
-    return sb_pieces_run(call, extents->groups * conv->split.m_parts * conv->split.n_parts, workspace, run_rectangle_16,
-                         conv);
+    const sb_conv16 convolution = {.extents = &conv->extents,
+                                   .x = conv->x,
+                                   .y = conv->y,
+                                   .packed = conv->packed,
+                                   .packed_bytes = sb_conv16_packed_bytes(params, w),
+                                   .bias = conv->bias,
+                                   .fused = &conv->fused};
+    return sb_conv16_run(call, &convolution);
 }
 
 /* The bias as a gapless vector of f32. */

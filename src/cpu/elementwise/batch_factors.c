@@ -1,31 +1,26 @@
 #include "cpu/elementwise/batch_factors.h"
 
-#include "numerics/scalar.h"
 #include "ops/batch_normalization.h"
+#include "ops/loops.h"
+#include "ops/real.h"
 
-sb_walk_row sb_batch_factors_row_scalar, sb_batch_factors_row_avx2, sb_batch_factors_row_avx512;
+SB_DECLARE_LOOPS(sb_batch_factors_loops, 1)
 
-sb_walk_row *sb_batch_factors_loop(sb_isa isa) {
-#if SB_HAS_X86_KERNELS
-    if (isa == SB_ISA_AVX512)
-        return sb_batch_factors_row_avx512;
-    if (isa == SB_ISA_AVX2)
-        return sb_batch_factors_row_avx2;
-#endif
-    (void)isa;
-    return sb_batch_factors_row_scalar;
+sb_walk_row *sb_batch_factors_loop(sb_isa isa, sb_dtype dtype) {
+    return SB_PICK_LOOPS(sb_batch_factors_loops, isa)[0][dtype];
 }
 
 static float element(const sb_tensor *tensor, int64_t index) {
-    return ((const float *)(const void *)tensor->data)[index * tensor->strides[0]];
+    return sb_real_load_f32(tensor->dtype, tensor->data, index * tensor->strides[0]);
 }
 
 sb_status sb_batch_factors(const sb_node *node, const sb_fact *const *facts, int rank, sb_tensor **scale,
                            sb_tensor **shift, sb_error *error) {
     for (int i = 1; i < 5; i++) {
-        if (facts[i]->constant->dtype != SB_F32)
+        sb_dtype dtype = facts[i]->constant->dtype;
+        if (dtype != SB_F32 && dtype != SB_F16 && dtype != SB_BF16)
             return sb_fail(error, SB_ERROR_UNSUPPORTED, "node %s: statistics of dtype %s", node->name,
-                           sb_dtype_name(facts[i]->constant->dtype));
+                           sb_dtype_name(dtype));
     }
     int64_t dims[SB_MAX_RANK];
     for (int d = 0; d < rank - 1; d++)

@@ -128,9 +128,11 @@ static sb_status compile_factors(compiler *compiler, const sb_node *node, instru
         sb_tensor_release(shift);
         return status;
     }
-    instruction->loop = sb_batch_factors_loop(compiler->isa);
-    instruction->operand_count = 4;
     SB_TRY(find_operand(compiler, node, node->inputs[0], &(int){0}));
+    instruction->loop = sb_batch_factors_loop(compiler->isa, compiler->dtype_of[node->inputs[0]]);
+    instruction->operand_count = 4;
+    if (instruction->loop == NULL)
+        return refuse(compiler, node, "its dtype has no loop");
     instruction->operands[1] = (unsigned char)compiler->operand_of[node->inputs[0]];
     instruction->operands[2] = (unsigned char)operands[0];
     instruction->operands[3] = (unsigned char)operands[1];

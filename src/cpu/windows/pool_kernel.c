@@ -1,19 +1,25 @@
-/* MaxPool, AveragePool, GlobalAveragePool and GlobalMaxPool in f32, with channels innermost in memory. */
+/* MaxPool, AveragePool, GlobalAveragePool and GlobalMaxPool in f32, with channels innermost in memory. f16 and bf16 are
+ * widened first, and rounded once. */
 #include <stdio.h>
 #include <string.h>
 
 #include "cpu/list.h"
 #include "cpu/pieces.h"
+#include "cpu/spread.h"
 #include "cpu/windows/pool_rows.h"
 #include "ops/contraction.h"
+#include "ops/convert_loops.h"
 #include "ops/pool.h"
 
 /* Output positions that a thread takes at once. */
 #define BLOCK 32
 
+/* Channels that a thread takes at once of a global pool. */
+#define GLOBAL_PIECE 64
+
 static bool supports_pool(const sb_kernel_query *query, char *why) {
     const sb_fact *x = query->inputs[0];
-    if (x->dtype != SB_F32) {
+    if (x->dtype != SB_F32 && x->dtype != SB_F16 && x->dtype != SB_BF16) {
         snprintf(why, SB_WHY_BYTES, "pools of %s have no kernel", sb_dtype_name(x->dtype));
         return false;
     }
@@ -35,12 +41,50 @@ typedef struct pooling {
     sb_pool_shape shape;
     const float *x; /* channels innermost, adjacent */
     int64_t x_batch, x_strides[SB_WINDOW_AXES];
-    float *y; /* [batch][positions][channels] */
+    sb_tensor *y;       /* [batch][positions][channels] in memory */
+    sb_walk_row *round; /* from f32 to y's dtype; NULL where that is f32 */
 } pooling;
 
-/* Where the channels of x are not adjacent, a copy in which they are. */
-static sb_status find_channels_last(sb_call *call, const sb_tensor *x, pooling *pool) {
+/* Where `count` results from element `at` of y on are computed: in y itself, or in `wide`. */
+static float *results_at(const pooling *pool, int64_t at, float *wide) {
+    return pool->round != NULL ? wide : (float *)(void *)pool->y->data + at;
+}
+
+/* Puts results that are not in y there. */
+static void keep_results(const pooling *pool, int64_t at, int64_t count, float *wide) {
+    const int64_t size = sizeof(uint16_t);
+    if (pool->round != NULL)
+        pool->round(NULL, count, (char *const[]){pool->y->data + at * size, (char *)wide},
+                    (const int64_t[]){size, (int64_t)sizeof *wide});
+}
+
+/* A copy in f32 whose channels are innermost and adjacent, made on all threads. */
+static sb_status widen(sb_call *call, sb_tensor *x, pooling *pool) {
     int axes = x->rank - 2;
+    sb_tensor wide = {.dtype = SB_F32, .rank = x->rank};
+    void *memory;
+    SB_TRY(sb_call_workspace(call, (size_t)sb_tensor_elements(x) * sizeof(float), &memory));
+    memcpy(wide.dims, x->dims, sizeof wide.dims);
+    wide.data = memory;
+    wide.strides[1] = 1;
+    int64_t step = x->dims[1];
+    for (int d = x->rank - 1; d > 1; step *= x->dims[d--])
+        wide.strides[d] = step;
+    wide.strides[0] = step;
+    sb_spread_run(call, sb_convert_loop_for(call->isa, SB_F32, x->dtype), NULL, &wide, 1, &x);
+    pool->x = memory;
+    pool->x_batch = wide.strides[0];
+    memcpy(pool->x_strides, wide.strides + 2, (size_t)axes * sizeof *pool->x_strides);
+    return SB_OK;
+}
+
+/* Where the channels of x are not adjacent, or not of f32, a copy in which they are. */
+static sb_status find_channels_last(sb_call *call, sb_tensor *x, pooling *pool) {
+    int axes = x->rank - 2;
+    if (x->dtype != SB_F32) {
+        pool->round = sb_convert_loop_for(call->isa, x->dtype, SB_F32);
+        return widen(call, x, pool);
+    }
     pool->x = (const float *)(const void *)x->data;
     pool->x_batch = x->strides[0];
     memcpy(pool->x_strides, x->strides + 2, (size_t)axes * sizeof *pool->x_strides);
@@ -70,6 +114,7 @@ static void pool_block(void *context, int64_t index, void *workspace) {
     const sb_pool_shape *shape = &pool->shape;
     int64_t begin = index * BLOCK, end = begin + BLOCK, all = shape->batch * shape->positions;
     int64_t position[SB_WINDOW_AXES], extents[SB_WINDOW_AXES], *offsets = workspace;
+    float *wide = (float *)(void *)(offsets + shape->capacity);
     int64_t rest = begin % shape->positions;
     for (int i = shape->axes - 1; i >= 0; i--) {
         extents[i] = shape->axis[i].out;
@@ -78,7 +123,7 @@ static void pool_block(void *context, int64_t index, void *workspace) {
     }
     for (int64_t at = begin; at < end && at < all; at++) {
         const float *x = pool->x + at / shape->positions * pool->x_batch;
-        float *y = pool->y + at * shape->channels;
+        float *y = results_at(pool, at * shape->channels, wide);
         int64_t count = sb_pool_window(shape, pool->x_strides, position, offsets);
         if (pool->averages) {
             int64_t taps = pool->params->count_include_pad ? sb_pool_padded_taps(shape, position) : count;
@@ -86,6 +131,7 @@ static void pool_block(void *context, int64_t index, void *workspace) {
         } else {
             pool->kernels->max(shape->channels, count, x, offsets, y);
         }
+        keep_results(pool, at * shape->channels, shape->channels, y);
         sb_window_next(shape->axes, position, extents); /* begins again with the next batch index */
     }
 }
@@ -100,20 +146,20 @@ static sb_status create_channels_last(sb_call *call, int rank, sb_tensor **y) {
 }
 
 static sb_status launch_pool(sb_call *call) {
-    const sb_tensor *x = sb_call_input(call, 0);
-    sb_tensor *y;
+    sb_tensor *x = sb_call_input(call, 0);
     pooling pool = {.kernels = sb_pool_kernels_for(call->isa),
                     .params = call->node->params,
                     .averages = strcmp(call->node->op->name, "AveragePool") == 0};
-    SB_TRY(create_channels_last(call, x->rank, &y));
-    if (sb_tensor_elements(y) == 0)
+    SB_TRY(create_channels_last(call, x->rank, &pool.y));
+    if (sb_tensor_elements(pool.y) == 0)
         return SB_OK;
-    sb_pool_shape_of(&pool.params->window, x, y->dims, &pool.shape);
+    sb_pool_shape_of(&pool.params->window, x, pool.y->dims, &pool.shape);
     SB_TRY(find_channels_last(call, x, &pool));
-    pool.y = (float *)(void *)y->data;
     int64_t all = pool.shape.batch * pool.shape.positions;
-    return sb_pieces_run(call, (all + BLOCK - 1) / BLOCK, (size_t)pool.shape.capacity * sizeof(int64_t), pool_block,
-                         &pool);
+    size_t workspace = (size_t)pool.shape.capacity * sizeof(int64_t);
+    if (pool.round != NULL)
+        workspace += (size_t)pool.shape.channels * sizeof(float);
+    return sb_pieces_run(call, (all + BLOCK - 1) / BLOCK, workspace, pool_block, &pool);
 }
 
 /* ---- global pools ---- */
@@ -147,32 +193,31 @@ static void pool_channels(void *context, int64_t index, void *workspace) {
     int64_t left = pool->shape.channels - first;
     int64_t channels = left < global->piece ? left : global->piece, *offsets = workspace;
     const float *x = pool->x + batch * pool->x_batch + first;
-    float *y = pool->y + batch * pool->shape.channels + first;
-    if (pool->averages) {
-        pool->kernels->mean(channels, global->elements, x, global->step, y);
-        return;
-    }
-    for (int64_t i = 0; i < global->elements; i++)
+    float wide[GLOBAL_PIECE], *y = results_at(pool, batch * pool->shape.channels + first, wide);
+    for (int64_t i = 0; i < global->elements && !pool->averages; i++)
         offsets[i] = i * global->step;
-    pool->kernels->max(channels, global->elements, x, offsets, y);
+    if (pool->averages)
+        pool->kernels->mean(channels, global->elements, x, global->step, y);
+    else
+        pool->kernels->max(channels, global->elements, x, offsets, y);
+    keep_results(pool, batch * pool->shape.channels + first, channels, y);
 }
 
 static sb_status launch_global(sb_call *call) {
-    sb_tensor *x = sb_call_input(call, 0), *y;
+    sb_tensor *x = sb_call_input(call, 0);
     global_pooling global = {.pool = {.kernels = sb_pool_kernels_for(call->isa),
                                       .averages = strcmp(call->node->op->name, "GlobalAveragePool") == 0,
                                       .shape = {.batch = x->dims[0], .channels = x->dims[1]}},
                              .elements = 1,
-                             .piece = 64};
-    SB_TRY(sb_call_output(call, 0, &y));
-    if (sb_tensor_elements(y) == 0)
+                             .piece = GLOBAL_PIECE};
+    SB_TRY(sb_call_output(call, 0, &global.pool.y));
+    if (sb_tensor_elements(global.pool.y) == 0)
         return SB_OK;
     for (int d = 2; d < x->rank; d++)
         global.elements *= x->dims[d];
     SB_TRY(find_channels_last(call, x, &global.pool));
     if (!even_step(x->rank - 2, x->dims + 2, global.pool.x_strides, &global.step))
         return call->node->op->eval(call);
-    global.pool.y = (float *)(void *)y->data;
     global.pieces = (x->dims[1] + global.piece - 1) / global.piece;
     size_t workspace = global.pool.averages ? 0 : (size_t)global.elements * sizeof(int64_t);
     return sb_pieces_run(call, x->dims[0] * global.pieces, workspace, pool_channels, &global);
