@@ -4,6 +4,11 @@ JOBS ?= $(shell nproc)
 
 PREFIX ?= /usr/local
 SECONDS_EACH ?= 60
+# What tests need from PyPI, made while the rest is built. With a TEST_PYTHON of your own nothing is made.
+ENVIRONMENT = $(BUILD)/python-environment
+TEST_PYTHON ?= $(ENVIRONMENT)/bin/python
+MAKE_PYTHON = $(if $(filter $(ENVIRONMENT)/bin/python,$(TEST_PYTHON)),tools/python-environment $(ENVIRONMENT),true)
+CONFIGURE_TESTS = cmake -G Ninja -S . -B $(BUILD) -DSAMEBIT_TESTS=ON -DSAMEBIT_TEST_PYTHON=$(abspath $(TEST_PYTHON))
 
 .PHONY: all all-architectures demo test test-bits test-exhaustive sanitize fuzz bench-cpu install clean
 
@@ -26,14 +31,14 @@ demo: all
 # Builds everything and runs all tests; closes with CTest's summary.
 test:
 	tools/install-dependencies test
-	cmake -G Ninja -S . -B $(BUILD) -DSAMEBIT_TESTS=ON
-	cmake --build $(BUILD) -j $(JOBS)
+	$(CONFIGURE_TESTS)
+	$(MAKE_PYTHON) & cmake --build $(BUILD) -j $(JOBS) && wait $$!
 	ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS)
 
 # The standard's cases in all 48 combinations of instruction set, threads, passes and layout.
 test-bits:
 	tools/install-dependencies test
-	cmake -G Ninja -S . -B $(BUILD) -DSAMEBIT_TESTS=ON
+	$(CONFIGURE_TESTS)
 	cmake --build $(BUILD) -j $(JOBS) --target samebit
 	ctest --test-dir $(BUILD) --output-on-failure -C bits -R conformance_bits_all
 
@@ -54,7 +59,7 @@ install: all
 # Every input of every one-argument f32 function (2^32 each): ten minutes on two cores.
 test-exhaustive:
 	tools/install-dependencies test
-	cmake -G Ninja -S . -B $(BUILD) -DSAMEBIT_TESTS=ON
+	$(CONFIGURE_TESTS)
 	cmake --build $(BUILD) -j $(JOBS)
 	ctest --test-dir $(BUILD) --output-on-failure -C exhaustive -L exhaustive
 
