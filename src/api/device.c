@@ -6,9 +6,6 @@
 #include "cuda/driver/device_open.h"
 #include "kernel/device.h"
 
-/* CU_STREAM_LEGACY: NULL makes a queue with a stream of its own. */
-#define SB_LEGACY_STREAM ((void *)(uintptr_t)1)
-
 sb_status sb_device_read_options(const sb_device_options *given, sb_device_options *options, sb_error *error) {
     if (given != NULL) {
         if (given->struct_bytes < sizeof given->struct_bytes || given->struct_bytes > sizeof *given)
@@ -64,13 +61,7 @@ void sb_device_count(const sb_device *device, sb_device_counters *counters) {
 }
 
 sb_status sb_device_wait(sb_device *device, void *stream, sb_error *error) {
-    sb_queue *queue = NULL;
-    SB_TRY(sb_queue_create(device, stream != NULL ? stream : SB_LEGACY_STREAM, false, &queue, error));
-    sb_status status = sb_queue_enter(queue, error);
-    if (status == SB_OK)
-        status = sb_queue_leave(queue, sb_queue_wait(queue, error), error);
-    sb_queue_destroy(queue);
-    return status;
+    return device->interface->wait_for_stream(device->handle, stream, error);
 }
 
 bool sb_tensor_is_on_device(const sb_tensor *tensor) {
