@@ -2,6 +2,16 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
+# The Python package (pyproject.toml): the library beside its sources and the command in a folder of theirs. A wheel has no
+# symbolic links, so the library has one name there, and the command finds it by where it lies itself.
+if(SKBUILD)
+  set_property(TARGET samebit_shared PROPERTY VERSION)
+  set_property(TARGET samebit_shared PROPERTY SOVERSION)
+  set_target_properties(samebit PROPERTIES INSTALL_RPATH "$ORIGIN/..")
+  install(TARGETS samebit_shared LIBRARY DESTINATION samebit COMPONENT python)
+  install(TARGETS samebit RUNTIME DESTINATION samebit/bin COMPONENT python)
+endif()
+
 install(TARGETS samebit_shared EXPORT samebitTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(TARGETS samebit_static EXPORT samebitStaticTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 set_target_properties(samebit_shared PROPERTIES EXPORT_NAME samebit)

@@ -108,6 +108,10 @@ SB_API SB_MUST_CHECK sb_status sb_tensor_to_device(sb_device *device, sb_tensor 
 /** A contiguous copy on the host of a tensor, wherever it lies. The caller releases it. */
 SB_API SB_MUST_CHECK sb_status sb_tensor_to_host(sb_device *device, sb_tensor *tensor, sb_tensor **copy,
                                                  sb_error *error);
+/** Waits until the device has done what `stream` has been given, a CUstream of its primary context, or NULL for the
+ * legacy stream: before memory that somebody else writes becomes an input of a session with another stream. Errors:
+ * DEVICE, OUT_OF_MEMORY. */
+SB_API SB_MUST_CHECK sb_status sb_device_wait(sb_device *device, void *stream, sb_error *error);
 /** Whether the tensor's elements lie on a device: its data are then an address there,
  * which the host must not follow. */
 SB_API bool sb_tensor_is_on_device(const sb_tensor *tensor);

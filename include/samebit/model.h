@@ -41,6 +41,32 @@ SB_API SB_MUST_CHECK sb_status sb_model_load_memory(const void *bytes, size_t si
 /** Drops the caller's reference. Sessions keep a model alive, so any order of releasing is safe. NULL is allowed. */
 SB_API void sb_model_release(sb_model *model);
 
+/** A set of operators that a model's file uses. */
+typedef struct sb_model_opset {
+    const char *domain; /**< "" for the ONNX standard's own */
+    int64_t version;
+} sb_model_opset;
+
+/** A pair of texts that whoever made the file put into it. */
+typedef struct sb_model_property {
+    const char *key, *value;
+} sb_model_property;
+
+/** What a model's file says of itself. Text is UTF-8 as it stands in the file; "" where the file says nothing. All
+ * pointers are the model's. */
+typedef struct sb_model_metadata {
+    int64_t format_version; /**< of the file format (ONNX: ir_version) */
+    int64_t model_version;
+    const char *producer_name, *producer_version, *domain, *graph_name, *description;
+    size_t opset_count;
+    const sb_model_opset *opsets;
+    size_t property_count;
+    const sb_model_property *properties;
+} sb_model_metadata;
+
+/** What the model's file says of itself; NULL for a model that was made by calls. */
+SB_API const sb_model_metadata *sb_model_describe(const sb_model *model);
+
 /** What is known of an input or output before running. All pointers are the model's. */
 typedef struct sb_value_description {
     const char *name;

@@ -1,18 +1,109 @@
-"""Products of f16 and bf16 matrices whose every bit is specified, on CPUs and NVIDIA GPUs.
+"""Neural networks whose every output bit is specified, on CPUs and NVIDIA GPUs.
 
-    samebit.gemm(a, b)        arrays of numpy, torch, cupy, … without a copy
-    samebit.torch             linear, matmul, … with gradients, for PyTorch
-    samebit.RowMap(lengths)   gradients of weights that do not depend on how samples are batched
-    samebit.Engine(device)    where to compute, when the process's own engines are not it
+    model = samebit.load("model.onnx")     a model from an ONNX file; model(x) runs it
+    samebit.InferenceSession(path)         the same with ONNX Runtime's interface
+    samebit.compare(a, b), digest(a)       arrays bit for bit, and their fingerprint
+    samebit.devices()                      the GPUs of this machine
+    samebit.gemm(a, b)                     a product of arrays of numpy, torch, cupy, …
+    samebit.torch                          linear, matmul, … with gradients, for PyTorch
+    samebit.backend                        for runners of onnx.backend
 
-The package calls libsamebit through ctypes and opens it when it is first needed: from the environment
-variable SAMEBIT_LIBRARY, next to the package, or as the system's loader finds it.
+The package calls libsamebit through ctypes and opens it when it is first needed: from the environment variable
+SAMEBIT_LIBRARY, next to the package, or as the system's loader finds it. Python's lock is free while the library works.
 """
 
+from typing import TYPE_CHECKING
+
 from ._engine import Engine, RowMap, engine
+from ._errors import (
+    ArgumentError,
+    ArgumentTypeError,
+    DeviceError,
+    Error,
+    FileError,
+    FileFormatError,
+    Interrupted,
+    LimitError,
+    ModelError,
+    OutOfMemoryError,
+    ShapeError,
+    UnsupportedError,
+)
 from ._gemm import gemm
-from ._library import Error, load, numerics_version, version
+from ._library import numerics_version, open_library, version
 
 __version__ = "0.1.0"
 
-__all__ = ["Engine", "Error", "RowMap", "engine", "gemm", "load", "numerics_version", "version"]
+# What needs numpy is imported when it is first asked for: samebit.gemm does without.
+_LATER = {
+    "Comparison": "_compare",
+    "Device": "_devices",
+    "DeviceDescription": "_devices",
+    "Finding": "_compare",
+    "Findings": "_compare",
+    "InferenceSession": "_inference_session",
+    "Inspection": "_inspect",
+    "Metadata": "_model",
+    "Model": "_model",
+    "Pair": "_state",
+    "PlacedNode": "_session",
+    "Profile": "_profile",
+    "RunOptions": "_inference_session",
+    "Session": "_session",
+    "SessionOptions": "_inference_session",
+    "State": "_state",
+    "Tensor": "_values",
+    "ValueInfo": "_model",
+    "compare": "_compare",
+    "devices": "_devices",
+    "digest": "_compare",
+    "load": "_model",
+}
+
+if TYPE_CHECKING:
+    from ._compare import Comparison, Finding, Findings, compare, digest
+    from ._devices import Device, DeviceDescription, devices
+    from ._inference_session import InferenceSession, RunOptions, SessionOptions
+    from ._inspect import Inspection
+    from ._model import Metadata, Model, ValueInfo, load
+    from ._profile import Profile
+    from ._session import PlacedNode, Session
+    from ._state import Pair, State
+    from ._values import Tensor
+
+__all__ = [
+    "ArgumentError",
+    "ArgumentTypeError",
+    "DeviceError",
+    "Engine",
+    "Error",
+    "FileError",
+    "FileFormatError",
+    "Interrupted",
+    "LimitError",
+    "ModelError",
+    "OutOfMemoryError",
+    "RowMap",
+    "ShapeError",
+    "UnsupportedError",
+    "engine",
+    "gemm",
+    "numerics_version",
+    "open_library",
+    "version",
+    *_LATER,
+]
+
+
+def __getattr__(name):
+    if name not in _LATER:
+        raise AttributeError(f"module 'samebit' has no attribute {name!r}")
+    import importlib
+
+    found = getattr(importlib.import_module(f".{_LATER[name]}", __name__), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__():
+    return sorted(set(globals()) | set(__all__))

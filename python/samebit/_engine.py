@@ -7,15 +7,14 @@ import struct
 import threading
 import weakref
 
+from ._errors import ArgumentError, Error
 from ._library import (
     ACTIVATION_NUMBERS,
     GATE_NUMBERS,
     ISA_NUMBERS,
-    EngineOptions,
-    Error,
-    ErrorReport,
     library,
 )
+from ._structures import EngineOptions, ErrorReport
 
 # sb_gemm as `struct` packs it, which takes a twentieth of the time of filling the ctypes structure
 # field by field. In order: bytes; a, b, c; batches, scale; bias; activation, gate; residual;
@@ -33,7 +32,7 @@ def _number(numbers, what, name):
         return numbers[name]
     except (KeyError, TypeError):
         names = ", ".join(repr(known) for known in numbers if known is not None)
-        raise Error(f"{what} {name!r} is not known; there are {names}") from None
+        raise ArgumentError(f"{what} {name!r} is not known; there are {names}") from None
 
 
 def activation_number(name):
@@ -54,7 +53,7 @@ def parse_device(device):
         return ("cpu", 0)
     if kind == "cuda" and (not colon or index.isdecimal()):
         return ("cuda", int(index or 0))
-    raise Error(f"the device {device!r} is not one of Samebit's: 'cpu', 'cuda' or 'cuda:INDEX'")
+    raise ArgumentError(f"the device {device!r} is not one of Samebit's: 'cpu', 'cuda' or 'cuda:INDEX'")
 
 
 def _destroy(loaded, pointer, row_maps, process):

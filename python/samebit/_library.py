@@ -8,13 +8,38 @@ import ctypes
 import os
 import threading
 
-# include/samebit/{dtype,error,isa,gemm}.h: the numbers are part of the binary interface.
+from ._errors import CLASSES, Error
+from ._structures import (
+    Comparison,
+    DeviceDescription,
+    DriverDescription,
+    EngineOptions,
+    ErrorReport,
+    GraphReport,
+    InspectedNode,
+    InspectedTotals,
+    InspectedValue,
+    InspectOptions,
+    ModelMetadata,
+    ModelOptions,
+    RunReport,
+    SessionOptions,
+    StateCounters,
+    StateOptions,
+    StateVariable,
+    String,
+    Value,
+    ValueDescription,
+)
+
+# include/samebit/{dtype,isa,gemm,session,value}.h: the numbers are part of the binary interface.
 DTYPE_NUMBERS = {"f16": 10, "bf16": 11, "f32": 12}
 DTYPE_NAMES = {number: name for name, number in DTYPE_NUMBERS.items()}
 ISA_NUMBERS = {"best": 0, "scalar": 1, "avx2": 2, "avx512": 3}
 ACTIVATION_NUMBERS = {None: 0, "none": 0, "relu": 1, "silu": 2, "gelu": 3, "gelu_tanh": 4}
 GATE_NUMBERS = {None: 0, "none": 0, "stacked": 1, "interleaved": 2}
-MESSAGE_BYTES = 2048
+GRAPH_MODE_NUMBERS = {"auto": 0, "off": 1, "capture": 2, "build": 3}
+KIND_NONE, KIND_TENSOR, KIND_SEQUENCE = 0, 1, 2
 
 VARIABLE = "SAMEBIT_LIBRARY"
 # The name that the loader knows carries the version of the binary interface; the other is a
@@ -26,99 +51,10 @@ _INT = ctypes.c_int
 _TEXT = ctypes.c_char_p
 _INT64 = ctypes.c_int64
 _SIZE = ctypes.c_size_t
+_BOOL = ctypes.c_bool
 _OUT = ctypes.POINTER(ctypes.c_void_p)
-
-
-class Error(Exception):
-    """A call failed; the text says what is wrong and what to do. `status` is the library's name of
-    the kind of failure, such as "shape", or None when the library was not reached."""
-
-    def __init__(self, message, status=None):
-        super().__init__(message)
-        self.status = status
-
-
-class ErrorReport(ctypes.Structure):
-    """sb_error."""
-
-    _fields_ = [("status", _INT), ("message", ctypes.c_char * MESSAGE_BYTES)]
-
-
-class EngineOptions(ctypes.Structure):
-    """sb_engine_options."""
-
-    _fields_ = [
-        ("struct_bytes", ctypes.c_size_t),
-        ("device", _POINTER),
-        ("threads", _INT),
-        ("isa", _INT),
-    ]
-
-
-class Matrix(ctypes.Structure):
-    """sb_matrix."""
-
-    _fields_ = [
-        ("dtype", _INT),
-        ("data", _POINTER),
-        ("rows", _INT64),
-        ("columns", _INT64),
-        ("row_stride", _INT64),
-        ("column_stride", _INT64),
-        ("batch_stride", _INT64),
-    ]
-
-
-class Gemm(ctypes.Structure):
-    """sb_gemm."""
-
-    _fields_ = [
-        ("struct_bytes", ctypes.c_size_t),
-        ("a", Matrix),
-        ("b", Matrix),
-        ("c", Matrix),
-        ("batches", _INT64),
-        ("scale", ctypes.c_float),
-        ("bias", Matrix),
-        ("activation", _INT),
-        ("gate", _INT),
-        ("residual", Matrix),
-        ("accumulate", ctypes.c_bool),
-        ("rows", _POINTER),
-        ("schedule", _TEXT),
-    ]
-
-
-class LinearLogp(ctypes.Structure):
-    """sb_linear_logp."""
-
-    _fields_ = [
-        ("struct_bytes", ctypes.c_size_t),
-        ("hidden", Matrix),
-        ("weight", Matrix),
-        ("targets", _POINTER),
-        ("ignore_index", _INT64),
-        ("inverse_temperature", ctypes.c_float),
-        ("logp", _POINTER),
-        ("maximum", _POINTER),
-        ("sum", _POINTER),
-        ("workspace", _POINTER),
-        ("workspace_bytes", ctypes.c_size_t),
-        ("schedule", _TEXT),
-    ]
-
-
-class LinearLogpGradient(ctypes.Structure):
-    """sb_linear_logp_gradient."""
-
-    _fields_ = [
-        ("struct_bytes", ctypes.c_size_t),
-        ("d_logp", _POINTER),
-        ("d_hidden", Matrix),
-        ("d_weight", Matrix),
-        ("accumulate", ctypes.c_bool),
-        ("rows", _POINTER),
-    ]
+_TO = ctypes.POINTER
+_DIMS = ctypes.POINTER(_INT64)
 
 
 # name: (result, arguments). With FALLIBLE the result is a status, and the last argument, which is
@@ -144,6 +80,94 @@ FUNCTIONS = {
     "sb_row_map_create": (FALLIBLE, [_POINTER, _INT64, ctypes.POINTER(_INT64), _OUT]),
     "sb_row_map_release": (None, [_POINTER]),
     "sb_row_map_rows": (_INT64, [_POINTER]),
+    "sb_dtype_size": (_SIZE, [_INT]),
+    "sb_dtype_name": (_TEXT, [_INT]),
+    "sb_dtype_from_name": (_INT, [_TEXT]),
+    "sb_tensor_from_strings": (FALLIBLE, [_INT, _DIMS, _TO(String), _OUT]),
+    "sb_tensor_wrap": (FALLIBLE, [_INT, _INT, _DIMS, _DIMS, _POINTER, _POINTER, _POINTER, _OUT]),
+    "sb_tensor_retain": (_POINTER, [_POINTER]),
+    "sb_tensor_release": (None, [_POINTER]),
+    "sb_tensor_dtype": (_INT, [_POINTER]),
+    "sb_tensor_rank": (_INT, [_POINTER]),
+    "sb_tensor_dims": (_DIMS, [_POINTER]),
+    "sb_tensor_strides": (_DIMS, [_POINTER]),
+    "sb_tensor_elements": (_INT64, [_POINTER]),
+    "sb_tensor_data": (_POINTER, [_POINTER]),
+    "sb_tensor_contiguous": (FALLIBLE, [_POINTER, _OUT]),
+    "sb_tensor_compare": (
+        FALLIBLE,
+        [_POINTER, _POINTER, ctypes.c_double, ctypes.c_double, _TO(Comparison)],
+    ),
+    "sb_tensor_is_on_device": (_BOOL, [_POINTER]),
+    "sb_tensor_to_device": (FALLIBLE, [_POINTER, _POINTER, _OUT]),
+    "sb_tensor_to_host": (FALLIBLE, [_POINTER, _POINTER, _OUT]),
+    "sb_tensor_to_dlpack": (FALLIBLE, [_POINTER, _OUT]),
+    "sb_tensor_from_dlpack": (FALLIBLE, [_POINTER, _OUT]),
+    "sb_tensor_from_dlpack_legacy": (FALLIBLE, [_POINTER, _OUT]),
+    "sb_tensor_from_dlpack_on": (FALLIBLE, [_POINTER, _POINTER, _OUT]),
+    "sb_tensor_from_dlpack_legacy_on": (FALLIBLE, [_POINTER, _POINTER, _OUT]),
+    "sb_value_retain": (Value, [Value]),
+    "sb_value_release": (None, [_TO(Value)]),
+    "sb_value_of_sequence": (FALLIBLE, [_INT, _INT64, _TO(Value), _TO(Value)]),
+    "sb_sequence_count": (_INT64, [_POINTER]),
+    "sb_sequence_item": (Value, [_POINTER, _INT64]),
+    "sb_digest_values": (FALLIBLE, [_INT, _TO(Value), _POINTER]),
+    "sb_isa_detect": (_INT, []),
+    "sb_isa_name": (_TEXT, [_INT]),
+    "sb_model_load": (FALLIBLE, [_TEXT, _TO(ModelOptions), _OUT]),
+    "sb_model_load_memory": (FALLIBLE, [_POINTER, _SIZE, _TO(ModelOptions), _OUT]),
+    "sb_model_release": (None, [_POINTER]),
+    "sb_model_describe": (_TO(ModelMetadata), [_POINTER]),
+    "sb_model_entry_count": (_INT, [_POINTER]),
+    "sb_model_entry_name": (_TEXT, [_POINTER, _INT]),
+    "sb_model_entry_input_count": (_INT, [_POINTER, _INT]),
+    "sb_model_entry_output_count": (_INT, [_POINTER, _INT]),
+    "sb_model_entry_input": (_TO(ValueDescription), [_POINTER, _INT, _INT]),
+    "sb_model_entry_output": (_TO(ValueDescription), [_POINTER, _INT, _INT]),
+    "sb_session_create": (FALLIBLE, [_POINTER, _TO(SessionOptions), _OUT]),
+    "sb_session_destroy": (None, [_POINTER]),
+    "sb_session_run": (FALLIBLE, [_POINTER, _TO(Value), _TO(Value)]),
+    "sb_session_enqueue": (FALLIBLE, [_POINTER, _TO(Value), _TO(ctypes.c_uint64)]),
+    "sb_session_poll": (FALLIBLE, [_POINTER, ctypes.c_uint64, _TO(_BOOL)]),
+    "sb_session_wait": (FALLIBLE, [_POINTER, ctypes.c_uint64, _TO(Value)]),
+    "sb_session_last_run": (None, [_POINTER, _TO(RunReport)]),
+    "sb_session_exact_plans": (_TEXT, [_POINTER]),
+    "sb_session_visit_placement": (_INT, [_POINTER, _POINTER, _POINTER]),
+    "sb_session_graphs": (None, [_POINTER, _TO(GraphReport)]),
+    "sb_session_interrupt": (None, [_POINTER]),
+    "sb_session_clear_interrupt": (None, [_POINTER]),
+    "sb_state_create": (FALLIBLE, [_POINTER, _TO(StateOptions), _OUT]),
+    "sb_state_release": (None, [_POINTER]),
+    "sb_state_variable_count": (_INT, [_POINTER]),
+    "sb_state_variable_index": (_INT, [_POINTER, _TEXT]),
+    "sb_state_describe": (None, [_POINTER, _INT, _TO(StateVariable)]),
+    "sb_state_get": (FALLIBLE, [_POINTER, _INT, _OUT]),
+    "sb_state_set": (FALLIBLE, [_POINTER, _INT, _POINTER]),
+    "sb_state_reset": (FALLIBLE, [_POINTER]),
+    "sb_state_copy": (FALLIBLE, [_POINTER, _POINTER]),
+    "sb_state_extent": (FALLIBLE, [_POINTER, _TEXT, _DIMS]),
+    "sb_state_trim": (FALLIBLE, [_POINTER, _TEXT, _INT64]),
+    "sb_state_reset_slot": (FALLIBLE, [_POINTER, _INT64]),
+    "sb_state_copy_slot": (FALLIBLE, [_POINTER, _INT64, _INT64]),
+    "sb_state_save": (FALLIBLE, [_POINTER, _TEXT]),
+    "sb_state_restore": (FALLIBLE, [_POINTER, _TEXT]),
+    "sb_state_save_slot": (FALLIBLE, [_POINTER, _INT64, _TEXT]),
+    "sb_state_restore_slot": (FALLIBLE, [_POINTER, _INT64, _TEXT]),
+    "sb_state_count": (None, [_POINTER, _TO(StateCounters)]),
+    "sb_model_inspect": (FALLIBLE, [_POINTER, _TO(InspectOptions), _OUT]),
+    "sb_inspection_release": (None, [_POINTER]),
+    "sb_inspection_name": (_TEXT, [_POINTER]),
+    "sb_inspection_node_count": (_INT, [_POINTER]),
+    "sb_inspection_node": (_TO(InspectedNode), [_POINTER, _INT]),
+    "sb_inspection_value_count": (_INT, [_POINTER]),
+    "sb_inspection_value": (_TO(InspectedValue), [_POINTER, _INT]),
+    "sb_inspection_totals": (_TO(InspectedTotals), [_POINTER]),
+    "sb_device_list_create": (FALLIBLE, [_POINTER, _OUT]),
+    "sb_device_list_release": (None, [_POINTER]),
+    "sb_device_list_driver": (_TO(DriverDescription), [_POINTER]),
+    "sb_device_list_count": (_INT, [_POINTER]),
+    "sb_device_list_at": (_TO(DeviceDescription), [_POINTER, _INT]),
+    "sb_device_wait": (FALLIBLE, [_POINTER, _POINTER]),
 }
 
 
@@ -171,9 +195,20 @@ class Library:
         """Raises what a failed call reported."""
         if status:
             name = self.sb_status_name(status).decode()
-            raise Error(report.message.decode("utf-8", "replace"), name)
+            raise CLASSES.get(status, Error)(report.message.decode("utf-8", "replace"), name)
+
+    def call(self, name, *arguments):
+        """A fallible function of the library, which raises what it reports."""
+        report = getattr(_reports, "report", None)
+        if report is None:
+            report = _reports.report = ErrorReport()
+        status = getattr(self, name)(*arguments, ctypes.addressof(report))
+        if status:
+            self.check(status, report)
 
 
+# A report for each thread: it has two kilobytes, which need not be cleared for every call.
+_reports = threading.local()
 _lock = threading.Lock()
 _library = None
 
@@ -204,17 +239,20 @@ def _find():
     )
 
 
-def load(path=None):
-    """Opens the library at `path`, else at SAMEBIT_LIBRARY, else next to the package, else where the
-    system's loader finds it. Once it is open it stays: asking for another path is an error. Calls
-    that need the library load it by themselves."""
+def open_library(path=None):
+    """Opens libsamebit at `path`, else at SAMEBIT_LIBRARY, else next to the package, else where the
+    system's loader finds it.
+
+    Once it is open it stays: asking for another path is an error. Calls that need the library open it
+    by themselves.
+    """
     global _library
     with _lock:
         if _library is None:
             _library = _open(os.fspath(path)) if path is not None else _find()
         elif path is not None and os.fspath(path) != _library.path:
             raise Error(
-                f"Samebit's library is already open from {_library.path}: load "
+                f"Samebit's library is already open from {_library.path}: open "
                 f"{os.fspath(path)} before anything else uses Samebit"
             )
         return _library
@@ -222,7 +260,7 @@ def load(path=None):
 
 def library():
     """The opened library."""
-    return _library if _library is not None else load()
+    return _library if _library is not None else open_library()
 
 
 def version():

@@ -4,11 +4,12 @@ torch tensors more directly."""
 import ctypes
 import sys
 
+from ._capsules import Tensor, Versioned, is_capsule, pointer_of
 from ._library import DTYPE_NUMBERS, Error
 
-_CPU, _CUDA, _CUDA_HOST, _CUDA_MANAGED = 1, 2, 3, 13
+CPU, CUDA, CUDA_HOST, CUDA_MANAGED = 1, 2, 3, 13
 # What a device's memory is called in DLPack, and on which side of Samebit it is read.
-_KINDS = {_CPU: "cpu", _CUDA_HOST: "cpu", _CUDA: "cuda", _CUDA_MANAGED: "cuda"}
+KINDS = {CPU: "cpu", CUDA_HOST: "cpu", CUDA: "cuda", CUDA_MANAGED: "cuda"}
 _INT, _UINT, _FLOAT, _BFLOAT = 0, 1, 2, 4
 _CODE_NAMES = {_INT: "int", _UINT: "uint", _FLOAT: "float", 3: "handle", _BFLOAT: "bfloat",
                5: "complex", 6: "bool"}
@@ -21,44 +22,6 @@ _READ_ONLY = 1
 # The stream that a producer makes wait for its work when nobody names one: the legacy stream, which
 # is also what a product without a stream runs in.
 _LEGACY_STREAM = 1
-
-
-class _Tensor(ctypes.Structure):
-    """DLTensor."""
-
-    _fields_ = [
-        ("data", ctypes.c_void_p),
-        ("device_type", ctypes.c_int32),
-        ("device_id", ctypes.c_int32),
-        ("ndim", ctypes.c_int32),
-        ("code", ctypes.c_uint8),
-        ("bits", ctypes.c_uint8),
-        ("lanes", ctypes.c_uint16),
-        ("shape", ctypes.POINTER(ctypes.c_int64)),
-        ("strides", ctypes.POINTER(ctypes.c_int64)),
-        ("byte_offset", ctypes.c_uint64),
-    ]
-
-
-class _Versioned(ctypes.Structure):
-    """DLManagedTensorVersioned."""
-
-    _fields_ = [
-        ("major", ctypes.c_uint32),
-        ("minor", ctypes.c_uint32),
-        ("manager_context", ctypes.c_void_p),
-        ("deleter", ctypes.c_void_p),
-        ("flags", ctypes.c_uint64),
-        ("tensor", _Tensor),
-    ]
-
-
-_is_capsule = ctypes.pythonapi.PyCapsule_IsValid
-_is_capsule.restype = ctypes.c_int
-_is_capsule.argtypes = [ctypes.py_object, ctypes.c_char_p]
-_capsule_pointer = ctypes.pythonapi.PyCapsule_GetPointer
-_capsule_pointer.restype = ctypes.c_void_p
-_capsule_pointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
 
 
 class View:
@@ -122,9 +85,9 @@ def _from_torch(torch, tensor, name):
                 (device.type, device.index or 0), False, tensor)
 
 
-def _export(array, name, stream):
+def export(array, name, stream):
     """The array's capsule. It stays unused, so its own destructor frees what it holds."""
-    kind = _KINDS.get(int(array.__dlpack_device__()[0]))
+    kind = KINDS.get(int(array.__dlpack_device__()[0]))
     if kind is None:
         raise Error(f"{name} lies in memory that is neither the CPU's nor a CUDA device's")
     options = {}
@@ -141,19 +104,19 @@ def _export(array, name, stream):
 
 def _from_capsule(capsule, name, keep):
     read_only = False
-    if _is_capsule(capsule, b"dltensor_versioned"):
-        managed = _Versioned.from_address(_capsule_pointer(capsule, b"dltensor_versioned"))
+    if is_capsule(capsule, b"dltensor_versioned"):
+        managed = Versioned.from_address(pointer_of(capsule, b"dltensor_versioned"))
         if managed.major != 1:
             raise Error(f"{name} is of DLPack {managed.major}; this package reads version 1")
         read_only = bool(managed.flags & _READ_ONLY)
         tensor = managed.tensor
-    elif _is_capsule(capsule, b"dltensor"):
-        tensor = _Tensor.from_address(_capsule_pointer(capsule, b"dltensor"))
+    elif is_capsule(capsule, b"dltensor"):
+        tensor = Tensor.from_address(pointer_of(capsule, b"dltensor"))
     else:
         raise Error(f"what {name} gives as its DLPack capsule is none")
     if tensor.lanes != 1 or not 0 <= tensor.ndim <= 64:
         raise Error(f"{name} has {tensor.ndim} dimensions of vectors of {tensor.lanes}")
-    kind = _KINDS.get(tensor.device_type)
+    kind = KINDS.get(tensor.device_type)
     if kind is None:
         raise Error(f"{name} lies in memory that is neither the CPU's nor a CUDA device's")
     shape = tuple(tensor.shape[: tensor.ndim]) if tensor.ndim else ()
@@ -184,7 +147,7 @@ def describe(array, name, dtype=None, stream=0):
     if _is_numpy(array) and array.dtype.name == "bfloat16":  # ml_dtypes, which numpy cannot export
         exported = array.view("uint16")
         dtype = "bf16"
-    capsule = _export(exported, name, stream)
+    capsule = export(exported, name, stream)
     code, bits, view = _from_capsule(capsule, name, (array, capsule))
     if bits == 16 and code in (_INT, _UINT) and dtype is not None:
         view.dtype = DTYPE_NUMBERS[dtype]

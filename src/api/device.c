@@ -60,6 +60,10 @@ void sb_device_count(const sb_device *device, sb_device_counters *counters) {
     device->interface->count(device->handle, counters);
 }
 
+sb_status sb_device_wait(sb_device *device, void *stream, sb_error *error) {
+    return device->interface->wait_for_stream(device->handle, stream, error);
+}
+
 bool sb_tensor_is_on_device(const sb_tensor *tensor) {
     return sb_tensor_on_device(tensor);
 }

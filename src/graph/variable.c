@@ -46,6 +46,7 @@ void sb_graphs_clear(sb_graphs *graphs) {
     }
     sb_free(graphs->entries);
     sb_variables_clear(&graphs->variables);
+    sb_metadata_clear(&graphs->metadata);
     sb_scope_destroy(graphs->scope);
     *graphs = (sb_graphs){0};
 }

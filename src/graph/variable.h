@@ -11,6 +11,7 @@
 #define SB_GRAPH_VARIABLE_H
 
 #include "graph/graph.h"
+#include "graph/metadata.h"
 
 typedef struct sb_variable {
     char *name;         /* unique in the model; owned */
@@ -49,6 +50,7 @@ typedef struct sb_graphs {
     sb_variables variables;
     size_t count, capacity;
     sb_entry *entries;
+    sb_model_metadata metadata; /* nothing (NULL) where the graphs come from no file */
 } sb_graphs;
 
 /** Frees everything, the scope included. */

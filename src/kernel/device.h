@@ -67,6 +67,8 @@ struct sb_device_interface {
     sb_status (*enter)(void *handle, sb_error *error);
     sb_status (*leave)(void *handle, sb_status status, sb_error *error);
 
+    /* Waits for what a stream of somebody else has been given; NULL: the one that there is without asking. */
+    sb_status (*wait_for_stream)(void *handle, void *stream, sb_error *error);
     sb_status (*create_queue)(void *handle, void *stream, bool dependent_launch, sb_queue **queue, sb_error *error);
     void (*destroy_queue)(sb_queue *queue);
     sb_status (*wait)(sb_queue *queue, sb_error *error);

@@ -9,45 +9,32 @@
 
 /* ---- what the file says of itself ---- */
 
-void sb_onnx_info_clear(sb_onnx_info *info) {
-    sb_free(info->producer_name);
-    sb_free(info->producer_version);
-    sb_free(info->domain);
-    sb_free(info->graph_name);
-    for (size_t i = 0; i < info->opset_count; i++)
-        sb_free(info->opsets[i].domain);
-    sb_free(info->opsets);
-    for (size_t i = 0; i < info->metadata_count; i++) {
-        sb_free(info->metadata[i].key);
-        sb_free(info->metadata[i].value);
-    }
-    sb_free(info->metadata);
-    *info = (sb_onnx_info){0};
-}
-
-static bool copy_text(char **target, const char *source) {
+static bool copy_text(const char **target, const char *source) {
     *target = sb_duplicate_string(source != NULL ? source : "");
     return *target != NULL;
 }
 
-static bool fill_info(sb_onnx_info *info, const Onnx__ModelProto *model) {
-    info->ir_version = model->ir_version;
-    info->model_version = model->model_version;
-    info->opsets = sb_allocate_array(model->n_opset_import, sizeof *info->opsets);
-    info->metadata = sb_allocate_array(model->n_metadata_props, sizeof *info->metadata);
-    bool complete = info->opsets != NULL && info->metadata != NULL &&
-                    copy_text(&info->producer_name, model->producer_name) &&
-                    copy_text(&info->producer_version, model->producer_version) &&
-                    copy_text(&info->domain, model->domain) && copy_text(&info->graph_name, model->graph->name);
+static bool fill_metadata(sb_model_metadata *metadata, const Onnx__ModelProto *model) {
+    metadata->format_version = model->ir_version;
+    metadata->model_version = model->model_version;
+    sb_model_opset *opsets = sb_allocate_array(model->n_opset_import, sizeof *opsets);
+    sb_model_property *properties = sb_allocate_array(model->n_metadata_props, sizeof *properties);
+    metadata->opsets = opsets;
+    metadata->properties = properties;
+    bool complete =
+        opsets != NULL && properties != NULL && copy_text(&metadata->producer_name, model->producer_name) &&
+        copy_text(&metadata->producer_version, model->producer_version) &&
+        copy_text(&metadata->domain, model->domain) && copy_text(&metadata->graph_name, model->graph->name) &&
+        copy_text(&metadata->description, model->doc_string);
     for (size_t i = 0; complete && i < model->n_opset_import; i++) {
-        info->opset_count++;
-        info->opsets[i].version = model->opset_import[i]->version;
-        complete = copy_text(&info->opsets[i].domain, sb_onnx_domain(model->opset_import[i]->domain));
+        metadata->opset_count++;
+        opsets[i].version = model->opset_import[i]->version;
+        complete = copy_text(&opsets[i].domain, sb_onnx_domain(model->opset_import[i]->domain));
     }
     for (size_t i = 0; complete && i < model->n_metadata_props; i++) {
-        info->metadata_count++;
-        complete = copy_text(&info->metadata[i].key, model->metadata_props[i]->key) &&
-                   copy_text(&info->metadata[i].value, model->metadata_props[i]->value);
+        metadata->property_count++;
+        complete = copy_text(&properties[i].key, model->metadata_props[i]->key) &&
+                   copy_text(&properties[i].value, model->metadata_props[i]->value);
     }
     return complete;
 }
@@ -140,7 +127,7 @@ static void end_import(sb_importer *importer) {
 }
 
 static sb_status load(const sb_mapping *file, bool mapped, const char *folder, sb_scope *scope, sb_graph **graph,
-                      sb_onnx_info *info, sb_error *error) {
+                      sb_model_metadata *metadata, sb_error *error) {
     const void *bytes = file->bytes;
     size_t size = file->size;
     sb_importer importer = {.scope = scope, .size = size, .dense_left = SB_ONNX_DENSE_BYTES};
@@ -155,12 +142,12 @@ static sb_status load(const sb_mapping *file, bool mapped, const char *folder, s
         importer.model = (const Onnx__ModelProto *)message;
         status = build(&importer, &fresh, error);
     }
-    if (status == SB_OK && info != NULL) {
-        *info = (sb_onnx_info){0};
-        if (!fill_info(info, importer.model)) {
-            sb_onnx_info_clear(info);
+    if (status == SB_OK && metadata != NULL) {
+        *metadata = (sb_model_metadata){0};
+        if (!fill_metadata(metadata, importer.model)) {
+            sb_metadata_clear(metadata);
             sb_graph_destroy(fresh);
-            status = sb_fail_memory(error, sizeof *info);
+            status = sb_fail_memory(error, sizeof *metadata);
         }
     }
     end_import(&importer);
@@ -170,11 +157,11 @@ static sb_status load(const sb_mapping *file, bool mapped, const char *folder, s
 }
 
 sb_status sb_onnx_load(const void *bytes, size_t size, const char *folder, sb_scope *scope, sb_graph **graph,
-                       sb_onnx_info *info, sb_error *error) {
-    return load(&(sb_mapping){bytes, size}, false, folder, scope, graph, info, error);
+                       sb_model_metadata *metadata, sb_error *error) {
+    return load(&(sb_mapping){bytes, size}, false, folder, scope, graph, metadata, error);
 }
 
-sb_status sb_onnx_load_file(const char *path, sb_scope *scope, sb_graph **graph, sb_onnx_info *info, sb_error *error) {
+sb_status sb_onnx_load_file(const char *path, sb_scope *scope, sb_graph **graph, sb_model_metadata *metadata, sb_error *error) {
     sb_mapping mapping;
     SB_TRY(sb_file_map(path, &mapping, error));
     const char *slash = strrchr(path, '/');
@@ -186,7 +173,7 @@ sb_status sb_onnx_load_file(const char *path, sb_scope *scope, sb_graph **graph,
     }
     memcpy(folder, length != 0 ? path : ".", length != 0 ? length : 1);
     folder[length != 0 ? length : 1] = '\0';
-    sb_status status = load(&mapping, true, folder, scope, graph, info, error);
+    sb_status status = load(&mapping, true, folder, scope, graph, metadata, error);
     sb_free(folder);
     sb_file_unmap(&mapping);
     if (status != SB_OK)

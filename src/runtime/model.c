@@ -146,6 +146,10 @@ void sb_model_release(sb_model *model) {
 
 /* ---- looking at it ---- */
 
+const sb_model_metadata *sb_model_describe(const sb_model *model) {
+    return model->graphs.metadata.producer_name != NULL ? &model->graphs.metadata : NULL;
+}
+
 int sb_model_input_count(const sb_model *model) {
     return model->entries[0].input_count;
 }

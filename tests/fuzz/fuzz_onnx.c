@@ -7,16 +7,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     int64_t before = sb_allocation_count().live_blocks;
     sb_scope *scope = NULL;
     sb_graph *graph = NULL;
-    sb_onnx_info info = {0};
+    sb_model_metadata metadata = {0};
     sb_error error = {0};
     FUZZ_CHECK(sb_scope_create(&scope, &error) == SB_OK);
-    sb_status status = sb_onnx_load(data, size, NULL, scope, &graph, &info, &error);
+    sb_status status = sb_onnx_load(data, size, NULL, scope, &graph, &metadata, &error);
     FUZZ_CHECK((status == SB_OK) == (graph != NULL));
     FUZZ_CHECK(status == SB_OK || (error.status == status && error.message[0] != '\0'));
     /* Sizes are checked before memory is asked for, and no file makes the importer contradict itself. */
     FUZZ_CHECK(status != SB_ERROR_OUT_OF_MEMORY && status != SB_ERROR_INTERNAL);
     sb_graph_destroy(graph);
-    sb_onnx_info_clear(&info);
+    sb_metadata_clear(&metadata);
     sb_scope_destroy(scope);
     FUZZ_CHECK(sb_allocation_count().live_blocks == before);
     return 0;

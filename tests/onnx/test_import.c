@@ -217,7 +217,7 @@ static void test_versions(void **state) {
     model = load_or_fail("ir_version: 8 opset_import { version: 11 } opset_import { domain: \"ai.onnx\" version: 13 "
                          "} graph { " X NODE("Relu", "domain: \"ai.onnx\" input: \"x\" output: \"y\"") "}");
     assert_int_equal(model.graph->nodes[0]->version, 13);
-    assert_int_equal(model.info.ir_version, 8);
+    assert_int_equal(model.info.format_version, 8);
     assert_int_equal(model.info.opset_count, 2);
     unload(&model);
     expect_refused("ir_version: 8 graph { " X NODE("Relu", "input: \"x\" output: \"y\"") "}", SB_ERROR_INVALID_MODEL,
@@ -238,9 +238,9 @@ static void test_info(void **state) {
     assert_string_equal(model.info.domain, "d");
     assert_string_equal(model.info.graph_name, "g");
     assert_int_equal(model.info.model_version, 5);
-    assert_int_equal(model.info.metadata_count, 1);
-    assert_string_equal(model.info.metadata[0].key, "k");
-    assert_string_equal(model.info.metadata[0].value, "v");
+    assert_int_equal(model.info.property_count, 1);
+    assert_string_equal(model.info.properties[0].key, "k");
+    assert_string_equal(model.info.properties[0].value, "v");
     assert_string_equal(model.graph->name, "g");
     unload(&model);
 }

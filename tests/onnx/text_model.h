@@ -20,7 +20,7 @@
 typedef struct loaded_model {
     sb_scope *scope;
     sb_graph *graph;
-    sb_onnx_info info;
+    sb_model_metadata info;
 } loaded_model;
 
 static inline sb_status load_text(const char *text, loaded_model *model, sb_error *error) {
@@ -35,7 +35,7 @@ static inline sb_status load_text(const char *text, loaded_model *model, sb_erro
 
 static inline void unload(loaded_model *model) {
     sb_graph_destroy(model->graph);
-    sb_onnx_info_clear(&model->info);
+    sb_metadata_clear(&model->info);
     sb_scope_destroy(model->scope);
 }
 

@@ -93,6 +93,13 @@ static sb_status create_queue(void *handle, void *stream, bool dependent_launch,
     return SB_OK;
 }
 
+static sb_status wait_for_stream(void *handle, void *stream, sb_error *error) {
+    sb_cuda_device *device = handle;
+    SB_TRY(sb_cuda_enter(device, error));
+    sb_status status = SB_CUDA_DO(device, error, cuStreamSynchronize, stream);
+    return sb_cuda_leave(device, status, error);
+}
+
 static sb_status wait_for(sb_queue *queue, sb_error *error) {
     return sb_cuda_stream_synchronize(own(queue)->tasks.stream, error);
 }
@@ -301,6 +308,7 @@ const sb_device_interface sb_cuda_device_interface = {
     .enter = enter,
     .leave = leave,
     .create_queue = create_queue,
+    .wait_for_stream = wait_for_stream,
     .destroy_queue = destroy_queue,
     .wait = wait_for,
     .create_mark = create_mark,
