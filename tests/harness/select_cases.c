@@ -41,8 +41,11 @@ static sb_tensor *broadcast_tensor(harness *h, sb_dtype dtype, const list *shape
 
 static int onnx_type(sb_dtype dtype) {
     static const int codes[SB_DTYPE_COUNT] = {
-        [SB_F32] = 1,  [SB_U8] = 2,   [SB_S8] = 3,   [SB_U16] = 4,  [SB_S16] = 5,  [SB_S32] = 6,  [SB_S64] = 7,
-        [SB_BOOL] = 9, [SB_F16] = 10, [SB_F64] = 11, [SB_U32] = 12, [SB_U64] = 13, [SB_BF16] = 16};
+        [SB_F32] = 1,     [SB_U8] = 2,          [SB_S8] = 3,    [SB_U16] = 4,       [SB_S16] = 5,
+        [SB_S32] = 6,     [SB_S64] = 7,         [SB_BOOL] = 9,  [SB_F16] = 10,      [SB_F64] = 11,
+        [SB_U32] = 12,    [SB_U64] = 13,        [SB_BF16] = 16, [SB_F8E4M3FN] = 17, [SB_F8E4M3FNUZ] = 18,
+        [SB_F8E5M2] = 19, [SB_F8E5M2FNUZ] = 20, [SB_U4] = 21,   [SB_S4] = 22,       [SB_F4E2M1] = 23,
+        [SB_F8E8M0] = 24, [SB_U2] = 25,         [SB_S2] = 26,   [SB_F6E2M3] = 27,   [SB_F6E3M2] = 28};
     return codes[dtype];
 }
 
@@ -62,11 +65,52 @@ HARNESS_GROUP(select, casts, HARNESS_CPU_IF_ANY | HARNESS_CUDA) {
     run_op(h, "CastLike", 19, 1, 2, inputs, NULL, 0);
 }
 
+/* From and to the small types, by each rule in turn, on views of every distribution. */
+HARNESS_GROUP(select, small_casts, HARNESS_CPU | HARNESS_CUDA) {
+    static const char *const rounds[] = {"up", "down", "nearest"};
+    static const int64_t odd[] = {3, 5, 37};
+    int round = 0;
+    for (int from = 1; from < SB_DTYPE_COUNT; from++) {
+        for (int to = 1; to < SB_DTYPE_COUNT; to++) {
+            bool has_small = sb_dtype_is_small((sb_dtype)from) || sb_dtype_is_small((sb_dtype)to);
+            if (!has_small || from == SB_STRING || to == SB_STRING)
+                continue;
+            harness_case test = harness_op("Cast", 25);
+            distribution kind = (distribution)random_between(&h->random, 0, DISTRIBUTIONS - 1);
+            add_input(&test, random_tensor(h, kind, (sb_dtype)from, 3, odd));
+            set_int(&test, "to", onnx_type((sb_dtype)to));
+            set_int(&test, "saturate", round % 2);
+            set_text(&test, "round_mode", rounds[round++ % 3]);
+            harness_run(h, &test);
+        }
+    }
+}
+
+/* All f16 and all bf16. */
+HARNESS_GROUP(select, all_halves, HARNESS_CPU | HARNESS_CUDA) {
+    static const char *const rounds[] = {"up", "down", "nearest"};
+    static const int64_t count = 65536;
+    for (int to = SB_F8E4M3FN; to < SB_DTYPE_COUNT; to++) {
+        for (int rule = 0; rule < (to == SB_F8E8M0 ? 6 : 2); rule++) {
+            sb_tensor *halves = NULL;
+            MUST(sb_tensor_create(rule % 2 == 0 ? SB_F16 : SB_BF16, 1, &count, &halves, error));
+            for (int64_t i = 0; i < count; i++)
+                ((uint16_t *)(void *)halves->data)[i] = (uint16_t)i;
+            harness_case test = harness_op("Cast", 25);
+            add_input(&test, halves);
+            set_int(&test, "to", onnx_type((sb_dtype)to));
+            set_int(&test, "saturate", rule % 2);
+            set_text(&test, "round_mode", rounds[rule / 2]);
+            harness_run(h, &test);
+        }
+    }
+}
+
 /* ---- Where, Clip ---- */
 
 HARNESS_GROUP(select, choices, HARNESS_CPU_IF_ANY | HARNESS_CUDA) {
-    for (int dtype = 1; dtype < SB_STRING; dtype++) {
-        for (int s = 0; s < SHAPES; s++) {
+    for (int dtype = 1; dtype < SB_DTYPE_COUNT; dtype++) {
+        for (int s = 0; s < SHAPES && dtype != SB_STRING; s++) {
             sb_tensor *inputs[3] = {broadcast_tensor(h, SB_BOOL, &shapes[s]),
                                     listed_tensor(h, (sb_dtype)dtype, &shapes[s]),
                                     broadcast_tensor(h, (sb_dtype)dtype, &shapes[s])};
@@ -249,6 +293,26 @@ HARNESS_GROUP(select, quantization, HARNESS_CUDA) {
         sb_tensor *inputs[3] = {listed_tensor(h, back ? integer : real, shape), listed_tensor(h, real, &factors),
                                 round % 7 < 4 ? listed_tensor(h, integer, &factors) : NULL};
         run_op(h, back ? "DequantizeLinear" : "QuantizeLinear", 21, 1, 3, inputs, &attributes, 0);
+    }
+    for (int round = 0; round < 264; round++) {
+        static const sb_dtype small[] = {SB_F8E4M3FN, SB_F8E4M3FNUZ, SB_F8E5M2, SB_F8E5M2FNUZ, SB_F4E2M1, SB_S4,
+                                         SB_U4,       SB_S2,         SB_U2,     SB_F6E2M3,     SB_F6E3M2};
+        const list *shape = &tensors[round % 2];
+        sb_dtype dtype = small[round % 11], real = reals[round / 2 % 3];
+        bool back = round / 11 % 2 == 1, by_powers = round / 22 % 3 == 2;
+        list factors = {1, {shape->dims[1]}};
+        sb_tensor *inputs[3] = {listed_tensor(h, back ? dtype : real, shape),
+                                listed_tensor(h, by_powers ? SB_F8E8M0 : real, &factors),
+                                round % 3 < 2 ? listed_tensor(h, dtype, &factors) : NULL};
+        sb_attributes attributes = {0};
+        int64_t output = onnx_type(back ? real : dtype), saturate = round % 5 < 3;
+        int64_t precision = round % 4 == 3 ? onnx_type(reals[round / 4 % 3]) : 0;
+        MUST(sb_attributes_add_ints(&attributes, "output_dtype", true, 1, &output, error));
+        if (!back) {
+            MUST(sb_attributes_add_ints(&attributes, "saturate", true, 1, &saturate, error));
+            MUST(sb_attributes_add_ints(&attributes, "precision", true, 1, &precision, error));
+        }
+        run_op(h, back ? "DequantizeLinear" : "QuantizeLinear", 25, 1, 3, inputs, &attributes, 0);
     }
     for (int s = 0; s < SHAPES; s++) {
         sb_tensor *inputs[1] = {listed_tensor(h, SB_F32, &shapes[s])};

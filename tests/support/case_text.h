@@ -26,6 +26,7 @@
 #include <string.h>
 
 #include "graph/op.h"
+#include "ops/number.h"
 #include "ops/real.h"
 #include "support/must.h"
 #include "support/random.h"
@@ -49,7 +50,9 @@ typedef struct made_case {
 static inline void store_number(sb_dtype dtype, char *data, int64_t at, double value) {
     size_t size = sb_dtype_size(dtype);
     int64_t whole = dtype == SB_BOOL ? value != 0 : (int64_t)value;
-    if (dtype == SB_F64)
+    if (sb_dtype_is_small(dtype))
+        sb_number_store(dtype, data, at, value);
+    else if (dtype == SB_F64)
         memcpy(data + (size_t)at * size, &value, size);
     else if (sb_dtype_is_float(dtype))
         sb_real_store_f32(dtype, data, at, (float)value);
@@ -58,7 +61,7 @@ static inline void store_number(sb_dtype dtype, char *data, int64_t at, double v
 }
 
 static inline sb_tensor *made_tensor(const char *text, random_source *random) {
-    char name[8];
+    char name[16];
     int64_t dims[SB_MAX_RANK], elements = 1;
     int rank = 0, length = (int)strcspn(text, "[{");
     snprintf(name, sizeof name, "%.*s", length, text);

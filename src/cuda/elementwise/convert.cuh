@@ -68,9 +68,23 @@ SB_CUDA_FUNCTION void sb_cuda_store_bits(const sb_cuda_box *box, const sb_cuda_g
     SB_CUDA_FUNCTION to_type sb_cuda_##to##_from_any(int type, uint64_t bits) {                                        \
         switch (type) {                                                                                                \
             SB_CONVERT_SOURCES(SB_CUDA_FROM_CASE, to, to_type)                                                         \
+            SB_CONVERT_SMALL(SB_CUDA_FROM_CASE, to, to_type)                                                           \
         default:                                                                                                       \
             return 0;                                                                                                  \
         }                                                                                                              \
     }
+
+/* A small float from f32, or f8e8m0. */
+SB_CUDA_FUNCTION uint8_t sb_cuda_small_from_f32(int type, float value, int saturate, int round) {
+#define SMALL_CASE(name, dtype, mantissa, bias, largest, beyond, nan, bits, unused)                                    \
+    case SB_CUDA_TYPE_##name:                                                                                          \
+        return sb_##name##_from_f32(value, saturate);
+    switch (type) {
+        SB_SMALL_FLOATS(SMALL_CASE, )
+    default:
+        return sb_f8e8m0_from_f32(value, saturate, round);
+    }
+#undef SMALL_CASE
+}
 
 #endif

@@ -7,7 +7,9 @@
 
 /* By the names of convert_values.h. */
 #define SB_CUDA_TYPE(name, type, kind, load, unused) SB_CUDA_TYPE_##name,
-typedef enum sb_cuda_type { SB_CONVERT_SOURCES(SB_CUDA_TYPE, ) SB_CUDA_TYPES } sb_cuda_type;
+typedef enum sb_cuda_type {
+    SB_CONVERT_SOURCES(SB_CUDA_TYPE, ) SB_CONVERT_SMALL(SB_CUDA_TYPE, ) SB_CUDA_TYPES
+} sb_cuda_type;
 #undef SB_CUDA_TYPE
 
 /* An operand's elements. */
@@ -16,10 +18,11 @@ typedef struct sb_cuda_typed {
     int32_t size; /* in bytes */
 } sb_cuda_typed;
 
-/* Cast: operand 0 from operand 1. */
+/* Cast: operand 0 from operand 1. What `to` is, and how it is converted to, kernels of small types ask. */
 typedef struct sb_cuda_cast {
     sb_cuda_box box;
-    sb_cuda_typed from;
+    sb_cuda_typed from, to;
+    int32_t saturate, round;
 } sb_cuda_cast;
 
 /* Clip: operand 0 from operand 1. Bounds that are not given are numbers of the computing type. */
@@ -41,8 +44,10 @@ typedef struct sb_cuda_power {
 typedef struct sb_cuda_quantization {
     sb_cuda_box box;
     sb_cuda_typed output, input, scale, zero;
-    int32_t has_zero, unused;
-    int64_t least, most; /* of the quantized type */
+    int32_t has_zero, saturate;
+    int32_t precision;   /* sb_dtype, of the quotient */
+    uint32_t mask;       /* what an element of a quantized integer keeps of its bits */
+    int64_t least, most; /* of the quantized type, if that is an integer */
 } sb_cuda_quantization;
 
 /* The range of f32 elements: operand 0 of the box, which is only read. Each block leaves its least and greatest

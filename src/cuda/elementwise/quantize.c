@@ -18,8 +18,11 @@ static sb_status launch_part(sb_call *call, const char *kernel, const sb_quantiz
     sb_cuda_quantization parameters = {.output = sb_cuda_typed_of(operands[0]->dtype),
                                        .input = sb_cuda_typed_of(operands[1]->dtype),
                                        .scale = sb_cuda_typed_of(operands[2]->dtype),
-                                       .zero = sb_cuda_typed_of(inputs[2]->dtype),
+                                       .zero = sb_cuda_typed_of(operands[3] != NULL ? operands[3]->dtype : SB_U8),
                                        .has_zero = operands[3] != NULL,
+                                       .saturate = types->saturate,
+                                       .precision = (int32_t)types->precision,
+                                       .mask = UINT32_C(0xffffffff) >> (32 - sb_dtype_bits(operands[0]->dtype)),
                                        .least = types->least,
                                        .most = types->most};
     sb_cuda_work work = {.parameters = &parameters, .parameter_bytes = sizeof parameters};
@@ -30,12 +33,18 @@ static sb_status launch_part(sb_call *call, const char *kernel, const sb_quantiz
     return sb_cuda_launch_groups(call, &work, "quantize", kernel, NULL, parameters.box.elements);
 }
 
+static bool is_small_float(sb_dtype dtype) {
+    return (SB_SET(dtype) & SB_SET_SMALL_FLOAT) != 0;
+}
+
 static sb_status quantize_part(sb_call *call, const sb_quantize_types *types, const sb_tensor *const operands[4]) {
-    return launch_part(call, "sb_cuda_quantize", types, operands);
+    return launch_part(call, is_small_float(types->output) ? "sb_cuda_quantize_float" : "sb_cuda_quantize", types,
+                       operands);
 }
 
 static sb_status dequantize_part(sb_call *call, const sb_quantize_types *types, const sb_tensor *const operands[4]) {
-    return launch_part(call, "sb_cuda_dequantize", types, operands);
+    return launch_part(call, is_small_float(types->input) ? "sb_cuda_dequantize_float" : "sb_cuda_dequantize", types,
+                       operands);
 }
 
 static sb_status launch_quantize(sb_call *call) {
@@ -101,7 +110,7 @@ static sb_status launch_dynamic(sb_call *call) {
     SB_TRY(launch_range(call, input, &scale, &zero));
     if (!sb_call_wants(call, 0))
         return SB_OK;
-    sb_quantize_types types = {.least = 0, .most = UINT8_MAX};
+    sb_quantize_types types = {.output = SB_U8, .precision = SB_F32, .least = 0, .most = UINT8_MAX};
     SB_TRY(sb_call_output(call, 0, &out));
     return quantize_part(call, &types, (const sb_tensor *const[]){out, input, &scale, &zero});
 }

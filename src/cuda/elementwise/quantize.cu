@@ -14,7 +14,8 @@ SB_CUDA_FUNCTION void load_zeros(const sb_cuda_quantization *p, const sb_cuda_gr
         sb_cuda_load_bits(&p->box, group, 3, p->zero.size, zeros);
 }
 
-#define QUANTIZE(name, value)                                                                                          \
+/* `zero` is of `zero_type`; `value` gives the result's bits. */
+#define QUANTIZE(name, zero_name, zero_type, value)                                                                    \
     SB_CUDA_KERNEL(sb_cuda_##name, sb_cuda_quantization, p) {                                                          \
         SB_CUDA_EACH_GROUP(number, &p->box) {                                                                          \
             sb_cuda_group group;                                                                                       \
@@ -26,7 +27,7 @@ SB_CUDA_FUNCTION void load_zeros(const sb_cuda_quantization *p, const sb_cuda_gr
             SB_CUDA_KEEP_LOOP                                                                                          \
             for (int turn = 0; turn < SB_CUDA_GROUP; turn++) {                                                         \
                 float scale = sb_cuda_f32_from_any(p->scale.type, scales[0]);                                          \
-                int64_t zero = sb_cuda_s64_from_any(p->zero.type, zeros[0]);                                           \
+                zero_type zero = sb_cuda_##zero_name##_from_any(p->zero.type, zeros[0]);                               \
                 uint64_t result = value;                                                                               \
                 SB_CUDA_GROUP_TURN(uint64_t, x, result);                                                               \
                 SB_CUDA_GROUP_TURN(uint64_t, scales, scales[0]);                                                       \
@@ -43,10 +44,21 @@ SB_CUDA_FUNCTION uint64_t float_bits(int type, float value) {
                                        : sb_bits_from_f32(value);
 }
 
-QUANTIZE(quantize,
-         (uint64_t)sb_quantize_value(sb_cuda_f32_from_any(p->input.type, x[0]), scale, zero, p->least, p->most))
-QUANTIZE(dequantize,
+SB_CUDA_FUNCTION float quotient(const sb_cuda_quantization *p, uint64_t x, float scale) {
+    return sb_quantize_quotient(sb_cuda_f32_from_any(p->input.type, x), scale, (sb_dtype)p->precision);
+}
+
+SB_CUDA_FUNCTION uint64_t quantized_float(const sb_cuda_quantization *p, float value, float zero) {
+    return sb_cuda_small_from_f32(p->output.type, p->has_zero ? value + zero : value, p->saturate, SB_ROUND_UP);
+}
+
+QUANTIZE(quantize, s64, int64_t,
+         (uint64_t)sb_quantize_value(quotient(p, x[0], scale), zero, p->least, p->most) & p->mask)
+QUANTIZE(quantize_float, f32, float, quantized_float(p, quotient(p, x[0], scale), zero))
+QUANTIZE(dequantize, s64, int64_t,
          float_bits(p->output.type, sb_dequantize_value(sb_cuda_s64_from_any(p->input.type, x[0]), scale, zero)))
+QUANTIZE(dequantize_float, f32, float,
+         float_bits(p->output.type, sb_dequantize_float(sb_cuda_f32_from_any(p->input.type, x[0]), scale, zero)))
 
 /* ---- the range: neither maximum nor minimum depends on an order ---- */
 
