@@ -26,7 +26,7 @@
 #include <string.h>
 
 #include "graph/op.h"
-#include "ops/number.h"
+#include "ops/convert_loops.h"
 #include "ops/real.h"
 #include "support/must.h"
 #include "support/random.h"
@@ -50,9 +50,11 @@ typedef struct made_case {
 static inline void store_number(sb_dtype dtype, char *data, int64_t at, double value) {
     size_t size = sb_dtype_size(dtype);
     int64_t whole = dtype == SB_BOOL ? value != 0 : (int64_t)value;
-    if (sb_dtype_is_small(dtype))
-        sb_number_store(dtype, data, at, value);
-    else if (dtype == SB_F64)
+    if (sb_dtype_is_small(dtype)) {
+        /* Without saturation, so that "inf" is one. */
+        sb_conversion conversion = {.to = dtype, .from = SB_F64};
+        sb_convert_elements(&conversion, 1, (char *const[]){data + at, (char *)&value}, (const int64_t[]){1, 8});
+    } else if (dtype == SB_F64)
         memcpy(data + (size_t)at * size, &value, size);
     else if (sb_dtype_is_float(dtype))
         sb_real_store_f32(dtype, data, at, (float)value);
