@@ -20,8 +20,8 @@ each operator computes, to the bit, is in [numerics.md](numerics.md), and the co
 each source says more.
 
 An operator that is not listed is an error when a model is loaded, and that error lists every missing
-one. Operators belong to ONNX's own domain, unless theirs stands before the name. Element types that an operator accepts are checked
-when the model is loaded; the message names the type and the node.
+one. Operators belong to ONNX's own domain, unless theirs stands before the name. Element types that an
+operator accepts are checked when the model is loaded; the message names the type and the node.
 
 """
 

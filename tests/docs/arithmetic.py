@@ -113,9 +113,8 @@ def exponent(value, dtype):
     return max(math.frexp(value)[1] - 1, FORMATS[dtype][1])
 
 
-def chain16(dtype, pairs):
+def chain16(dtype, pairs, acc=0.0):
     """Section 7, for finite numbers."""
-    acc = 0.0
     for start in range(0, len(pairs), 16):
         group = [(a, b) for a, b in pairs[start : start + 16] if a != 0 and b != 0]
         e = max([-133] + [exponent(a, dtype) + exponent(b, dtype) for a, b in group])

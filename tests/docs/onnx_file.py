@@ -96,7 +96,7 @@ class Model:
             graph += field(12, field(1, name) + field(2, field(1, field(1, code))))
         path, result = os.path.join(folder, "model.onnx"), os.path.join(folder, "result.npz")
         with open(path, "wb") as file:
-            file.write(field(1, 8) + field(7, graph) + field(8, field(1, "") + field(2, 21)))
+            file.write(field(1, 8) + field(7, graph) + field(8, field(1, "") + field(2, 27)))
         subprocess.run([samebit, "run", path, "--output", result, "--threads", "1"], check=True, stdout=subprocess.DEVNULL)
         with zipfile.ZipFile(result) as archive:
             return {entry[:-4]: read_npy(archive.read(entry)) for entry in archive.namelist()}
