@@ -120,7 +120,7 @@ static sb_status eval_space_to_depth(sb_call *call) {
     return rearrange(call, split, params->columns_first ? channel_first : order, result);
 }
 
-/* ---- Trilu ---- */
+/* ---- Trilu: zeros outside of the triangle, of text empty ones ---- */
 
 static sb_status prepare_trilu(sb_node *node, sb_error *error) {
     return sb_node_int(node, "upper", 1, &((sb_trilu_params *)node->params)->upper, error);
@@ -128,7 +128,7 @@ static sb_status prepare_trilu(sb_node *node, sb_error *error) {
 
 static sb_status infer_trilu(sb_infer *infer) {
     const sb_fact *input;
-    SB_TRY(sb_infer_require(infer, 0, SB_SET_PLAIN, &input));
+    SB_TRY(sb_infer_require(infer, 0, SB_SET_ANY, &input));
     if (input->rank != SB_RANK_UNKNOWN && input->rank < 2)
         return sb_infer_fail(infer, SB_ERROR_SHAPE, "the input has rank %d, not 2 or more", input->rank);
     sb_infer_shape_of(infer, 0, input, input->dtype);
@@ -143,7 +143,7 @@ static sb_status eval_trilu(sb_call *call) {
     if (sb_call_input(call, 1) != NULL)
         SB_TRY(sb_move_integers(call, 1, 1, &diagonal, &count));
     sb_tensor *output;
-    SB_TRY(sb_call_output(call, 0, &output));
+    SB_TRY(sb_move_output_fact(call, 0, &output));
     sb_tensor_copy_elements(output, input);
     int64_t rows = input->dims[rank - 2], columns = input->dims[rank - 1];
     int64_t matrices = sb_move_product(input->dims, 0, rank - 2);
@@ -162,7 +162,7 @@ static sb_status eval_trilu(sb_call *call) {
                 memset(line + (size_t)edge * size, 0, (size_t)(columns - edge) * size);
         }
     }
-    return SB_OK;
+    return sb_move_finish(call, 0, output, SB_OK);
 }
 
 /* ---- ReverseSequence ---- */
@@ -245,7 +245,7 @@ static sb_status infer_crop(sb_infer *infer) {
     sb_dim wanted[SB_MAX_RANK], dims[SB_MAX_RANK];
     int count;
     bool known;
-    SB_TRY(sb_infer_require(infer, 0, SB_SET_PLAIN, &input));
+    SB_TRY(sb_infer_require(infer, 0, SB_SET_ANY, &input));
     SB_TRY(sb_infer_integers(infer, 1, SB_MAX_RANK, wanted, &count, &known));
     if (input->rank == SB_RANK_UNKNOWN) {
         sb_fact_set_tensor(&infer->outputs[0], input->dtype, SB_RANK_UNKNOWN, NULL);
@@ -267,10 +267,10 @@ static sb_status infer_crop(sb_infer *infer) {
     return SB_OK;
 }
 
-/* What is cut off or added is halved; the odd element is at the end. */
+/* What is cut off or added is halved; the odd element is at the end. Zeros are added, of text empty ones. */
 static sb_status eval_crop(sb_call *call) {
     sb_tensor *output, *source = sb_tensor_retain(sb_call_input(call, 0)), *part;
-    sb_status status = sb_call_output(call, 0, &output);
+    sb_status status = sb_move_output_fact(call, 0, &output);
     if (status != SB_OK) {
         sb_tensor_release(source);
         return status;
@@ -291,7 +291,7 @@ static sb_status eval_crop(sb_call *call) {
         sb_tensor_copy_elements(target, source);
     sb_tensor_release(source);
     sb_tensor_release(target);
-    return status;
+    return sb_move_finish(call, 0, output, status);
 }
 
 #define BLOCK_OP(op_name, least, most, moved, params, prepare_function, infer_function, eval_function)                 \

@@ -267,6 +267,16 @@ static sb_status set_range_elements(sb_infer *infer, sb_dim extent, sb_dim start
     return sb_infer_set_elements(infer, 0, count, elements);
 }
 
+/* Elements of f16 and bf16 come from products and sums in f32, which is what `stash_type` asks for unless it says otherwise. */
+static sb_status check_stash(const sb_infer *infer, sb_dtype dtype) {
+    sb_dtype stash;
+    SB_TRY(sb_node_element_type(infer->node, "stash_type", SB_F32, &stash, infer->error));
+    if ((dtype == SB_F16 || dtype == SB_BF16) && stash != SB_F32)
+        return sb_infer_fail(infer, SB_ERROR_UNSUPPORTED, "ranges of %s are computed in f32; stash_type asks for %s",
+                             sb_dtype_name(dtype), sb_dtype_name(stash));
+    return SB_OK;
+}
+
 static sb_status infer_range(sb_infer *infer) {
     const sb_fact *facts[3];
     for (int i = 0; i < 3; i++) {
@@ -279,6 +289,7 @@ static sb_status infer_range(sb_infer *infer) {
             (facts[i]->rank == 1 && sb_dim_is_constant(facts[i]->dims[0], &extent) && extent != 1))
             return sb_infer_fail(infer, SB_ERROR_SHAPE, "input %d must be a scalar", i);
     }
+    SB_TRY(check_stash(infer, facts[0]->dtype));
     sb_dim extent = NULL, values[3];
     bool formulas = false;
     if (facts[0]->constant != NULL && facts[1]->constant != NULL && facts[2]->constant != NULL) {
