@@ -36,7 +36,7 @@
     F(loop,                   ops,  no,   no,   no,   no,   __VA_ARGS__) \
     F(scan,                   ops,  no,   no,   no,   no,   __VA_ARGS__) \
     F(sequences,              ops,  no,   no,   no,   no,   __VA_ARGS__) \
-    F(resize,                 ops,  no,   no,   no,   cuda, __VA_ARGS__) \
+    F(resize,                 ops,  no,   no,   cpu,  cuda, __VA_ARGS__) \
     F(sampling,               ops,  axes, no,   no,   cuda, __VA_ARGS__) \
     F(windows,                no,   axes, cost, no,   cuda, __VA_ARGS__) \
     F(regions,                ops,  no,   no,   no,   no,   __VA_ARGS__) \
@@ -65,10 +65,10 @@
     F(fused,                  ops,  axes, cost, no,   no,   __VA_ARGS__) \
     F(fused_elementwise,      no,   no,   no,   no,   cuda, __VA_ARGS__) \
     F(rows,                   no,   axes, cost, no,   no,   __VA_ARGS__) \
-    F(reduce,                 ops,  no,   no,   no,   cuda, __VA_ARGS__) \
+    F(reduce,                 ops,  no,   no,   cpu,  cuda, __VA_ARGS__) \
     F(arg_reduce,             ops,  no,   no,   no,   no,   __VA_ARGS__) \
     F(cumulative,             ops,  no,   no,   no,   no,   __VA_ARGS__) \
-    F(softmax,                ops,  no,   no,   no,   cuda, __VA_ARGS__) \
+    F(softmax,                ops,  no,   no,   cpu,  cuda, __VA_ARGS__) \
     F(pool,                   no,   no,   no,   cpu,  cuda, __VA_ARGS__) \
     F(pool_max,               ops,  no,   no,   no,   no,   __VA_ARGS__) \
     F(pool_average,           ops,  no,   no,   no,   no,   __VA_ARGS__) \

@@ -174,10 +174,9 @@ static void reduce_rows(reduction kind, const sb_rows *rows, sb_tensor *output, 
     }
 }
 
-static sb_status eval_reduce(sb_call *call) {
+sb_status sb_reduce_start(sb_call *call, sb_rows *rows, sb_tensor **output) {
     const sb_reduce_params *params = call->node->params;
     const sb_tensor *input = sb_call_input(call, 0);
-    reduction kind = traits[call->node->op - sb_ops_reduce].kind;
     uint32_t reduced;
     SB_TRY(sb_axes_of_call(call, &params->axes, input->rank, &reduced));
     int64_t dims[SB_MAX_RANK];
@@ -187,16 +186,21 @@ static sb_status eval_reduce(sb_call *call) {
         if (!gone || params->keep)
             dims[rank++] = gone ? 1 : input->dims[d];
     }
+    sb_rows_start(rows, input, reduced);
+    if (traits[call->node->op - sb_ops_reduce].kind == MEAN && rows->length == 0 && rows->count != 0 &&
+        !sb_dtype_is_float(input->dtype))
+        return sb_call_fail(call, SB_ERROR_INVALID_ARGUMENT, "the mean of no integers is undefined");
+    return sb_call_output_shape(call, 0, input->dtype, rank, dims, output);
+}
+
+static sb_status eval_reduce(sb_call *call) {
     sb_rows rows;
     sb_tensor *output;
-    sb_rows_start(&rows, input, reduced);
-    if (kind == MEAN && rows.length == 0 && rows.count != 0 && !sb_dtype_is_float(input->dtype))
-        return sb_call_fail(call, SB_ERROR_INVALID_ARGUMENT, "the mean of no integers is undefined");
-    SB_TRY(sb_call_output_shape(call, 0, input->dtype, rank, dims, &output));
+    SB_TRY(sb_reduce_start(call, &rows, &output));
     double *values = sb_allocate(SB_REDUCE_BLOCK * sizeof *values);
     if (values == NULL)
         return sb_fail_memory(call->error, SB_REDUCE_BLOCK * sizeof *values);
-    reduce_rows(kind, &rows, output, values);
+    reduce_rows(traits[call->node->op - sb_ops_reduce].kind, &rows, output, values);
     sb_free(values);
     return SB_OK;
 }

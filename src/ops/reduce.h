@@ -3,10 +3,15 @@
 #define SB_OPS_REDUCE_H
 
 #include "ops/axes.h"
+#include "ops/rows.h"
 
 typedef struct sb_reduce_params {
     bool keep;
     sb_axes axes;
 } sb_reduce_params;
+
+/** The rows that a call of a reduction reduces, and its output, of which element i is that of row i. INVALID_ARGUMENT for
+ * the mean of no integers. */
+sb_status sb_reduce_start(sb_call *call, sb_rows *rows, sb_tensor **output);
 
 #endif

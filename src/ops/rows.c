@@ -51,13 +51,11 @@ static char *row_start(const sb_rows *rows, int64_t row) {
 
 /* Converts between the row and packed values, run by run along the innermost dimension. */
 static void transfer(const sb_rows *rows, int64_t row, int64_t begin, int64_t count, sb_dtype dtype, char *packed,
-                     bool store) {
+                     bool store, sb_walk_row *loop) {
     if (count == 0)
         return;
     int last = rows->inner_rank - 1;
     int64_t packed_step = (int64_t)sb_dtype_size(dtype), index[SB_MAX_RANK], rest = begin;
-    sb_walk_row *loop =
-        store ? sb_convert_loop(rows->tensor->dtype, dtype) : sb_convert_loop(dtype, rows->tensor->dtype);
     char *at = row_start(rows, row);
     for (int d = last; d >= 0; d--) {
         index[d] = rest % rows->inner_dims[d];
@@ -86,11 +84,17 @@ static void transfer(const sb_rows *rows, int64_t row, int64_t begin, int64_t co
 }
 
 void sb_rows_load(const sb_rows *rows, int64_t row, int64_t begin, int64_t count, sb_dtype dtype, void *target) {
-    transfer(rows, row, begin, count, dtype, target, false);
+    transfer(rows, row, begin, count, dtype, target, false, sb_convert_loop(dtype, rows->tensor->dtype));
+}
+
+void sb_rows_load_by(const sb_rows *rows, int64_t row, int64_t begin, int64_t count, sb_walk_row *loop, sb_dtype dtype,
+                     void *target) {
+    transfer(rows, row, begin, count, dtype, target, false, loop);
 }
 
 void sb_rows_store(const sb_rows *rows, int64_t row, int64_t begin, int64_t count, sb_dtype dtype, const void *source) {
-    transfer(rows, row, begin, count, dtype, (char *)(uintptr_t)source, true);
+    transfer(rows, row, begin, count, dtype, (char *)(uintptr_t)source, true,
+             sb_convert_loop(rows->tensor->dtype, dtype));
 }
 
 sb_status sb_rows_transform(const sb_rows *from, const sb_rows *to, sb_dtype computed,

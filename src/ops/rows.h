@@ -4,6 +4,7 @@
 #define SB_OPS_ROWS_H
 
 #include "graph/op.h"
+#include "tensor/walk.h"
 
 typedef struct sb_rows {
     const sb_tensor *tensor;
@@ -21,6 +22,10 @@ void sb_rows_start(sb_rows *rows, const sb_tensor *tensor, uint32_t inner);
 /** Copies elements [begin, begin + count) of row `row` to `target`, converted to `dtype` by the
  * rules of Cast. */
 void sb_rows_load(const sb_rows *rows, int64_t row, int64_t begin, int64_t count, sb_dtype dtype, void *target);
+
+/** The same by a conversion that the caller has chosen for its instruction set: sb_convert_loop_for. */
+void sb_rows_load_by(const sb_rows *rows, int64_t row, int64_t begin, int64_t count, sb_walk_row *loop, sb_dtype dtype,
+                     void *target);
 
 /** The reverse: writes `count` values of `dtype` to the row, converted to the tensor's type. */
 void sb_rows_store(const sb_rows *rows, int64_t row, int64_t begin, int64_t count, sb_dtype dtype, const void *source);

@@ -3,6 +3,7 @@
 #ifndef SB_CPU_ROWS_NORMALIZE_H
 #define SB_CPU_ROWS_NORMALIZE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <samebit/isa.h>
@@ -14,6 +15,10 @@ typedef struct sb_row_kernels {
     void (*softmax)(const float *x, float *y, int64_t n);
     /* y = (x - max) - log(sum(exp(x - max))); `workspace` has room for n floats. */
     void (*log_softmax)(const float *x, float *y, int64_t n, float *workspace);
+    /* The two for `width` rows side by side (1 to SB_ROW_COLUMNS; row r begins at x + r and y + r), whose elements lie
+     * that many floats apart. `workspace` has room for n * SB_ROW_COLUMNS floats. y may be x with the same stride. */
+    void (*softmax_columns)(bool logarithm, int64_t n, int width, const float *x, int64_t x_stride, float *y,
+                            int64_t y_stride, float *workspace);
     /* d = x - mean; y = (d (1 / sqrt(mean of d² + epsilon))) scale + bias; bias may be NULL; y may be x. The mean and
      * the reciprocal go to *mean and *inverse. */
     void (*layer_norm)(const float *x, float *y, int64_t n, const float *scale, const float *bias, float epsilon,

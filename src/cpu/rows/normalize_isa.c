@@ -1,48 +1,12 @@
 /* Row kernels, compiled once per instruction set: plain loops that the compiler turns into vectors. */
 #include "base/isa.h"
+#include "cpu/rows/block_sum.h"
 #include "cpu/rows/normalize.h"
-#include "cpu/simd.h"
+#include "cpu/rows/reduce_rows.h"
 #include "numerics/elementary.h"
-#include "numerics/reduce.h"
 
-/* lanes[lane] += lanes[lane + half] for the first `partners` lanes. */
-static inline void add_lanes(float *lanes, int half, int partners) {
-    int lane = 0;
-    for (; half >= SB_VF_LANES && lane + SB_VF_LANES <= partners; lane += SB_VF_LANES)
-        vf_store(lanes + lane, vf_add(vf_load(lanes + lane), vf_load(lanes + lane + half)));
-    for (; lane < partners; lane++)
-        lanes[lane] += lanes[lane + half];
-}
-
-/* Adds the upper half of what is present to the lower half until one lane is left. */
-static float fold(float *lanes, int present) {
-    for (int half = SB_REDUCE_LANES / 2; half > 0; half /= 2) {
-        if (present <= half)
-            continue;
-        add_lanes(lanes, half, present - half);
-        present = half;
-    }
-    return lanes[0];
-}
-
-/* The two reductions differ in how a value starts a lane and joins it. */
-#define DEFINE_BLOCK_SUM(name, FIRST, NEXT)                                                                            \
-    static float name(const float *restrict x, int size) {                                                             \
-        _Alignas(64) float lanes[SB_REDUCE_LANES];                                                                     \
-        int present = size < SB_REDUCE_LANES ? size : SB_REDUCE_LANES;                                                 \
-        for (int lane = 0; lane < present; lane++)                                                                     \
-            lanes[lane] = FIRST(x[lane]);                                                                              \
-        int base = SB_REDUCE_LANES;                                                                                    \
-        for (; base + SB_REDUCE_LANES <= size; base += SB_REDUCE_LANES) {                                              \
-            for (int lane = 0; lane < SB_REDUCE_LANES; lane++)                                                         \
-                lanes[lane] = NEXT(x[base + lane], lanes[lane]);                                                       \
-        }                                                                                                              \
-        for (int lane = 0; base + lane < size; lane++)                                                                 \
-            lanes[lane] = NEXT(x[base + lane], lanes[lane]);                                                           \
-        return fold(lanes, present);                                                                                   \
-    }
-DEFINE_BLOCK_SUM(block_sum, SB_REDUCE_FIRST_SUM, SB_REDUCE_NEXT_SUM_f32)
-DEFINE_BLOCK_SUM(block_sum_of_squares, SB_REDUCE_FIRST_SQUARES, SB_REDUCE_NEXT_SQUARES_f32)
+SB_DEFINE_BLOCK_SUM(block_sum, SB_REDUCE_FIRST_SUM, SB_REDUCE_NEXT_SUM_f32)
+SB_DEFINE_BLOCK_SUM(block_sum_of_squares, SB_REDUCE_FIRST_SQUARES, SB_REDUCE_NEXT_SQUARES_f32)
 
 #define DEFINE_ROW_SUM(name, block)                                                                                    \
     static float name(const float *x, int64_t n) {                                                                     \
@@ -106,6 +70,36 @@ static void log_softmax(const float *x, float *y, int64_t n, float *workspace) {
         y[i] = (x[i] - max) - logarithm;
 }
 
+/* `width` is a constant wherever it matters. */
+SB_VF_INLINE void softmax_columns_of(bool logarithm, int64_t n, int width, const float *x, int64_t x_stride, float *y,
+                                     int64_t y_stride, float *workspace) {
+    float highest[SB_ROW_COLUMNS], sum[SB_ROW_COLUMNS];
+    const sb_reduce_kernels *reduce = &SB_ISA_NAME(sb_reduce_kernels);
+    reduce->columns(SB_REDUCE_MAXIMUM, n, width, x, x_stride, highest, 1);
+    for (int64_t i = 0; i < n; i++) {
+        for (int w = 0; w < width; w++)
+            workspace[i * SB_ROW_COLUMNS + w] = sb_exp_f32(x[i * x_stride + w] - highest[w]);
+    }
+    reduce->columns(SB_REDUCE_SUM, n, width, workspace, SB_ROW_COLUMNS, sum, 1);
+    for (int w = 0; w < width && logarithm; w++)
+        sum[w] = sb_log_f32(sum[w]);
+    for (int64_t i = 0; i < n; i++) {
+        for (int w = 0; w < width; w++)
+            y[i * y_stride + w] = logarithm ? (x[i * x_stride + w] - highest[w]) - sum[w]
+                                            : sb_div_f32(workspace[i * SB_ROW_COLUMNS + w], sum[w]);
+    }
+}
+
+static void softmax_columns(bool logarithm, int64_t n, int width, const float *x, int64_t x_stride, float *y,
+                            int64_t y_stride, float *workspace) {
+    if (width == SB_ROW_COLUMNS && !logarithm)
+        softmax_columns_of(false, n, SB_ROW_COLUMNS, x, x_stride, y, y_stride, workspace);
+    else if (width == SB_ROW_COLUMNS)
+        softmax_columns_of(true, n, SB_ROW_COLUMNS, x, x_stride, y, y_stride, workspace);
+    else
+        softmax_columns_of(logarithm, n, width, x, x_stride, y, y_stride, workspace);
+}
+
 static void layer_norm(const float *x, float *y, int64_t n, const float *restrict scale, const float *restrict bias,
                        float epsilon, float *mean_out, float *inverse_out) {
     float mean = sb_div_f32(row_sum(x, n), (float)n);
@@ -125,4 +119,4 @@ static void layer_norm(const float *x, float *y, int64_t n, const float *restric
 }
 
 extern const sb_row_kernels SB_ISA_NAME(sb_row_kernels);
-const sb_row_kernels SB_ISA_NAME(sb_row_kernels) = {row_sum, softmax, log_softmax, layer_norm};
+const sb_row_kernels SB_ISA_NAME(sb_row_kernels) = {row_sum, softmax, log_softmax, softmax_columns, layer_norm};

@@ -1,4 +1,4 @@
-/* Kernels for Softmax, LogSoftmax and LayerNormalization over trailing dimensions in f32. */
+/* The kernel for LayerNormalization over trailing dimensions in f32. */
 #include <stdio.h>
 #include <string.h>
 
@@ -16,10 +16,6 @@ static int row_start(const sb_node *node, int64_t otherwise, int rank) {
     return (int)(axis < 0 ? axis + rank : axis);
 }
 
-static int softmax_start(const sb_node *node, int rank) {
-    return row_start(node, node->version < 13 ? 1 : -1, rank);
-}
-
 /* The product of extents from `start` on. */
 static int64_t row_length(const sb_tensor *tensor, int start) {
     int64_t length = 1;
@@ -30,63 +26,6 @@ static int64_t row_length(const sb_tensor *tensor, int start) {
 
 static int64_t row_grain(int64_t length) {
     return length >= GRAIN_ELEMENTS ? 1 : GRAIN_ELEMENTS / (length > 0 ? length : 1);
-}
-
-/* ---- softmax ---- */
-
-static bool supports_softmax(const sb_kernel_query *query, char *why) {
-    const sb_fact *input = query->inputs[0];
-    if (input->dtype != SB_F32 || input->rank < 1) {
-        snprintf(why, SB_WHY_BYTES, "%s%s: only f32 of rank 1 or more has a row kernel", sb_dtype_name(input->dtype),
-                 input->rank < 1 ? " of rank 0" : "");
-        return false;
-    }
-    int start = softmax_start(query->node, input->rank);
-    /* Before version 13 the dimensions from the axis on are one row; since then the axis alone is. */
-    if (query->node->version >= 13 && start != input->rank - 1) {
-        snprintf(why, SB_WHY_BYTES, "axis %d is not the last one of %d, the only one with a row kernel", start,
-                 input->rank);
-        return false;
-    }
-    return true;
-}
-
-typedef struct softmax_task {
-    const sb_row_kernels *kernels;
-    const float *x;
-    float *y, *workspace; /* workspace: as large as y, for LogSoftmax */
-    int64_t length;
-} softmax_task;
-
-static void softmax_rows(void *context, int64_t begin, int64_t end) {
-    const softmax_task *task = context;
-    for (int64_t row = begin; row < end; row++) {
-        int64_t at = row * task->length;
-        if (task->workspace != NULL)
-            task->kernels->log_softmax(task->x + at, task->y + at, task->length, task->workspace + at);
-        else
-            task->kernels->softmax(task->x + at, task->y + at, task->length);
-    }
-}
-
-static sb_status launch_softmax(sb_call *call) {
-    sb_tensor *input, *output;
-    void *workspace = NULL;
-    SB_TRY(sb_call_output(call, 0, &output));
-    int64_t elements = sb_tensor_elements(output);
-    if (strcmp(call->node->op->name, "LogSoftmax") == 0)
-        SB_TRY(sb_call_workspace(call, (size_t)elements * sizeof(float), &workspace));
-    SB_TRY(sb_call_contiguous(call, 0, &input));
-    int64_t length = row_length(input, softmax_start(call->node, input->rank));
-    softmax_task task = {.kernels = sb_row_kernels_for(call->isa),
-                         .x = (const float *)(const void *)input->data,
-                         .y = (float *)(void *)output->data,
-                         .workspace = workspace,
-                         .length = length};
-    if (elements != 0)
-        sb_workers_run(call->workers, elements / length, row_grain(length), softmax_rows, &task);
-    sb_tensor_release(input);
-    return SB_OK;
 }
 
 /* ---- layer normalisation ---- */
@@ -174,8 +113,6 @@ static sb_status launch_layer_norm(sb_call *call) {
 }
 
 const sb_kernel sb_cpu_kernels_normalize[] = {
-    {.op = "Softmax", .name = "softmax-f32-rows", .supports = supports_softmax, .launch = launch_softmax},
-    {.op = "LogSoftmax", .name = "log-softmax-f32-rows", .supports = supports_softmax, .launch = launch_softmax},
     {.op = "LayerNormalization",
      .name = "layer-norm-f32-rows",
      .supports = supports_layer_norm,

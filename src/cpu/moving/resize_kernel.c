@@ -1,0 +1,291 @@
+/* Kernels of Resize and Upsample: `nearest` of any dtype, and interpolation of f32.
+ *
+ * Both compute in the order of dimensions in memory that the input has, so that channels that are innermost stay there:
+ * they are moved in lines, and the lanes of interpolation. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/allocation.h"
+#include "cpu/list.h"
+#include "cpu/moving/resize_rows.h"
+#include "cpu/spread.h"
+#include "ops/contraction.h"
+#include "ops/moving.h"
+#include "ops/resize.h"
+
+/* Elements below which a thread is not worth waking. */
+#define GRAIN_ELEMENTS 16384
+
+static bool supports_resize(const sb_kernel_query *query, char *why) {
+    const sb_resize_params *params = query->node->params;
+    const sb_fact *x = query->inputs[0];
+    if (x->dtype == SB_STRING) {
+        snprintf(why, SB_WHY_BYTES, "text has no kernel of %s", query->node->op->name);
+        return false;
+    }
+    if (params->rule.transform == SB_RESIZE_TF_CROP_AND_RESIZE) {
+        snprintf(why, SB_WHY_BYTES, "tf_crop_and_resize has no kernel");
+        return false;
+    }
+    if (params->rule.mode != SB_RESIZE_NEAREST && x->dtype != SB_F32) {
+        snprintf(why, SB_WHY_BYTES, "interpolation of %s has no kernel; f32 has", sb_dtype_name(x->dtype));
+        return false;
+    }
+    return true;
+}
+
+/* A resize with its dimensions in the order of memory, outermost first. */
+typedef struct resizing {
+    int rank;
+    const sb_resize_axis *axes[SB_MAX_RANK]; /* NULL where a dimension stays as it is */
+    int64_t in[SB_MAX_RANK], out[SB_MAX_RANK];
+    int64_t steps[SB_MAX_RANK]; /* of the input, in bytes */
+    size_t size;                /* of an element */
+    const char *from;
+    char *to;
+    int line; /* from this dimension on everything stays as it is, and is adjacent in the input */
+    int64_t line_bytes;
+} resizing;
+
+/* ---- nearest ---- */
+
+static int64_t looks_at(const resizing *work, int d, int64_t position) {
+    return work->axes[d] != NULL ? work->axes[d]->first[position] : position;
+}
+
+/* Elements along dimension d, each of `bytes`, which may be a line. */
+static void pick_line(const resizing *work, int d, size_t bytes, const char *from, char *to) {
+#define PICK(constant)                                                                                                 \
+    for (int64_t i = 0; i < work->out[d]; i++)                                                                         \
+        memcpy(to + i * (int64_t)(constant), from + looks_at(work, d, i) * work->steps[d], constant);
+    switch (bytes) {
+    case 1:
+        PICK(1) break;
+    case 2:
+        PICK(2) break;
+    case 4:
+        PICK(4) break;
+    case 8:
+        PICK(8) break;
+    default:
+        PICK(bytes) break;
+    }
+#undef PICK
+}
+
+/* Everything from dimension d on. Positions that look at the same place as the one before are copies of it. */
+static void pick_from(const resizing *work, int d, int64_t begin, int64_t end, const char *from, char *to) {
+    if (d == work->line) {
+        memcpy(to, from, (size_t)work->line_bytes);
+        return;
+    }
+    if (d == work->line - 1 && begin == 0 && end == work->out[d]) {
+        pick_line(work, d, (size_t)work->line_bytes, from, to);
+        return;
+    }
+    int64_t bytes = work->line_bytes;
+    for (int i = d + 1; i < work->line; i++)
+        bytes *= work->out[i];
+    for (int64_t i = begin; i < end; i++, to += bytes) {
+        int64_t at = looks_at(work, d, i);
+        if (i > begin && at == looks_at(work, d, i - 1))
+            memcpy(to, to - bytes, (size_t)bytes);
+        else
+            pick_from(work, d + 1, 0, d + 1 < work->rank ? work->out[d + 1] : 0, from + at * work->steps[d], to);
+    }
+}
+
+/* The outermost dimensions are cut for threads as one: `split` of them. */
+typedef struct split_picking {
+    const resizing *work;
+    int split;
+    int64_t bytes; /* of the output behind the split dimensions */
+} split_picking;
+
+static void pick_part(void *context, int64_t begin, int64_t end) {
+    const split_picking *picking = context;
+    const resizing *work = picking->work;
+    for (int64_t part = begin; part < end; part++) {
+        const char *from = work->from;
+        int64_t rest = part;
+        for (int d = picking->split - 1; d >= 0; d--) {
+            from += looks_at(work, d, rest % work->out[d]) * work->steps[d];
+            rest /= work->out[d];
+        }
+        int d = picking->split;
+        pick_from(work, d, 0, d < work->rank ? work->out[d] : 0, from, work->to + part * picking->bytes);
+    }
+}
+
+static void pick_all(sb_call *call, resizing *work) {
+    work->line = work->rank;
+    work->line_bytes = (int64_t)work->size;
+    while (work->line > 0 && work->axes[work->line - 1] == NULL && work->steps[work->line - 1] == work->line_bytes)
+        work->line_bytes *= work->out[--work->line];
+    split_picking picking = {.work = work, .bytes = work->line_bytes};
+    for (int d = 0; d < work->line; d++)
+        picking.bytes *= work->out[d];
+    int64_t parts = 1;
+    while (picking.split < work->line - 1 && parts < 16) {
+        parts *= work->out[picking.split];
+        picking.bytes /= work->out[picking.split++];
+    }
+    int64_t elements = picking.bytes / (int64_t)work->size;
+    sb_workers_run(call->workers, parts, GRAIN_ELEMENTS / elements + 1, pick_part, &picking);
+}
+
+/* ---- interpolation ---- */
+
+typedef struct pass {
+    sb_resize_lines *lines;
+    const sb_resize_axis *axis;
+    int64_t inner;
+    const float *from;
+    float *to;
+} pass;
+
+static void run_pass(void *context, int64_t begin, int64_t end) {
+    const pass *pass = context;
+    for (int64_t o = begin; o < end; o++)
+        pass->lines(pass->axis, pass->inner, pass->from + o * pass->axis->in * pass->inner,
+                    pass->to + o * pass->axis->out * pass->inner);
+}
+
+static sb_resize_lines *lines_for(sb_isa isa) {
+#if SB_HAS_X86_KERNELS
+    if (isa == SB_ISA_AVX512)
+        return sb_resize_lines_avx512;
+    if (isa == SB_ISA_AVX2)
+        return sb_resize_lines_avx2;
+#endif
+    (void)isa;
+    return sb_resize_lines_scalar;
+}
+
+/* Axes go one after the other, the last one of the tensor (not of memory) first. `places` says where each lies in memory. */
+static sb_status interpolate_all(sb_call *call, const resizing *work, const int *places) {
+    int64_t dims[SB_MAX_RANK];
+    const float *current = (const float *)(const void *)work->from;
+    int left = 0;
+    memcpy(dims, work->in, sizeof dims);
+    for (int d = 0; d < work->rank; d++)
+        left += work->axes[d] != NULL;
+    if (left == 0)
+        memcpy(work->to, current, (size_t)sb_move_product(dims, 0, work->rank) * sizeof *current);
+    for (int axis = work->rank - 1; axis >= 0; axis--) {
+        int d = places[axis];
+        if (work->axes[d] == NULL)
+            continue;
+        pass pass = {.lines = lines_for(call->isa), .axis = work->axes[d], .from = current};
+        int64_t outer = sb_move_product(dims, 0, d), elements;
+        pass.inner = sb_move_product(dims, d + 1, work->rank);
+        dims[d] = work->out[d];
+        void *next = work->to;
+        if (--left > 0) {
+            SB_TRY(sb_count_elements(SB_F32, work->rank, dims, &elements, call->error));
+            SB_TRY(sb_call_workspace(call, (size_t)elements * sizeof(float), &next));
+        }
+        pass.to = next;
+        sb_workers_run(call->workers, outer, GRAIN_ELEMENTS / (pass.axis->out * pass.inner) + 1, run_pass, &pass);
+        current = next;
+    }
+    return SB_OK;
+}
+
+/* ---- both ---- */
+
+/* The input with its elements adjacent in the order of its dimensions in memory. */
+static sb_status densify(sb_call *call, const sb_tensor *input, const int *order, resizing *work) {
+    int64_t dims[SB_MAX_RANK], strides[SB_MAX_RANK], stride = 1;
+    bool dense = true;
+    for (int i = input->rank - 1; i >= 0; i--) {
+        dims[i] = input->dims[order[i]];
+        strides[i] = input->strides[order[i]];
+        dense = dense && (dims[i] == 1 || strides[i] == stride);
+        stride *= dims[i];
+    }
+    if (dense)
+        return SB_OK;
+    void *copy;
+    SB_TRY(sb_call_workspace(call, (size_t)sb_tensor_elements(input) * sizeof(float), &copy));
+    sb_gather_dense(sizeof(float), input->rank, dims, strides, input->data, copy);
+    work->from = copy;
+    return SB_OK;
+}
+
+static sb_status make_output(sb_call *call, const sb_tensor *input, const int64_t *dims, int *order,
+                             sb_tensor **output) {
+    int64_t known[SB_MAX_RANK];
+    sb_memory_order(input, order);
+    if (sb_fact_is_concrete(&call->facts[0], known))
+        return sb_call_output_ordered(call, 0, order, output);
+    for (int d = 0; d < input->rank; d++)
+        order[d] = d;
+    return sb_call_output_shape(call, 0, input->dtype, input->rank, dims, output);
+}
+
+/* Whether the axis changes anything. `nearest` may look elsewhere even where the extents are the same. */
+static bool changes(const sb_resize_axis *axis, const sb_resize_rule *rule) {
+    if (axis->first == NULL)
+        return false;
+    if (rule->mode != SB_RESIZE_NEAREST)
+        return !sb_resize_is_identity(axis, rule);
+    bool same = axis->in == axis->out;
+    for (int64_t i = 0; i < axis->out && same; i++)
+        same = axis->first[i] == i;
+    return !same;
+}
+
+static sb_status run_resize(sb_call *call, const sb_tensor *input, const sb_resize_axis *axes, const int *order,
+                            sb_tensor *output) {
+    const sb_resize_params *params = call->node->params;
+    resizing work = {.rank = input->rank,
+                     .size = sb_dtype_size(input->dtype),
+                     .from = input->data,
+                     .to = output->data};
+    int places[SB_MAX_RANK];
+    for (int d = 0; d < work.rank; d++) {
+        const sb_resize_axis *axis = &axes[order[d]];
+        places[order[d]] = d;
+        work.axes[d] = changes(axis, &params->rule) ? axis : NULL;
+        work.in[d] = input->dims[order[d]];
+        work.out[d] = output->dims[order[d]];
+        work.steps[d] = input->strides[order[d]] * (int64_t)work.size;
+    }
+    if (params->rule.mode == SB_RESIZE_NEAREST) {
+        pick_all(call, &work);
+        return SB_OK;
+    }
+    SB_TRY(densify(call, input, order, &work));
+    return interpolate_all(call, &work, places);
+}
+
+static sb_status launch_resize(sb_call *call) {
+    const sb_resize_params *params = call->node->params;
+    const sb_tensor *input = sb_call_input(call, 0);
+    sb_resize_axis axes[SB_MAX_RANK] = {{0}};
+    uint32_t resized;
+    int64_t dims[SB_MAX_RANK];
+    int order[SB_MAX_RANK];
+    sb_tensor *output;
+    SB_TRY(sb_resize_read(call, input, axes, &resized, dims));
+    SB_TRY(make_output(call, input, dims, order, &output));
+    if (sb_tensor_elements(output) == 0)
+        return SB_OK;
+    sb_status status = SB_OK;
+    for (int d = 0; d < input->rank && status == SB_OK; d++) {
+        if ((resized >> d & 1) != 0)
+            status = sb_resize_plan(&axes[d], &params->rule, call->error);
+    }
+    if (status == SB_OK)
+        status = run_resize(call, input, axes, order, output);
+    for (int d = 0; d < input->rank; d++)
+        sb_resize_clear(&axes[d]);
+    return status;
+}
+
+const sb_kernel sb_cpu_kernels_resize[] = {
+    {.op = "Resize", .name = "resize", .supports = supports_resize, .launch = launch_resize},
+    {.op = "Upsample", .name = "resize", .supports = supports_resize, .launch = launch_resize},
+    {0},
+};

@@ -1,0 +1,19 @@
+/* Interpolation along one axis in f32, one function per instruction set. */
+#ifndef SB_CPU_MOVING_RESIZE_ROWS_H
+#define SB_CPU_MOVING_RESIZE_ROWS_H
+
+#include <stdint.h>
+
+#include "base/isa.h"
+#include "ops/resize.h"
+
+/** Makes line x of out (`axis->out` lines of `inner` floats) of those of `from` (`axis->in` lines): each element is the chain
+ * acc = fma((float)weight, element, acc) over the taps in ascending order, from +0. `out` overlaps nothing. Pure. */
+typedef void sb_resize_lines(const sb_resize_axis *axis, int64_t inner, const float *from, float *out);
+
+extern sb_resize_lines sb_resize_lines_scalar;
+#if SB_HAS_X86_KERNELS
+extern sb_resize_lines sb_resize_lines_avx2, sb_resize_lines_avx512;
+#endif
+
+#endif

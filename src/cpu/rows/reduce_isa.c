@@ -1,0 +1,144 @@
+/* Reductions of rows of f32, compiled once per instruction set. Lanes are the 256 lanes of the order of sums where a row
+ * is adjacent, and rows where they lie side by side; either way each follows the definition's order. */
+#include "base/isa.h"
+#include "cpu/rows/block_sum.h"
+#include "cpu/rows/reduce_rows.h"
+#include "numerics/minmax.h"
+
+#define FIRST_ABSOLUTE(value) sb_abs_f32(value)
+#define NEXT_ABSOLUTE(value, lane) ((lane) + sb_abs_f32(value))
+
+/* ---- adjacent rows ---- */
+
+SB_DEFINE_BLOCK_SUM(block_sum, SB_REDUCE_FIRST_SUM, SB_REDUCE_NEXT_SUM_f32)
+SB_DEFINE_BLOCK_SUM(block_squares, SB_REDUCE_FIRST_SQUARES, SB_REDUCE_NEXT_SQUARES_f32)
+SB_DEFINE_BLOCK_SUM(block_absolute, FIRST_ABSOLUTE, NEXT_ABSOLUTE)
+
+/* The greatest of sign * x, times sign, so that it is a minimum for a sign of -1: zeros and NaN are ordered the same way
+ * round. Four vectors, as a maximum waits some cycles for the last one. */
+static float extreme(int64_t n, const float *x, float sign) {
+    const vf signs = vf_set(sign);
+    vf most[4];
+    float lanes[SB_VF_LANES], best = -sb_infinity_f32();
+    int64_t i = 0;
+    for (int v = 0; v < 4; v++)
+        most[v] = vf_set(-sb_infinity_f32());
+    for (; i + 4 * SB_VF_LANES <= n; i += 4 * SB_VF_LANES) {
+        for (int v = 0; v < 4; v++)
+            most[v] = vf_max(most[v], vf_mul(vf_load(x + i + v * SB_VF_LANES), signs));
+    }
+    for (; i + SB_VF_LANES <= n; i += SB_VF_LANES)
+        most[0] = vf_max(most[0], vf_mul(vf_load(x + i), signs));
+    vf_store(lanes, vf_max(vf_max(most[0], most[1]), vf_max(most[2], most[3])));
+    for (int lane = 0; lane < SB_VF_LANES; lane++)
+        best = sb_max_f32(best, lanes[lane]);
+    for (; i < n; i++)
+        best = sb_max_f32(best, x[i] * sign);
+    return best * sign;
+}
+
+static float join(sb_reduce_kind kind, float total, float block) {
+    switch (kind) {
+    case SB_REDUCE_MAXIMUM:
+        return sb_max_f32(total, block);
+    case SB_REDUCE_MINIMUM:
+        return sb_min_f32(total, block);
+    default:
+        return total + block;
+    }
+}
+
+static float row(sb_reduce_kind kind, int64_t n, const float *x) {
+    if (kind == SB_REDUCE_MAXIMUM || kind == SB_REDUCE_MINIMUM)
+        return extreme(n, x, kind == SB_REDUCE_MINIMUM ? -1.0f : 1.0f);
+    float total = 0;
+    for (int64_t start = 0; start < n; start += SB_REDUCE_BLOCK) {
+        int size = n - start < SB_REDUCE_BLOCK ? (int)(n - start) : SB_REDUCE_BLOCK;
+        float block = kind == SB_REDUCE_SUM       ? block_sum(x + start, size)
+                      : kind == SB_REDUCE_SQUARES ? block_squares(x + start, size)
+                                                  : block_absolute(x + start, size);
+        total = start == 0 ? block : total + block;
+    }
+    return total;
+}
+
+/* ---- rows side by side ---- */
+
+typedef float sum_lanes[SB_REDUCE_LANES][SB_ROW_COLUMNS];
+
+/* Adds lane + half to lane, by halves. `width` is a constant wherever it matters. */
+SB_VF_INLINE void fold_columns(int present, int width, sum_lanes lanes) {
+    for (int half = SB_REDUCE_LANES / 2; half > 0; half /= 2) {
+        for (int lane = 0; lane + half < present && lane < half; lane++) {
+            for (int w = 0; w < width; w++)
+                lanes[lane][w] = lanes[lane][w] + lanes[lane + half][w];
+        }
+        present = present < half ? present : half;
+    }
+}
+
+/* The sum of one block of `size` values for `width` rows, into lane 0. */
+#define DEFINE_BLOCK_COLUMNS(name, FIRST, NEXT)                                                                        \
+    SB_VF_INLINE void name(int64_t size, int width, const float *x, int64_t stride, sum_lanes lanes) {                 \
+        int present = size < SB_REDUCE_LANES ? (int)size : SB_REDUCE_LANES;                                            \
+        for (int lane = 0; lane < present; lane++) {                                                                   \
+            for (int w = 0; w < width; w++)                                                                            \
+                lanes[lane][w] = FIRST(x[lane * stride + w]);                                                          \
+        }                                                                                                              \
+        for (int64_t i = SB_REDUCE_LANES; i < size; i++) {                                                             \
+            float *lane = lanes[i % SB_REDUCE_LANES];                                                                  \
+            for (int w = 0; w < width; w++)                                                                            \
+                lane[w] = NEXT(x[i * stride + w], lane[w]);                                                            \
+        }                                                                                                              \
+        fold_columns(present, width, lanes);                                                                           \
+    }
+DEFINE_BLOCK_COLUMNS(sum_columns, SB_REDUCE_FIRST_SUM, SB_REDUCE_NEXT_SUM_f32)
+DEFINE_BLOCK_COLUMNS(squares_columns, SB_REDUCE_FIRST_SQUARES, SB_REDUCE_NEXT_SQUARES_f32)
+DEFINE_BLOCK_COLUMNS(absolute_columns, FIRST_ABSOLUTE, NEXT_ABSOLUTE)
+
+SB_VF_INLINE void columns_of(sb_reduce_kind kind, int64_t n, int width, const float *x, int64_t stride, float *y) {
+    _Alignas(64) sum_lanes lanes;
+    for (int w = 0; w < width; w++)
+        y[w] = 0;
+    for (int64_t start = 0; start < n; start += SB_REDUCE_BLOCK) {
+        int64_t size = n - start < SB_REDUCE_BLOCK ? n - start : SB_REDUCE_BLOCK;
+        if (kind == SB_REDUCE_SUM)
+            sum_columns(size, width, x + start * stride, stride, lanes);
+        else if (kind == SB_REDUCE_SQUARES)
+            squares_columns(size, width, x + start * stride, stride, lanes);
+        else
+            absolute_columns(size, width, x + start * stride, stride, lanes);
+        for (int w = 0; w < width; w++)
+            y[w] = start == 0 ? lanes[0][w] : y[w] + lanes[0][w];
+    }
+}
+
+static void extreme_columns(int64_t n, int width, const float *x, int64_t stride, float sign, float *y) {
+    const vf signs = vf_set(sign);
+    for (int w = 0; w < width; w += SB_VF_LANES) {
+        vf most = vf_set(-sb_infinity_f32());
+        int taken = width - w < SB_VF_LANES ? width - w : SB_VF_LANES;
+        for (int64_t i = 0; i < n; i++) {
+            const float *at = x + i * stride + w;
+            most = vf_max(most, vf_mul(taken == SB_VF_LANES ? vf_load(at) : vf_load_first(at, taken), signs));
+        }
+        vf_store_first(y + w, vf_mul(most, signs), taken);
+    }
+}
+
+static void columns(sb_reduce_kind kind, int64_t n, int width, const float *x, int64_t stride, float *y,
+                    int64_t y_stride) {
+    float results[SB_ROW_COLUMNS];
+    if (kind == SB_REDUCE_MAXIMUM || kind == SB_REDUCE_MINIMUM)
+        extreme_columns(n, width, x, stride, kind == SB_REDUCE_MINIMUM ? -1.0f : 1.0f, results);
+    else if (width == SB_ROW_COLUMNS && kind == SB_REDUCE_SUM)
+        columns_of(SB_REDUCE_SUM, n, SB_ROW_COLUMNS, x, stride, results);
+    else if (width == SB_ROW_COLUMNS && kind == SB_REDUCE_SQUARES)
+        columns_of(SB_REDUCE_SQUARES, n, SB_ROW_COLUMNS, x, stride, results);
+    else
+        columns_of(kind, n, width, x, stride, results);
+    for (int w = 0; w < width; w++)
+        y[w * y_stride] = results[w];
+}
+
+const sb_reduce_kernels SB_ISA_NAME(sb_reduce_kernels) = {row, columns, join};

@@ -1,0 +1,38 @@
+/* Reductions of rows of f32, one table per instruction set: the orders of numerics/reduce.h bit for bit, and maxima and
+ * minima, which have none. */
+#ifndef SB_CPU_ROWS_REDUCE_ROWS_H
+#define SB_CPU_ROWS_REDUCE_ROWS_H
+
+#include <stdint.h>
+
+#include <samebit/isa.h>
+
+/* What is added, or chosen. */
+typedef enum sb_reduce_kind {
+    SB_REDUCE_SUM,      /* values; +0 for none */
+    SB_REDUCE_SQUARES,  /* their squares; +0 for none */
+    SB_REDUCE_ABSOLUTE, /* their magnitudes; +0 for none */
+    SB_REDUCE_MAXIMUM,  /* the greatest one, NaN above all; -infinity of none */
+    SB_REDUCE_MINIMUM,  /* the least one, NaN below all; +infinity of none */
+} sb_reduce_kind;
+
+/* Rows side by side that are reduced at once: a line of the cache. */
+#define SB_ROW_COLUMNS 16
+
+typedef struct sb_reduce_kernels {
+    /* The reduction of x[0 .. n). */
+    float (*row)(sb_reduce_kind kind, int64_t n, const float *x);
+    /* y[r * y_stride] is the reduction of x[r], x[r + stride], …, n values, for r below `width` (at most
+     * SB_ROW_COLUMNS). Strides in floats. */
+    void (*columns)(sb_reduce_kind kind, int64_t n, int width, const float *x, int64_t stride, float *y,
+                    int64_t y_stride);
+    /* Blocks of a row that come one after the other: a row's total so far, and the reduction of its next block. */
+    float (*join)(sb_reduce_kind kind, float total, float block);
+} sb_reduce_kernels;
+
+extern const sb_reduce_kernels sb_reduce_kernels_scalar, sb_reduce_kernels_avx2, sb_reduce_kernels_avx512;
+
+/** The table of an instruction set that sb_isa_resolve gave. */
+const sb_reduce_kernels *sb_reduce_kernels_for(sb_isa isa);
+
+#endif
