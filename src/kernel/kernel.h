@@ -61,6 +61,10 @@ typedef struct sb_kernel {
      * The runtime calls it once for a constant, and for a variable of a state once for each version that is read. `launch`
      * finds the result as call->derived, or NULL, where the input is neither: it then makes do with the input. */
     sb_status (*derive)(sb_call *call, const sb_tensor *from, void *derived);
+    /* The reverse on the host: writes the elements that `derived` was made of, bit for bit, to `to`, which has that input's
+     * dtype and extents. Where a kernel can do that, `launch` and `in_place` do not follow the input's address while there
+     * is a derived form: the runtime then lets a constant's elements go that nobody else reads. May be NULL. */
+    void (*restore)(const sb_node *node, sb_isa isa, const void *derived, const sb_tensor *to);
     /* Computes the node: call->state is what `prepare` gave. Equals the op's `eval` bit for bit. A kernel with several ways
      * says in call->way which it took, and why none of the quicker ones. */
     sb_status (*launch)(sb_call *call);

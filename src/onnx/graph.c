@@ -34,6 +34,7 @@ static sb_status add_initializer(sb_importer *importer, sb_environment *environm
     SB_TRY(sb_environment_define(environment, name, &value, error));
     sb_tensor *tensor;
     SB_TRY(sb_onnx_read_tensor(importer, environment->call != NULL, proto, sparse, &tensor, error));
+    tensor->storage->dispensable = environment->call == NULL; /* those of functions are shared between calls */
     sb_status status = sb_graph_builder_set_constant(environment->builder, value, tensor, error);
     sb_tensor_release(tensor);
     return status;

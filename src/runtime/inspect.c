@@ -499,6 +499,7 @@ sb_status sb_model_inspect(const sb_model *model, const sb_inspect_options *give
                            sb_error *error) {
     sb_inspect_options options;
     SB_TRY(read_options(given, &options, error));
+    SB_TRY(sb_program_keep_elements(model->entries[0].program, error)); /* constants are shown, bodies' too */
     sb_binding binding = {options.symbol_count, options.symbols, options.symbol_values};
     const sb_graph *graph = model->entries[0].graph;
     sb_scope *scope;

@@ -168,13 +168,13 @@ static sb_status digest_constant(sb_model_constant *constant, sb_error *error) {
 /* Memory that graphs use. */
 typedef struct storages {
     size_t count, capacity;
-    const sb_storage **items;
+    sb_storage **items;
     bool failed; /* memory has run out */
 } storages;
 
 static void add_storage(storages *used, const sb_tensor *tensor) {
     used->failed =
-        used->failed || !sb_grow((void **)&used->items, &used->capacity, used->count + 1, sizeof(const sb_storage *));
+        used->failed || !sb_grow((void **)&used->items, &used->capacity, used->count + 1, sizeof(sb_storage *));
     if (!used->failed)
         used->items[used->count++] = tensor->storage;
 }
@@ -196,8 +196,8 @@ static void add_storages(storages *used, const sb_graph *graph) {
 }
 
 static int compare_storages(const void *left, const void *right) {
-    uintptr_t first = (uintptr_t) * (const sb_storage *const *)left;
-    uintptr_t second = (uintptr_t) * (const sb_storage *const *)right;
+    uintptr_t first = (uintptr_t) * (sb_storage *const *)left;
+    uintptr_t second = (uintptr_t) * (sb_storage *const *)right;
     return (first > second) - (first < second);
 }
 
@@ -206,15 +206,24 @@ static bool is_used(const storages *used, const sb_tensor *tensor) {
     return used->count != 0 && bsearch(&storage, used->items, used->count, sizeof storage, compare_storages) != NULL;
 }
 
+/* What more than one value shows is not to be freed for one of them. */
+static void keep_shared(const storages *used) {
+    for (size_t i = 1; i < used->count; i++) {
+        if (used->items[i] == used->items[i - 1])
+            used->items[i]->dispensable = false;
+    }
+}
+
 sb_status sb_model_digest_dropped(sb_model *model, sb_error *error) {
     storages used = {0};
     sb_status status = SB_OK;
     for (size_t i = 0; i < model->graphs.count; i++)
         add_storages(&used, model->graphs.entries[i].graph);
     if (used.failed)
-        status = sb_fail_memory(error, (used.count + 1) * sizeof(const sb_storage *));
+        status = sb_fail_memory(error, (used.count + 1) * sizeof(sb_storage *));
     else if (used.count != 0)
-        qsort(used.items, used.count, sizeof(const sb_storage *), compare_storages);
+        qsort(used.items, used.count, sizeof(sb_storage *), compare_storages);
+    keep_shared(&used);
     for (size_t i = 0; i < model->constant_count && status == SB_OK; i++) {
         if (!is_used(&used, model->constants[i].tensor))
             status = digest_constant(&model->constants[i], error);
@@ -238,6 +247,8 @@ static sb_status work_out(sb_model *model, sb_error *error) {
     sb_digest digest;
     if (model->digested)
         return SB_OK;
+    for (size_t i = 0; i < model->graphs.count; i++)
+        SB_TRY(sb_program_keep_elements(model->entries[i].program, error));
     for (size_t i = 0; i < model->constant_count; i++)
         SB_TRY(digest_constant(&model->constants[i], error));
     SB_TRY(sb_digest_begin(&digest, error));

@@ -32,7 +32,11 @@ typedef struct sb_prepared {
 
 typedef struct sb_step {
     const sb_node *node;
-    sb_kernel_state *states; /* guarded by the program's lock */
+    sb_kernel_state *states; /* guarded by the program's lock, and so are the next three */
+    /* Whose derived form has the elements of the constant `gone`, which have been let go; NULL: there are none such. */
+    const sb_kernel_state *holder;
+    sb_value_id gone;
+    bool reads_elements; /* some plan's kernel, or the definition, reads constants as they are */
     size_t graph_count;
     sb_program **graphs; /* programs of the node's own graphs */
     size_t release_count;
@@ -50,6 +54,7 @@ struct sb_program {
     sb_value_id *enter;
     sb_value_id *leave; /* the values that a run hands over: outputs and, behind them, updates of variables */
     sb_program_constants *constants; /* guarded by the lock */
+    bool keeps_elements;             /* of all constants; guarded by the lock */
     pthread_mutex_t lock;
 };
 
@@ -72,6 +77,14 @@ sb_status sb_program_choose(sb_program *program, size_t step, const sb_fact *con
 sb_status sb_program_prepare(sb_program *program, size_t step, sb_queue *queue, const sb_kernel *kernel,
                              const sb_fact *const *inputs, const sb_fact *outputs, sb_prepared *prepared,
                              sb_error *error);
+
+/** Says that the step's constants are read as they are, not as what its kernel on the host derives: their elements come
+ * back if they have been let go, and stay. May be called from several threads. Errors: OUT_OF_MEMORY. */
+sb_status sb_program_read_elements(sb_program *program, size_t step, sb_error *error);
+
+/** The same for all steps, those of nodes' own graphs too, for who shows or digests constants. May be called from several
+ * threads. Errors: OUT_OF_MEMORY. */
+sb_status sb_program_keep_elements(sb_program *program, sb_error *error);
 
 /** Lets go of what kernels have prepared for the step. */
 void sb_step_destroy_states(sb_step *step);

@@ -1,7 +1,7 @@
 /* What a program keeps for all its runs, on each device: constants, kernels' prepared states, and what they derive of
  * constants. */
 #include "base/allocation.h"
-#include "runtime/program.h"
+#include "runtime/program_elements.h"
 
 /* ---- constants on devices ---- */
 
@@ -45,8 +45,10 @@ static sb_status constant_on(sb_program *program, sb_value_id value, sb_queue *q
                              sb_error *error) {
     sb_program_constants *constants;
     SB_TRY(constants_on(program, queue->device, &constants, error));
-    if (constants->tensors[value] == NULL)
+    if (constants->tensors[value] == NULL) {
+        SB_TRY(sb_elements_bring_back(program, value, error));
         SB_TRY(upload_constant(program, value, queue, &constants->tensors[value], error));
+    }
     *constant = constants->tensors[value];
     return SB_OK;
 }
@@ -131,17 +133,19 @@ static sb_status fill_derived(const sb_program *program, size_t step, const sb_k
     return sb_queue_wait(queue, error);
 }
 
-/* Under the lock. Constants that only this plan or this run knows are none here: what is derived stays with the model. */
+/* Under the lock. Constants that only this plan or this run knows are none here: what is derived stays with the model.
+ * *value is the constant. */
 static sb_status derive_constant(sb_program *program, size_t step, const sb_kernel *kernel,
-                                 const sb_kernel_query *query, sb_storage **derived, sb_error *error) {
+                                 const sb_kernel_query *query, sb_value_id *value, sb_storage **derived,
+                                 sb_error *error) {
     sb_derived_form form;
     SB_TRY(sb_kernel_derives(kernel, query, &form, error));
-    sb_value_id value = form.input >= 0 ? program->steps[step].node->inputs[form.input] : SB_NO_VALUE;
-    if (value == SB_NO_VALUE || program->graph->values[value].fact.constant == NULL)
+    *value = form.input >= 0 ? program->steps[step].node->inputs[form.input] : SB_NO_VALUE;
+    if (*value == SB_NO_VALUE || program->graph->values[*value].fact.constant == NULL)
         return SB_OK;
-    sb_tensor *from = program->graph->values[value].fact.constant;
+    sb_tensor *from = program->graph->values[*value].fact.constant;
     if (query->queue != NULL)
-        SB_TRY(constant_on(program, value, query->queue, &from, error));
+        SB_TRY(constant_on(program, *value, query->queue, &from, error));
     SB_TRY(allocate_derived(query->queue, form.bytes, derived, error));
     sb_status status = fill_derived(program, step, kernel, query->queue, from, (*derived)->data, error);
     if (status != SB_OK) {
@@ -158,6 +162,8 @@ static sb_status find_prepared(sb_program *program, size_t step, const sb_kernel
     while (state != NULL && (state->kernel != kernel || state->device != query->device))
         state = state->next;
     if (state == NULL) {
+        sb_value_id value = SB_NO_VALUE;
+        SB_TRY(sb_elements_bring_back_inputs(program, step, error));
         state = sb_allocate_array(1, sizeof *state);
         if (state == NULL)
             return sb_fail_memory(error, sizeof *state);
@@ -165,14 +171,18 @@ static sb_status find_prepared(sb_program *program, size_t step, const sb_kernel
         state->device = query->device;
         sb_status status = kernel->prepare != NULL ? kernel->prepare(query, &state->state, error) : SB_OK;
         if (status == SB_OK)
-            status = derive_constant(program, step, kernel, query, &state->derived, error);
+            status = derive_constant(program, step, kernel, query, &value, &state->derived, error);
         if (status != SB_OK) {
             destroy_state(state);
             return status;
         }
         state->next = program->steps[step].states;
         program->steps[step].states = state;
+        if (state->derived != NULL && query->queue == NULL)
+            sb_elements_let_go(program, step, state, value);
     }
+    if (state->derived == NULL)
+        program->steps[step].reads_elements = true;
     *prepared = (sb_prepared){state->state, state->derived != NULL ? state->derived->data : NULL};
     return SB_OK;
 }
@@ -204,7 +214,9 @@ sb_status sb_program_choose(sb_program *program, size_t step, const sb_fact *con
     if (!program->reference_only)
         SB_TRY(find_host_kernel(program, &query, kernel, error));
     *in_place = *kernel != NULL && (*kernel)->in_place != NULL ? (*kernel)->in_place(&query) : -1;
-    return *kernel != NULL ? sb_program_prepare(program, step, NULL, *kernel, inputs, outputs, prepared, error) : SB_OK;
+    if (*kernel == NULL)
+        return sb_program_read_elements(program, step, error);
+    return sb_program_prepare(program, step, NULL, *kernel, inputs, outputs, prepared, error);
 }
 
 sb_status sb_program_prepare(sb_program *program, size_t step, sb_queue *queue, const sb_kernel *kernel,
@@ -219,7 +231,7 @@ sb_status sb_program_prepare(sb_program *program, size_t step, sb_queue *queue, 
     lasting_facts lasting;
     *prepared = (sb_prepared){0};
     if (kernel->prepare == NULL && kernel->derives == NULL)
-        return SB_OK;
+        return sb_program_read_elements(program, step, error);
     SB_TRY(find_lasting(program, query.node, inputs, &lasting, error));
     query.inputs = lasting.inputs;
     pthread_mutex_lock(&program->lock);

@@ -20,6 +20,9 @@ typedef struct sb_storage {
     void *device;
     int device_index; /* its number, with `device` */
     bool embedded;    /* lies in `context`, to which `release` gives both back */
+    /* Nobody outside of the model that holds it knows this memory, and one tensor alone looks at it: the model may free it
+     * where it can make the elements again (runtime/program_elements.c). */
+    bool dispensable;
 } sb_storage;
 
 struct sb_tensor {

@@ -115,6 +115,11 @@ void sb_chain16_pack_b(int64_t k, int64_t n, const uint16_t *b, int64_t row_stri
     }
 }
 
+int64_t sb_chain16_packed_place(int64_t length, int64_t k, int64_t n) {
+    int64_t within = n % SB_CHAIN16_PANEL;
+    return (n - within) * groups_of(length) * SB_CHAIN16_GROUP + k * SB_CHAIN16_PANEL + sb_chain16_place((int)within);
+}
+
 /* Copies one row of A to parts->elements. */
 static void copy_row(const sb_chain16_args *args, int64_t row, const workspace_parts *parts) {
     uint16_t *to = parts->elements;
@@ -270,9 +275,7 @@ static uint16_t element_of_a(const sb_chain16_args *args, int64_t m, int64_t k) 
 static uint16_t element_of_b(const sb_chain16_args *args, int64_t k, int64_t n) {
     if (!args->packed_b)
         return args->b[k * args->b_row_stride + n * args->b_column_stride];
-    int64_t within = n % SB_CHAIN16_PANEL;
-    return args->packed_b[(n - within) * groups_of(args->k) * SB_CHAIN16_GROUP + k * SB_CHAIN16_PANEL +
-                          sb_chain16_place((int)within)];
+    return args->packed_b[sb_chain16_packed_place(args->k, k, n)];
 }
 
 /* One element of C before its rounding. */

@@ -63,6 +63,9 @@ size_t sb_chain16_packed_bytes(int64_t k, int64_t n);
 void sb_chain16_pack_b(int64_t k, int64_t n, const uint16_t *b, int64_t row_stride, int64_t column_stride, int64_t n0,
                        int64_t n1, uint16_t *packed);
 
+/** Where element (k, n) of a B with `length` rows lies in the packed form, in elements. */
+int64_t sb_chain16_packed_place(int64_t length, int64_t k, int64_t n);
+
 /** Bytes of workspace that any sb_chain16_run with these args needs; 0 when that overflows. Reads the
  * extents, the runs and whether B is packed. */
 size_t sb_chain16_workspace_bytes(const sb_chain16_args *args);

@@ -16,12 +16,12 @@ sb_status sb_conv16_pack(const sb_conv_params *params, const sb_tensor *w, void 
 /* One convolution. */
 typedef struct sb_conv16 {
     const sb_conv_extents *extents;
-    sb_tensor *x;               /* [batch][channels][positions…], of any strides */
-    sb_tensor *y;               /* the same, with channels innermost in memory and without gaps */
-    const void *packed;         /* weights */
-    size_t packed_bytes;        /* of all groups */
-    const float *bias;          /* of all output channels; NULL: none */
-    sb_fused_epilogue *fused;   /* the nodes behind, if any */
+    sb_tensor *x;             /* [batch][channels][positions…], of any strides */
+    sb_tensor *y;             /* the same, with channels innermost in memory and without gaps */
+    const void *packed;       /* weights */
+    size_t packed_bytes;      /* of all groups */
+    const float *bias;        /* of all output channels; NULL: none */
+    sb_fused_epilogue *fused; /* the nodes behind, if any */
 } sb_conv16;
 
 /** Computes y on all workers of `call`, from whose workspace it takes what it needs. y has elements. */

@@ -35,9 +35,9 @@ static bool supports_matmul(const sb_kernel_query *query, char *why) {
     return sb_contraction_node_supports_epilogue(&contraction, query, a->dtype, why);
 }
 
-/* `tensor` as a matrix operand: with its two dimensions swapped if Gemm says so. */
-static sb_tensor operand_view(const sb_tensor *tensor, bool transpose) {
-    sb_tensor view = {.dtype = tensor->dtype, .rank = tensor->rank, .data = tensor->data};
+/* `tensor`, whose elements are at `data`, as a matrix operand: with its two dimensions swapped if Gemm says so. */
+static sb_tensor operand_view(const sb_tensor *tensor, char *data, bool transpose) {
+    sb_tensor view = {.dtype = tensor->dtype, .rank = tensor->rank, .data = data};
     memcpy(view.dims, tensor->dims, sizeof view.dims);
     memcpy(view.strides, tensor->strides, sizeof view.strides);
     if (transpose) {
@@ -91,7 +91,7 @@ static void pack_panels(void *context, int64_t begin, int64_t end) {
 
 static sb_status derive_matmul(sb_call *call, const sb_tensor *from, void *derived) {
     sb_contraction_node contraction = sb_contraction_node_of(call->node);
-    sb_tensor b = operand_view(from, transposes_b(&contraction));
+    sb_tensor b = operand_view(from, from->data, transposes_b(&contraction));
     packing to = {.isa = call->isa, .b = &b, .panel = SB_CHAIN16_PANEL, .packed = derived};
     if (b.dtype == SB_F32)
         to.panel = sb_gemm_f32_panel(sb_gemm_f32_kernels(call->isa));
@@ -99,6 +99,29 @@ static sb_status derive_matmul(sb_call *call, const sb_tensor *from, void *deriv
         pack_panels(&to, 0, 0);
     sb_workers_run(call->workers, (b.dims[1] + to.panel - 1) / to.panel, 1, pack_panels, &to);
     return SB_OK;
+}
+
+/* Where element (k, n) of the packed form lies, in elements. */
+static int64_t packed_place(sb_isa isa, sb_dtype dtype, int64_t length, int64_t k, int64_t n) {
+    int64_t panel = dtype == SB_F32 ? sb_gemm_f32_panel(sb_gemm_f32_kernels(isa)) : SB_CHAIN16_PANEL;
+    int64_t within = n % panel;
+    if (dtype == SB_F32)
+        return (n - within) * length + k * panel + within;
+    return sb_chain16_packed_place(length, k, n);
+}
+
+static void restore_matmul(const sb_node *node, sb_isa isa, const void *derived, const sb_tensor *to) {
+    sb_contraction_node contraction = sb_contraction_node_of(node);
+    sb_tensor b = operand_view(to, to->data, transposes_b(&contraction));
+    for (int64_t k = 0; k < b.dims[0]; k++) {
+        for (int64_t n = 0; n < b.dims[1]; n++) {
+            int64_t at = k * b.strides[0] + n * b.strides[1], place = packed_place(isa, b.dtype, b.dims[0], k, n);
+            if (b.dtype == SB_F32)
+                ((uint32_t *)(void *)b.data)[at] = ((const uint32_t *)derived)[place];
+            else
+                ((uint16_t *)(void *)b.data)[at] = ((const uint16_t *)derived)[place];
+        }
+    }
 }
 
 /* ---- preparing ---- */
@@ -283,8 +306,9 @@ static sb_status launch_matmul(sb_call *call) {
         c = sb_contraction_node_tensor(&state->contraction, call, 2);
     }
     const sb_gemm_params *params = product.params;
-    sb_tensor left = operand_view(a, params != NULL && params->transpose_a);
-    sb_tensor right = operand_view(b, params != NULL && params->transpose_b);
+    sb_tensor left = operand_view(a, a->data, params != NULL && params->transpose_a);
+    /* B's elements may be gone where there is a packed form. */
+    sb_tensor right = operand_view(b, call->derived == NULL ? b->data : NULL, params != NULL && params->transpose_b);
     sb_matmul_geometry_of(&left, &right, &product.geometry);
     SB_TRY(sb_call_output(call, 0, &y));
     product.a = left.data;
@@ -315,7 +339,7 @@ static int in_place_matmul(const sb_kernel_query *query) {
     {                                                                                                                  \
         .op = op_name, .domain = op_domain, .name = kernel_name, .supports = supports_matmul,                          \
         .prepare = prepare_matmul, .release = release_matmul, .in_place = in_place_matmul, .derives = derives_matmul,  \
-        .derive = derive_matmul, .launch = launch_matmul                                                               \
+        .derive = derive_matmul, .restore = restore_matmul, .launch = launch_matmul                                    \
     }
 
 const sb_kernel sb_cpu_kernels_matmul[] = {
