@@ -19,14 +19,22 @@ sb_status sb_infer_fail(const sb_infer *infer, sb_status status, const char *for
     return sb_fail(infer->error, status, "node %s (%s): %s", infer->node->name, infer->node->op->name, message);
 }
 
+static void append_name(char *text, size_t bytes, size_t *used, const char *name) {
+    if (*used < bytes)
+        *used += (size_t)snprintf(text + *used, bytes - *used, *used == 0 ? "%s" : ", %s", name);
+}
+
+/* The names one by one; of all the small types together, none. */
 static char *dtype_set_text(uint32_t dtypes, char *text, size_t bytes) {
     size_t used = 0;
+    bool all_small = (dtypes & SB_SET_SMALL) == SB_SET_SMALL;
     text[0] = '\0';
     for (int dtype = 1; dtype < SB_DTYPE_COUNT; dtype++) {
-        if ((dtypes & SB_SET(dtype)) != 0 && used < bytes)
-            used +=
-                (size_t)snprintf(text + used, bytes - used, used == 0 ? "%s" : ", %s", sb_dtype_name((sb_dtype)dtype));
+        if ((dtypes & SB_SET(dtype)) != 0 && !(all_small && sb_dtype_is_small((sb_dtype)dtype)))
+            append_name(text, bytes, &used, sb_dtype_name((sb_dtype)dtype));
     }
+    if (all_small)
+        append_name(text, bytes, &used, "all types of 2 to 8 bits");
     return text;
 }
 

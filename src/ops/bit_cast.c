@@ -24,7 +24,7 @@ static sb_status infer_bit_cast(sb_infer *infer) {
     sb_dtype to = ((const bit_cast_params *)infer->node->params)->to;
     const sb_fact *input;
     SB_TRY(sb_infer_require(infer, 0, SB_SET_ANY & ~SB_SET(SB_STRING), &input));
-    if (sb_dtype_size(input->dtype) != sb_dtype_size(to))
+    if (sb_dtype_bits(input->dtype) != sb_dtype_bits(to))
         return sb_infer_fail(infer, SB_ERROR_INVALID_MODEL,
                              "%s has elements of another size than %s: put a Cast there to convert values",
                              sb_dtype_name(input->dtype), sb_dtype_name(to));
@@ -74,8 +74,8 @@ const sb_op sb_ops_bit_cast[] = {
 };
 
 static sb_status axes_of_bit_cast(const sb_axis_question *question, sb_axis_rule *answer) {
-    bool looked_at = ((const bit_cast_params *)question->node->params)->to == SB_BOOL &&
-                     sb_axis_asked(question)->dtype != SB_BOOL;
+    bool looked_at =
+        ((const bit_cast_params *)question->node->params)->to == SB_BOOL && sb_axis_asked(question)->dtype != SB_BOOL;
     answer->checked = answer->checked && looked_at;
     return sb_axis_independent(question, answer, question->axis);
 }

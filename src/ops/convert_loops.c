@@ -31,7 +31,7 @@ static bool is_small_integer(sb_dtype dtype) {
     SB_UNARY_LOOP(to_odd_##from, void, float, from_type, odd_##from)
 TO_ODD(u32, uint32_t, u64, SB_SAME)
 TO_ODD(u64, uint64_t, u64, SB_SAME)
-TO_ODD(s32, int32_t, s64, SB_SAME)
+TO_ODD(s32, int32_t, s32, SB_SAME)
 TO_ODD(s64, int64_t, s64, SB_SAME)
 TO_ODD(f64, double, f64, SB_SAME)
 #undef TO_ODD

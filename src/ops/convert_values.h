@@ -93,10 +93,12 @@
 
 /* On the way to the small types: f32 rounded to odd, from which one more rounding to so few bits is the only one; and
  * the low bits of an integer, to which floats are cut as if to an s32. */
+#define SB_TO_odd_FROM_s32(value) sb_f32_from_f64_to_odd((double)(value))
 #define SB_TO_odd_FROM_s64(value) sb_f32_from_f64_to_odd(sb_f64_from_i64_to_odd(value))
 #define SB_TO_odd_FROM_u64(value) sb_f32_from_f64_to_odd(sb_f64_from_u64_to_odd(value))
 #define SB_TO_odd_FROM_f32(value) (value)
 #define SB_TO_odd_FROM_f64(value) sb_f32_from_f64_to_odd(value)
+#define SB_TO_low_FROM_s32(value) ((int8_t)(value))
 #define SB_TO_low_FROM_s64(value) ((int8_t)(value))
 #define SB_TO_low_FROM_u64(value) ((int8_t)(value))
 #define SB_TO_low_FROM_f32(value) ((int8_t)sb_i32_from_f32(value))
@@ -121,6 +123,7 @@
 #define SB_CONVERT_SOURCES(X, ...)                                                                                     \
     SB_CONVERT_INTEGERS(X, __VA_ARGS__)                                                                                \
     SB_CONVERT_FLOATS(X, __VA_ARGS__)
+
 /* The small types: as sources. */
 #define SB_CONVERT_SMALL(X, ...)                                                                                       \
     X(f8e4m3fn, uint8_t, f32, sb_f8e4m3fn_to_f32, __VA_ARGS__)                                                         \
@@ -131,9 +134,9 @@
     X(f6e2m3, uint8_t, f32, sb_f6e2m3_to_f32, __VA_ARGS__)                                                             \
     X(f6e3m2, uint8_t, f32, sb_f6e3m2_to_f32, __VA_ARGS__)                                                             \
     X(f4e2m1, uint8_t, f32, sb_f4e2m1_to_f32, __VA_ARGS__)                                                             \
-    X(s4, uint8_t, s64, sb_s4_to_s8, __VA_ARGS__)                                                                      \
-    X(u4, uint8_t, s64, sb_u4_to_s8, __VA_ARGS__)                                                                      \
-    X(s2, uint8_t, s64, sb_s2_to_s8, __VA_ARGS__)                                                                      \
-    X(u2, uint8_t, s64, sb_u2_to_s8, __VA_ARGS__)
+    X(s4, uint8_t, s32, sb_s4_to_s8, __VA_ARGS__)                                                                      \
+    X(u4, uint8_t, s32, sb_u4_to_s8, __VA_ARGS__)                                                                      \
+    X(s2, uint8_t, s32, sb_s2_to_s8, __VA_ARGS__)                                                                      \
+    X(u2, uint8_t, s32, sb_u2_to_s8, __VA_ARGS__)
 
 #endif
