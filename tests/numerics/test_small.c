@@ -1,8 +1,8 @@
 /* Small types: every code's value from its fields; every f16, every bf16 and the numbers around each boundary of rounding
  * against a search for the nearest code; random f64 for the one rounding; f8e8m0 against powers of two. */
-#include "small.h"
 #include "minmax.h"
 #include "reference.h"
+#include "small.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -127,7 +127,9 @@ static void test_boundaries(void **state) {
             float points[2] = {(float)here, (float)((here + next) / 2)};
             for (int i = 0; i < 6; i++) {
                 float point = points[i / 3];
-                float near = i % 3 == 0 ? nextafterf(point, -INFINITY) : i % 3 == 1 ? point : nextafterf(point, INFINITY);
+                float near = i % 3 == 0   ? nextafterf(point, -INFINITY)
+                             : i % 3 == 1 ? point
+                                          : nextafterf(point, INFINITY);
                 check_store(form, near);
                 check_store(form, -near);
             }
@@ -221,9 +223,12 @@ static void test_integers(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_code_loads_exactly), cmocka_unit_test(test_every_half_is_rounded_once),
-        cmocka_unit_test(test_boundaries),               cmocka_unit_test(test_no_double_rounding),
-        cmocka_unit_test(test_powers_of_two),            cmocka_unit_test(test_integers),
+        cmocka_unit_test(test_every_code_loads_exactly),
+        cmocka_unit_test(test_every_half_is_rounded_once),
+        cmocka_unit_test(test_boundaries),
+        cmocka_unit_test(test_no_double_rounding),
+        cmocka_unit_test(test_powers_of_two),
+        cmocka_unit_test(test_integers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

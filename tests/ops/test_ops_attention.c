@@ -6,6 +6,7 @@
 #include "ops/attention.h"
 #include "ops/number.h"
 #include "support/failing.h"
+#include "support/must.h"
 
 static const sb_dtype dtypes[] = {SB_BF16, SB_F16, SB_F32, SB_F64};
 
@@ -65,7 +66,9 @@ static void attend(const asked *of, sb_value *outputs) {
     node_runner runner = {.op = of->op != NULL ? of->op : "Attention",
                           .domain = of->domain,
                           .version = of->domain != NULL ? 1 : 25,
-                          .output_count = of->scores ? 4 : of->past_k != NULL ? 3 : 1};
+                          .output_count = of->scores           ? 4
+                                          : of->past_k != NULL ? 3
+                                                               : 1};
     for (int i = 0; i < 7; i++) {
         runner.inputs[i] = sb_tensor_retain(inputs[i]);
         runner.input_count = inputs[i] != NULL ? i + 1 : runner.input_count;
@@ -116,7 +119,8 @@ static void rows_do_not_see_each_other(void **unused) {
         for (int64_t b = 0; b < 3; b++) {
             for (int64_t i = 0; i < 4; i++) {
                 sb_tensor *mine = part(all.q, 0, b, 1);
-                asked one = {.q = part(mine, 2, i, 1), .k = part(all.k, 0, b, 1), .v = part(all.v, 0, b, 1), .scores = true};
+                asked one = {
+                    .q = part(mine, 2, i, 1), .k = part(all.k, 0, b, 1), .v = part(all.v, 0, b, 1), .scores = true};
                 attend(&one, alone);
                 for (int o = 0; o < 4; o += 3) {
                     sb_tensor *rows = part(whole[o].tensor, 0, b, 1);
@@ -183,15 +187,19 @@ static void chunks_are_the_whole(void **unused) {
         attend(&of, whole);
         for (size_t c = 0; c < 5; c++) {
             int64_t cut = cuts[c], count = POSITIONS - cut < 3 ? POSITIONS - cut : 3;
-            asked chunk = {.q = part(all.q, 2, cut, count), .k = part(all.k, 2, cut, count), .v = part(all.v, 2, cut, count),
-                           .past_k = part(all.k, 2, 0, cut), .past_v = part(all.v, 2, 0, cut), .causal = true};
+            asked chunk = {.q = part(all.q, 2, cut, count),
+                           .k = part(all.k, 2, cut, count),
+                           .v = part(all.v, 2, cut, count),
+                           .past_k = part(all.k, 2, 0, cut),
+                           .past_v = part(all.v, 2, 0, cut),
+                           .causal = true};
             attend(&chunk, last);
             assert_part("a chunk", whole[0].tensor, 2, cut, last[0].tensor);
             assert_part("its keys", all.k, 2, 0, last[1].tensor);
             assert_part("its values", all.v, 2, 0, last[2].tensor);
             release_outputs(last);
-            asked cached = {.q = chunk.q, .k = all.k, .v = all.v, .causal = true,
-                            .lengths = LIST(SB_S64, (int64_t, cut + count))};
+            asked cached = {
+                .q = chunk.q, .k = all.k, .v = all.v, .causal = true, .lengths = LIST(SB_S64, (int64_t, cut + count))};
             attend(&cached, last);
             assert_part("a chunk over a cache", whole[0].tensor, 2, cut, last[0].tensor);
             release_outputs(last);
@@ -209,8 +217,8 @@ static sb_tensor *packed(sb_tensor *tensor) {
     sb_tensor *turned, *dense, *result;
     MUST(sb_tensor_transpose(tensor, (int[]){0, 2, 1, 3}, &turned, error));
     MUST(sb_tensor_contiguous(turned, &dense, error));
-    MUST(sb_tensor_reshape(dense, 3, (int64_t[]){dense->dims[0], dense->dims[1], dense->dims[2] * dense->dims[3]}, &result,
-                           error));
+    MUST(sb_tensor_reshape(dense, 3, (int64_t[]){dense->dims[0], dense->dims[1], dense->dims[2] * dense->dims[3]},
+                           &result, error));
     sb_tensor_release(turned);
     sb_tensor_release(dense);
     return result;
@@ -360,7 +368,9 @@ static sb_status attempt(void *context) {
                           .domain = flex ? "ai.onnx.preview" : "",
                           .version = flex ? 1 : 27,
                           .input_count = 3,
-                          .output_count = linear ? 2 : flex ? 1 : 4};
+                          .output_count = linear ? 2
+                                          : flex ? 1
+                                                 : 4};
     sb_value outputs[NODE_OUTPUTS] = {{0}};
     sb_error error;
     const int64_t dims[] = {1, 2, 3, 4}, one = 1;
