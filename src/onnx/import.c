@@ -21,11 +21,11 @@ static bool fill_metadata(sb_model_metadata *metadata, const Onnx__ModelProto *m
     sb_model_property *properties = sb_allocate_array(model->n_metadata_props, sizeof *properties);
     metadata->opsets = opsets;
     metadata->properties = properties;
-    bool complete =
-        opsets != NULL && properties != NULL && copy_text(&metadata->producer_name, model->producer_name) &&
-        copy_text(&metadata->producer_version, model->producer_version) &&
-        copy_text(&metadata->domain, model->domain) && copy_text(&metadata->graph_name, model->graph->name) &&
-        copy_text(&metadata->description, model->doc_string);
+    bool complete = opsets != NULL && properties != NULL && copy_text(&metadata->producer_name, model->producer_name) &&
+                    copy_text(&metadata->producer_version, model->producer_version) &&
+                    copy_text(&metadata->domain, model->domain) &&
+                    copy_text(&metadata->graph_name, model->graph->name) &&
+                    copy_text(&metadata->description, model->doc_string);
     for (size_t i = 0; complete && i < model->n_opset_import; i++) {
         metadata->opset_count++;
         opsets[i].version = model->opset_import[i]->version;
@@ -161,7 +161,8 @@ sb_status sb_onnx_load(const void *bytes, size_t size, const char *folder, sb_sc
     return load(&(sb_mapping){bytes, size}, false, folder, scope, graph, metadata, error);
 }
 
-sb_status sb_onnx_load_file(const char *path, sb_scope *scope, sb_graph **graph, sb_model_metadata *metadata, sb_error *error) {
+sb_status sb_onnx_load_file(const char *path, sb_scope *scope, sb_graph **graph, sb_model_metadata *metadata,
+                            sb_error *error) {
     sb_mapping mapping;
     SB_TRY(sb_file_map(path, &mapping, error));
     const char *slash = strrchr(path, '/');

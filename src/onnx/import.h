@@ -25,6 +25,7 @@ sb_status sb_onnx_load(const void *bytes, size_t size, const char *folder, sb_sc
 
 /** Reads a model from a file; external data lie in the file's folder. They are mapped, so that the
  * files must not be shortened while the graph lives. */
-sb_status sb_onnx_load_file(const char *path, sb_scope *scope, sb_graph **graph, sb_model_metadata *metadata, sb_error *error);
+sb_status sb_onnx_load_file(const char *path, sb_scope *scope, sb_graph **graph, sb_model_metadata *metadata,
+                            sb_error *error);
 
 #endif

@@ -96,8 +96,8 @@ sb_status sb_causal_workspace(const sb_call *call, const sb_causal_work *work, s
 }
 
 static const char *at(const sb_tensor *tensor, int64_t first, int64_t second) {
-    return tensor->data + (first * tensor->strides[0] + second * tensor->strides[1]) *
-                              (int64_t)sb_dtype_size(tensor->dtype);
+    return tensor->data +
+           (first * tensor->strides[0] + second * tensor->strides[1]) * (int64_t)sb_dtype_size(tensor->dtype);
 }
 
 static void store(const sb_causal_work *work, float sum, int64_t channel, char *to) {

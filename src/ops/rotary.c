@@ -86,8 +86,8 @@ static sb_status check_tables(const sb_call *call, const sb_rotary *rotary) {
 
 static int64_t position_of(const sb_rotary *rotary, int64_t batch, int64_t token) {
     const sb_tensor *positions = rotary->positions;
-    return ((const int64_t *)(const void *)
-                positions->data)[batch * positions->strides[0] + token * positions->strides[1]];
+    return (
+        (const int64_t *)(const void *)positions->data)[batch * positions->strides[0] + token * positions->strides[1]];
 }
 
 static sb_status check_positions(const sb_call *call, const sb_rotary *rotary) {

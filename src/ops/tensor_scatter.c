@@ -62,7 +62,8 @@ static sb_status check_extents(const sb_call *call, int axis) {
                             sb_dims_text(update->rank, update->dims, first),
                             sb_dims_text(cache->rank, cache->dims, second), axis);
     if (starts != NULL && (starts->rank != 1 || starts->dims[0] != cache->dims[0]))
-        return sb_call_fail(call, SB_ERROR_SHAPE, "write_indices %s must be a list with an entry for each of %lld samples",
+        return sb_call_fail(call, SB_ERROR_SHAPE,
+                            "write_indices %s must be a list with an entry for each of %lld samples",
                             sb_dims_text(starts->rank, starts->dims, first), (long long)cache->dims[0]);
     return SB_OK;
 }

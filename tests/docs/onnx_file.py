@@ -28,7 +28,20 @@ def field(number, value):
     return varint(number << 3 | 2) + varint(len(data)) + data
 
 
+def typed(name, dtype):
+    """A value of a graph: its name and its element type."""
+    return field(1, name) + field(2, field(1, field(1, CODES[dtype])))
+
+
+def square_graph(dtype):
+    """A graph of one node, the square of its input."""
+    node = field(1, "x") + field(1, "x") + field(2, "y") + field(4, "Mul")
+    return field(1, node) + field(2, "square") + field(11, typed("x", dtype)) + field(12, typed("y", dtype))
+
+
 def attribute(name, value):
+    if isinstance(value, bytes):
+        return field(1, name) + field(6, value) + field(20, 5)
     items = value if isinstance(value, list) else [value]
     kind = {int: 2, float: 1, str: 3}[type(items[0])]
     if isinstance(value, list):
@@ -66,7 +79,8 @@ class Model:
         self.nodes, self.initialisers, self.outputs = [], [], []
 
     def add(self, op, inputs, output_count, attributes):
-        """Adds a node; returns the names of its outputs."""
+        """Adds a node, of an operator or DOMAIN:OPERATOR; returns the names of its outputs."""
+        domain, op = op.rpartition(":")[::2]
         names = []
         for tensor in inputs:
             names.append("" if tensor is None else "i%d" % len(self.initialisers))
@@ -77,6 +91,7 @@ class Model:
             b"".join(field(1, n) for n in names)
             + b"".join(field(2, n) for n in outputs)
             + field(4, op)
+            + field(7, domain)
             + b"".join(field(5, attribute(*pair)) for pair in attributes.items())
         )
         return outputs
@@ -94,9 +109,10 @@ class Model:
         graph += b"".join(field(5, tensor) for tensor in self.initialisers)
         for name, code in self.outputs:
             graph += field(12, field(1, name) + field(2, field(1, field(1, code))))
+        domains = field(8, field(1, "") + field(2, 27)) + field(8, field(1, "ai.onnx.preview") + field(2, 1))
         path, result = os.path.join(folder, "model.onnx"), os.path.join(folder, "result.npz")
         with open(path, "wb") as file:
-            file.write(field(1, 8) + field(7, graph) + field(8, field(1, "") + field(2, 27)))
+            file.write(field(1, 8) + field(7, graph) + domains)
         subprocess.run([samebit, "run", path, "--output", result, "--threads", "1"], check=True, stdout=subprocess.DEVNULL)
         with zipfile.ZipFile(result) as archive:
             return {entry[:-4]: read_npy(archive.read(entry)) for entry in archive.namelist()}

@@ -170,7 +170,8 @@ static int64_t line_offset(const sb_tensor *tensor, const sb_dft_plan *plan, int
 }
 
 static void read_dft(const transform_job *job, int64_t line, double *real, double *imaginary) {
-    sb_dft_read_line(job->input, &job->dft, line_offset(job->input, &job->dft, line), SB_TRANSFORM_LINES, real, imaginary);
+    sb_dft_read_line(job->input, &job->dft, line_offset(job->input, &job->dft, line), SB_TRANSFORM_LINES, real,
+                     imaginary);
 }
 
 static int64_t place_dft(const transform_job *job, int64_t line) {
