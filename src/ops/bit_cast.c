@@ -74,8 +74,8 @@ const sb_op sb_ops_bit_cast[] = {
 };
 
 static sb_status axes_of_bit_cast(const sb_axis_question *question, sb_axis_rule *answer) {
-    bool looked_at = ((const bit_cast_params *)question->node->params)->to == SB_BOOL &&
-                     sb_axis_asked(question)->dtype != SB_BOOL;
+    bool looked_at =
+        ((const bit_cast_params *)question->node->params)->to == SB_BOOL && sb_axis_asked(question)->dtype != SB_BOOL;
     answer->checked = answer->checked && looked_at;
     return sb_axis_independent(question, answer, question->axis);
 }

@@ -61,13 +61,14 @@ static sb_status prepare_regex(sb_node *node, sb_error *error) {
     char *translated;
     SB_TRY(sb_node_string(node, "pattern", NULL, &pattern, error));
     if (pattern == NULL)
-        return sb_fail(error, SB_ERROR_INVALID_MODEL, "node %s (RegexFullMatch): attribute pattern is missing", node->name);
+        return sb_fail(error, SB_ERROR_INVALID_MODEL, "node %s (RegexFullMatch): attribute pattern is missing",
+                       node->name);
     sb_status status = sb_regex_translate(pattern, &translated, error);
     if (status == SB_ERROR_OUT_OF_MEMORY)
         return status;
     if (status != SB_OK)
-        return sb_fail_within(error, status, "node %s (RegexFullMatch): the pattern is none of RE2's that Samebit has: ",
-                              node->name);
+        return sb_fail_within(error, status,
+                              "node %s (RegexFullMatch): the pattern is none of RE2's that Samebit has: ", node->name);
     status = compile(node, translated, &((regex_params *)node->params)->code, error);
     sb_free(translated);
     return status;
@@ -117,15 +118,16 @@ static void match_row(void *opaque, int64_t count, char *const *data, const int6
         sb_string text = SB_CONST_AT(sb_string, data[1], steps[1], i);
         size_t characters;
         int result = sb_utf8_measure(text.bytes != 0 ? text.data : "", text.bytes, &characters) ? match(matcher, text)
-                                                                                             : PCRE2_ERROR_NOMATCH;
+                                                                                                : PCRE2_ERROR_NOMATCH;
         SB_AT(uint8_t, data[0], steps[0], i) = result >= 0;
         if (result == PCRE2_ERROR_NOMEMORY) {
             matcher->status = sb_fail_memory(matcher->call->error, 2 * matcher->count * sizeof *matcher->ways);
         } else if (result < 0 && result != PCRE2_ERROR_NOMATCH) {
             char message[160] = "";
             pcre2_get_error_message(result, (PCRE2_UCHAR *)message, sizeof message);
-            matcher->status = sb_call_fail(matcher->call, SB_ERROR_UNSUPPORTED,
-                                           "a text of %zu bytes takes more than the pattern may: %s", text.bytes, message);
+            matcher->status =
+                sb_call_fail(matcher->call, SB_ERROR_UNSUPPORTED,
+                             "a text of %zu bytes takes more than the pattern may: %s", text.bytes, message);
         }
     }
 }

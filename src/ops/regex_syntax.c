@@ -95,7 +95,10 @@ static uint32_t take_point(reader *reader) {
 }
 
 static int digit_of(char c, int base) {
-    int value = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : 99;
+    int value = c >= '0' && c <= '9'   ? c - '0'
+                : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                       : 99;
     return value < base ? value : -1;
 }
 
@@ -146,9 +149,9 @@ typedef struct named_class {
 
 static const named_class perl_classes[] = {{"d", "09"}, {"s", "\t\n\f\r  "}, {"w", "09AZ__az"}};
 static const named_class posix_classes[] = {
-    {"alnum", "09AZaz"}, {"alpha", "AZaz"}, {"ascii", "\x01\x7f"},   {"blank", "\t\t  "},  {"cntrl", "\x01\x1f\x7f\x7f"},
-    {"digit", "09"},     {"graph", "!~"},   {"lower", "az"},         {"print", " ~"},      {"punct", "!/:@[`{~"},
-    {"space", "\t\r  "}, {"upper", "AZ"},   {"word", "09AZ__az"},    {"xdigit", "09AFaf"},
+    {"alnum", "09AZaz"}, {"alpha", "AZaz"}, {"ascii", "\x01\x7f"}, {"blank", "\t\t  "},  {"cntrl", "\x01\x1f\x7f\x7f"},
+    {"digit", "09"},     {"graph", "!~"},   {"lower", "az"},       {"print", " ~"},      {"punct", "!/:@[`{~"},
+    {"space", "\t\r  "}, {"upper", "AZ"},   {"word", "09AZ__az"},  {"xdigit", "09AFaf"},
 };
 
 /* Outside of ASCII, two characters are equal to letters of it when case does not count. */
@@ -219,8 +222,9 @@ static sb_status take_posix_class(reader *reader, bool *found) {
 #define NOT_OTHER "\\p{L}\\p{M}\\p{N}\\p{P}\\p{S}\\p{Z}\\p{Cn}"
 
 static sb_status put_unicode_class(reader *reader, const char *name, bool negated) {
-    static const char categories[] = " C Cc Cf Co Cs L Ll Lm Lo Lt Lu M Mc Me Mn N Nd Nl No P Pc Pd Pe Pf Pi Po Ps S Sc Sk Sm "
-                                     "So Z Zl Zp Zs Any ";
+    static const char categories[] =
+        " C Cc Cf Co Cs L Ll Lm Lo Lt Lu M Mc Me Mn N Nd Nl No P Pc Pd Pe Pf Pi Po Ps S Sc Sk Sm "
+        "So Z Zl Zp Zs Any ";
     char padded[48], text[64];
     if (strcmp(name, "C") == 0)
         return put(reader, negated ? NOT_OTHER : OTHER);
@@ -238,9 +242,10 @@ static sb_status take_unicode_class(reader *reader, bool *found) {
     if (!*found)
         return SB_OK;
     if (reader->flags.fold)
-        return refuse(reader, SB_ERROR_UNSUPPORTED,
-                      "Samebit has no Unicode class without regard to case: write (?-i: ) around it, and name all that it "
-                      "is to have");
+        return refuse(
+            reader, SB_ERROR_UNSUPPORTED,
+            "Samebit has no Unicode class without regard to case: write (?-i: ) around it, and name all that it "
+            "is to have");
     bool negated = reader->at[1] == 'P', braces;
     char name[32];
     size_t length = 0;
