@@ -1,9 +1,9 @@
 /* SwiGLU. */
+#include "ops/gated.h"
 #include "cuda/common/elements.h"
 #include "cuda/common/typed.h"
 #include "cuda/elementwise/gated_parameters.h"
 #include "cuda/list.h"
-#include "ops/gated.h"
 
 static sb_status launch_gated(sb_call *call) {
     const sb_tensor *tensors[2] = {sb_call_input(call, 0), sb_call_input(call, 1)};

@@ -4,7 +4,7 @@
 #include "numerics/scalar.h"
 #include "ops/type_lists.h"
 
-#define ROTARY(suffix, type, load, store)                                            \
+#define ROTARY(suffix, type, load, store)                                                                              \
     SB_CUDA_KERNEL(sb_cuda_rotary_##suffix, sb_cuda_rotary, p) {                                                       \
         const int64_t batch_used = sb_cuda_used(p->used_batch, p->batch);                                              \
         const int64_t tokens_used = sb_cuda_used(p->used_tokens, p->tokens);                                           \

@@ -7,10 +7,10 @@
 
 /* Element `at` of the row, counted from the input's first: before it lies the past. */
 #define ELEMENT(type, at)                                                                                              \
-    ((at) >= 0           ? SB_CUDA_CONST_ELEMENT(type, x, (at) * p->x_steps[2])                                        \
-     : p->past != NULL   ? SB_CUDA_CONST_ELEMENT(type, past, ((at) + p->taps - 1) * p->past_steps[2])                  \
-                         : (type)0)
-#define WEIGHT(type, tap) SB_CUDA_CONST_ELEMENT(type, weights, (tap) * p->weight_steps[1])
+    ((at) >= 0         ? SB_CUDA_CONST_ELEMENT(type, x, (at)*p->x_steps[2])                                            \
+     : p->past != NULL ? SB_CUDA_CONST_ELEMENT(type, past, ((at) + p->taps - 1) * p->past_steps[2])                    \
+                       : (type)0)
+#define WEIGHT(type, tap) SB_CUDA_CONST_ELEMENT(type, weights, (tap)*p->weight_steps[1])
 
 #define CHAIN_f32(type)                                                                                                \
     SB_CUDA_KEEP_LOOP                                                                                                  \
@@ -30,7 +30,7 @@
 #define CHAIN_f16(type) CHAIN_16(type, f16)
 #define CHAIN_bf16(type) CHAIN_16(type, bf16)
 
-#define CAUSAL(suffix, type, load, store)                                            \
+#define CAUSAL(suffix, type, load, store)                                                                              \
     SB_CUDA_KERNEL(sb_cuda_causal_##suffix, sb_cuda_causal, p) {                                                       \
         SB_CUDA_EACH(index, p->elements) {                                                                             \
             int64_t sample = index, time = sb_cuda_take(&sample, p->length);                                           \
@@ -43,7 +43,7 @@
                 sum + load(SB_CUDA_CONST_ELEMENT(type, p->bias, channel * p->bias_step));                              \
             if (p->swish)                                                                                              \
                 sum = sum * sb_sigmoid_f32(sum);                                                                       \
-            SB_CUDA_ELEMENT(type, p->out, index * (int64_t)sizeof(type)) = store(sum);                                 \
+            SB_CUDA_ELEMENT(type, p->out, index *(int64_t)sizeof(type)) = store(sum);                                  \
         }                                                                                                              \
     }                                                                                                                  \
     SB_CUDA_KERNEL(sb_cuda_causal_state_##suffix, sb_cuda_causal, p) {                                                 \
@@ -53,7 +53,7 @@
             int64_t channel = sb_cuda_take(&sample, p->channels);                                                      \
             const char *x = p->x + sample * p->x_steps[0] + channel * p->x_steps[1];                                   \
             const char *past = p->past + sample * p->past_steps[0] + channel * p->past_steps[1];                       \
-            SB_CUDA_ELEMENT(type, p->out, index * (int64_t)sizeof(type)) = ELEMENT(type, at);                          \
+            SB_CUDA_ELEMENT(type, p->out, index *(int64_t)sizeof(type)) = ELEMENT(type, at);                           \
         }                                                                                                              \
     }
 CAUSAL(f16, uint16_t, sb_f16_to_f32, sb_f16_from_f32)

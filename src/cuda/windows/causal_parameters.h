@@ -8,7 +8,7 @@
 typedef struct sb_cuda_causal {
     int64_t elements; /* of the output that the kernel writes */
     int64_t channels, length, taps;
-    const int64_t *used_length; /* for the present state */
+    const int64_t *used_length;                                    /* for the present state */
     int64_t x_steps[3], past_steps[3], weight_steps[2], bias_step; /* weight_steps: of a channel and a tap */
     int32_t swish;
     const char *x, *past, *weights, *bias; /* past and bias: NULL where omitted */
