@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+#include "base/allocation.h"
 #include "numerics/elementary.h"
 #include "ops/contraction.h"
 #include "ops/list.h"
@@ -29,6 +30,30 @@ static sb_status prepare_causal(sb_node *node, sb_error *error) {
     return SB_OK;
 }
 
+/* Extents as far as they are known. */
+static sb_status infer_extents(const sb_infer *infer, const sb_fact *const *facts) {
+    const sb_fact *x = facts[0], *weights = facts[1], *bias = facts[2], *past = facts[3];
+    int64_t middle, taps = 0, before;
+    char first[SB_FACT_TEXT_BYTES], second[SB_FACT_TEXT_BYTES];
+    sb_fact_text(weights, first, sizeof first);
+    if (sb_dims_clash(weights->dims[0], x->dims[1]) || (sb_dim_is_constant(weights->dims[1], &middle) && middle != 1) ||
+        (sb_dim_is_constant(weights->dims[2], &taps) && taps < 1))
+        return sb_infer_fail(infer, SB_ERROR_SHAPE, "weights %s are not one kernel for each channel of %s", first,
+                             sb_fact_text(x, second, sizeof second));
+    if (bias != NULL && bias->rank == 1 && sb_dims_clash(bias->dims[0], x->dims[1]))
+        return sb_infer_fail(infer, SB_ERROR_SHAPE, "the bias %s has no number for each channel of %s",
+                             sb_fact_text(bias, first, sizeof first), sb_fact_text(x, second, sizeof second));
+    if (past != NULL && past->rank == 3 &&
+        (sb_dims_clash(past->dims[0], x->dims[0]) || sb_dims_clash(past->dims[1], x->dims[1]) ||
+         (taps > 0 && sb_dim_is_constant(past->dims[2], &before) && before != taps - 1)))
+        return sb_infer_fail(
+            infer, SB_ERROR_SHAPE,
+            "the past state %s must have the batch and channels of the input, and one element less than "
+            "the kernel %s",
+            sb_fact_text(past, second, sizeof second), first);
+    return SB_OK;
+}
+
 static sb_status infer_causal(sb_infer *infer) {
     const sb_fact *facts[4] = {NULL};
     const int ranks[4] = {3, 3, 1, 3};
@@ -42,15 +67,14 @@ static sb_status infer_causal(sb_infer *infer) {
     }
     const sb_fact *x = facts[0], *weights = facts[1];
     sb_infer_shape_of(infer, 0, x, x->dtype);
+    if (x->rank != SB_RANK_UNKNOWN && weights->rank != SB_RANK_UNKNOWN)
+        SB_TRY(infer_extents(infer, facts));
     if (infer->output_count < 2)
         return SB_OK;
-    int64_t taps;
     if (x->rank == SB_RANK_UNKNOWN || weights->rank == SB_RANK_UNKNOWN) {
         sb_infer_open(infer, 1, x->dtype, 3);
         return SB_OK;
     }
-    if (sb_dim_is_constant(weights->dims[2], &taps) && taps < 1)
-        return sb_infer_fail(infer, SB_ERROR_SHAPE, "the kernel has no elements");
     sb_dim before = sb_dim_subtract(infer->scope, weights->dims[2], sb_dim_constant(infer->scope, 1));
     sb_dim dims[3] = {x->dims[0], x->dims[1], before};
     sb_fact_set_tensor(&infer->outputs[1], x->dtype, 3, dims);
@@ -135,16 +159,18 @@ void sb_causal_row(const sb_causal_work *work, int64_t row, void *workspace) {
 static sb_status eval_causal(sb_call *call) {
     sb_causal_work work;
     size_t bytes;
-    void *workspace;
     SB_TRY(sb_causal_describe(call, &work));
     SB_TRY(sb_causal_workspace(call, &work, &bytes));
     if (sb_call_wants(call, 0))
         SB_TRY(sb_call_output(call, 0, &work.y));
     if (sb_call_wants(call, 1))
         SB_TRY(sb_call_output(call, 1, &work.present));
-    SB_TRY(sb_call_workspace(call, bytes, &workspace));
+    void *workspace = sb_allocate(bytes);
+    if (workspace == NULL)
+        return sb_fail_memory(call->error, bytes);
     for (int64_t row = 0; row < work.batch * work.channels; row++)
         sb_causal_row(&work, row, workspace);
+    sb_free(workspace);
     return SB_OK;
 }
 

@@ -28,7 +28,7 @@
     F(moving,                 no,   no,   cost, no,   cuda, __VA_ARGS__) \
     F(gather,                 ops,  no,   no,   no,   cuda, __VA_ARGS__) \
     F(scatter,                ops,  no,   no,   no,   no,   __VA_ARGS__) \
-    F(tensor_scatter,         ops,  axes, cost, cpu,  no,   __VA_ARGS__) \
+    F(tensor_scatter,         ops,  axes, cost, cpu,  cuda, __VA_ARGS__) \
     F(selection,              ops,  no,   no,   no,   no,   __VA_ARGS__) \
     F(topk,                   ops,  no,   no,   no,   no,   __VA_ARGS__) \
     F(indexing,               no,   axes, no,   no,   no,   __VA_ARGS__) \
@@ -60,7 +60,7 @@
     F(convolution_transpose,  ops,  no,   no,   no,   no,   __VA_ARGS__) \
     F(convolution_integer,    ops,  no,   no,   no,   no,   __VA_ARGS__) \
     F(convolution_deformable, ops,  no,   no,   no,   no,   __VA_ARGS__) \
-    F(causal_convolution,     ops,  axes, cost, cpu,  no,   __VA_ARGS__) \
+    F(causal_convolution,     ops,  axes, cost, cpu,  cuda, __VA_ARGS__) \
     F(conv,                   no,   no,   no,   cpu,  cuda, __VA_ARGS__) \
     F(fused,                  ops,  axes, cost, no,   no,   __VA_ARGS__) \
     F(fused_elementwise,      no,   no,   no,   no,   cuda, __VA_ARGS__) \
@@ -79,7 +79,7 @@
     F(attention,              ops,  axes, cost, no,   no,   __VA_ARGS__) \
     F(linear_attention,       ops,  axes, cost, no,   no,   __VA_ARGS__) \
     F(flex_attention,         ops,  axes, cost, no,   no,   __VA_ARGS__) \
-    F(rotary,                 ops,  axes, cost, cpu,  no,   __VA_ARGS__) \
+    F(rotary,                 ops,  axes, cost, cpu,  cuda, __VA_ARGS__) \
     F(normalization,          ops,  no,   no,   no,   no,   __VA_ARGS__) \
     F(row_normalization,      ops,  no,   no,   no,   no,   __VA_ARGS__) \
     F(batch_normalization,    ops,  no,   no,   no,   no,   __VA_ARGS__) \
@@ -87,7 +87,7 @@
     F(normalize16,            no,   no,   no,   cpu,  no,   __VA_ARGS__) \
     F(batch,                  no,   no,   no,   cpu,  cuda, __VA_ARGS__) \
     F(variadic,               ops,  no,   no,   no,   cuda, __VA_ARGS__) \
-    F(gated,                  ops,  axes, cost, no,   no,   __VA_ARGS__) \
+    F(gated,                  ops,  axes, cost, no,   cuda, __VA_ARGS__) \
     F(unary,                  ops,  no,   no,   no,   no,   __VA_ARGS__) \
     F(binary,                 ops,  no,   no,   no,   no,   __VA_ARGS__) \
     F(power,                  ops,  no,   no,   no,   no,   __VA_ARGS__) \

@@ -2,6 +2,7 @@
 #include "ops/gated.h"
 
 #include "ops/list.h"
+#include "ops/moving.h"
 #include "rules/counting.h"
 #include "rules/question.h"
 
@@ -16,11 +17,8 @@ static sb_status infer_gated(sb_infer *infer) {
     bool same = true, known = facts[0]->rank != SB_RANK_UNKNOWN && facts[1]->rank != SB_RANK_UNKNOWN;
     if (known)
         same = facts[0]->rank == facts[1]->rank;
-    for (int d = 0; known && same && d < facts[0]->rank; d++) {
-        int64_t gate, value;
-        same = !sb_dim_is_constant(facts[0]->dims[d], &gate) || !sb_dim_is_constant(facts[1]->dims[d], &value) ||
-               gate == value;
-    }
+    for (int d = 0; known && same && d < facts[0]->rank; d++)
+        same = !sb_dims_clash(facts[0]->dims[d], facts[1]->dims[d]);
     char left[SB_FACT_TEXT_BYTES], right[SB_FACT_TEXT_BYTES];
     if (!same)
         return sb_infer_fail(infer, SB_ERROR_SHAPE, "the gate %s and the value %s must have the same shape",

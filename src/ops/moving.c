@@ -101,6 +101,11 @@ sb_dim sb_dim_product(sb_scope *scope, const sb_dim *dims, int from, int to) {
     return product;
 }
 
+bool sb_dims_clash(sb_dim left, sb_dim right) {
+    int64_t first, second;
+    return sb_dim_is_constant(left, &first) && sb_dim_is_constant(right, &second) && first != second;
+}
+
 void sb_infer_open(sb_infer *infer, int output, sb_dtype dtype, int rank) {
     sb_dim dims[SB_MAX_RANK];
     for (int i = 0; i < rank; i++)

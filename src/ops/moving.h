@@ -30,6 +30,8 @@ sb_status sb_move_axis(const sb_call *call, int64_t axis, int rank, int *normali
 int64_t sb_move_product(const int64_t *dims, int from, int to);
 /** The same of formulas. */
 sb_dim sb_dim_product(sb_scope *scope, const sb_dim *dims, int from, int to);
+/** Whether two extents are numbers, and not the same. */
+bool sb_dims_clash(sb_dim left, sb_dim right);
 /** A tensor fact of rank `rank` whose extents only the data decide. */
 void sb_infer_open(sb_infer *infer, int output, sb_dtype dtype, int rank);
 

@@ -33,7 +33,7 @@ static void release(void *memory, void *context) {
 }
 
 static sb_status compile(const sb_node *node, const char *pattern, pcre2_code **code, sb_error *error) {
-    uint32_t options = PCRE2_UTF | PCRE2_NO_AUTO_POSSESS | PCRE2_ALT_CIRCUMFLEX | PCRE2_DOLLAR_ENDONLY;
+    uint32_t options = PCRE2_UTF | PCRE2_NO_AUTO_POSSESS | PCRE2_ALT_CIRCUMFLEX;
     pcre2_general_context *memory = pcre2_general_context_create(allocate, release, NULL);
     pcre2_compile_context *context = memory != NULL ? pcre2_compile_context_create(memory) : NULL;
     sb_status status = context == NULL ? sb_fail_memory(error, sizeof(void *)) : SB_OK;
@@ -97,7 +97,8 @@ typedef struct matcher {
 /* pcre2_dfa_match's result, in as much room as it needs. */
 static int match(matcher *matcher, sb_string text) {
     const PCRE2_SPTR subject = (PCRE2_SPTR)(text.bytes != 0 ? text.data : "");
-    uint32_t options = PCRE2_ANCHORED | PCRE2_ENDANCHORED | PCRE2_NO_UTF_CHECK;
+    uint32_t options =
+        PCRE2_ANCHORED | PCRE2_NO_UTF_CHECK; /* with PCRE2_ENDANCHORED, 10.42 finds empty matches anywhere */
     for (;;) {
         int result = pcre2_dfa_match(matcher->code, subject, text.bytes, 0, options, matcher->data, NULL, matcher->ways,
                                      matcher->count);
@@ -169,11 +170,11 @@ const sb_op sb_ops_regex[] = {
 };
 
 static sb_status axes_of_regex(const sb_axis_question *question, sb_axis_rule *answer) {
-    return sb_axis_exact(answer, "elements own memory");
+    return sb_axis_independent(question, answer, question->axis);
 }
 
 const sb_axes_entry sb_axes_regex[] = {
-    {.op = {"RegexFullMatch"}, .rule = axes_of_regex, .exact = "every axis"},
+    {.op = {"RegexFullMatch"}, .rule = axes_of_regex, .independent = "every axis"},
     {.op = {NULL}},
 };
 

@@ -28,6 +28,7 @@ typedef struct reader {
     char *out;
     size_t used, capacity;
     flags flags, outer[MOST_GROUPS];
+    bool folds, outer_folds[MOST_GROUPS]; /* what has been written of `fold` */
     int groups;
     bool repeatable; /* what was read last may be repeated */
     bool repeated;   /* and has been */
@@ -64,6 +65,9 @@ static sb_status put_range(reader *reader, uint32_t low, uint32_t high) {
 
 /* Something complete, which may be repeated. */
 static sb_status put_item(reader *reader, const char *text) {
+    if (reader->folds != reader->flags.fold)
+        SB_TRY(put(reader, reader->flags.fold ? "(?i)" : "(?-i)"));
+    reader->folds = reader->flags.fold;
     reader->repeatable = true;
     reader->repeated = false;
     return put(reader, text);
@@ -308,8 +312,10 @@ static sb_status take_brackets(reader *reader) {
 static sb_status open_group(reader *reader, flags inside) {
     if (reader->groups == MOST_GROUPS)
         return refuse(reader, SB_ERROR_UNSUPPORTED, "groups lie deeper in one another than 200");
+    reader->outer_folds[reader->groups] = reader->folds;
     reader->outer[reader->groups++] = reader->flags;
     reader->flags = inside;
+    reader->folds = inside.fold;
     reader->repeatable = false;
     return put(reader, inside.fold ? "(?i:" : "(?-i:");
 }
@@ -354,9 +360,8 @@ static sb_status take_flags(reader *reader) {
                 return invalid(reader, "no flag is taken back");
             if (c == ':')
                 return open_group(reader, inside);
-            reader->flags = inside;
-            reader->repeatable = false;
-            return put(reader, inside.fold ? "(?i)" : "(?-i)");
+            reader->flags = inside; /* written with what comes next: a repetition is of what came before */
+            return SB_OK;
         default:
             return invalid(reader, "RE2 has no such group (and none that looks ahead or back)");
         }
@@ -378,7 +383,10 @@ static sb_status close_group(reader *reader) {
     if (reader->groups == 0)
         return invalid(reader, ") closes nothing");
     reader->flags = reader->outer[--reader->groups];
-    return put_item(reader, ")");
+    reader->folds = reader->outer_folds[reader->groups];
+    reader->repeatable = true;
+    reader->repeated = false;
+    return put(reader, ")");
 }
 
 /* ---- repetition ---- */
@@ -511,11 +519,13 @@ sb_status sb_regex_translate(const char *pattern, char **translated, sb_error *e
     *translated = NULL;
     if (!sb_utf8_measure(pattern, strlen(pattern), &characters))
         return sb_fail(error, SB_ERROR_INVALID_MODEL, "it is not UTF-8");
-    sb_status status = put(&reader, "");
+    sb_status status = put(&reader, "(?:");
     while (status == SB_OK && *reader.at != '\0')
         status = take_next(&reader);
     if (status == SB_OK && reader.groups > 0)
         status = invalid(&reader, ") is missing");
+    if (status == SB_OK)
+        status = put(&reader, ")\\z");
     if (status != SB_OK) {
         sb_free(reader.out);
         return status;

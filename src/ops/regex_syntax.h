@@ -4,8 +4,8 @@
 
 #include "base/error.h"
 
-/** Rewrites `pattern` (UTF-8) as a pattern of PCRE2 that is matched by the same texts: of its constructs only those are
- * used that mean one thing, and that need no search among groups. `*translated` is the caller's to sb_free.
+/** Rewrites `pattern` (UTF-8) as a pattern of PCRE2 that ends at the end of the text and is otherwise matched by the
+ * same texts: of its constructs only those are used that mean one thing, and that need no search among groups. `*translated` is the caller's to sb_free.
  *
  * Errors, which say at which byte: INVALID_MODEL for what RE2 refuses too; UNSUPPORTED for what it has and this has not
  * (single bytes, Unicode classes without regard to case); OUT_OF_MEMORY. */

@@ -11,6 +11,7 @@
 
 #include "numerics/scalar.h"
 #include "ops/list.h"
+#include "ops/moving.h"
 #include "ops/real.h"
 #include "rules/counting.h"
 #include "rules/question.h"
@@ -27,6 +28,41 @@ static sb_status prepare_rotary(sb_node *node, sb_error *error) {
                        "node %s (RotaryEmbedding): num_heads %lld must not be negative, and rotary_embedding_dim %lld "
                        "must be even and not negative",
                        node->name, (long long)params->heads, (long long)params->rotated);
+    return SB_OK;
+}
+
+/* Extents of the tables and positions, as far as they are known. */
+static sb_status infer_extents(const sb_infer *infer, const sb_fact *x, const sb_fact *positions) {
+    const sb_rotary_params *params = infer->node->params;
+    sb_dim tokens = x->dims[x->rank == 4 ? 2 : 1];
+    int64_t width, rotated = params->rotated, pairs;
+    char given[SB_FACT_TEXT_BYTES], input[SB_FACT_TEXT_BYTES];
+    bool fits = true;
+    if (sb_dim_is_constant(x->dims[x->rank - 1], &width)) {
+        int64_t head = x->rank == 4 ? width : width / params->heads;
+        rotated = rotated == 0 ? head : rotated;
+        fits = (x->rank == 4 || width % params->heads == 0) && rotated % 2 == 0 && rotated <= head;
+    }
+    sb_fact_text(x, input, sizeof input);
+    if (!fits)
+        return sb_infer_fail(infer, SB_ERROR_SHAPE,
+                             "%s does not consist of %lld heads of which an even number of elements, %lld, is turned",
+                             input, (long long)(x->rank == 4 ? 1 : params->heads), (long long)rotated);
+    for (int i = 1; i < 3; i++) {
+        const sb_fact *table = sb_infer_input(infer, i);
+        if (table->rank == SB_RANK_UNKNOWN)
+            continue;
+        fits = rotated == 0 || !sb_dim_is_constant(table->dims[table->rank - 1], &pairs) || pairs == rotated / 2;
+        if (positions == NULL)
+            fits = fits && !sb_dims_clash(table->dims[0], x->dims[0]) && !sb_dims_clash(table->dims[1], tokens);
+        if (!fits)
+            return sb_infer_fail(infer, SB_ERROR_SHAPE, "input %d, %s, does not fit the tokens of %s with %lld pairs",
+                                 i, sb_fact_text(table, given, sizeof given), input, (long long)rotated / 2);
+    }
+    if (positions != NULL && positions->rank != SB_RANK_UNKNOWN &&
+        (sb_dims_clash(positions->dims[0], x->dims[0]) || sb_dims_clash(positions->dims[1], tokens)))
+        return sb_infer_fail(infer, SB_ERROR_SHAPE, "position_ids %s do not fit the tokens of %s",
+                             sb_fact_text(positions, given, sizeof given), input);
     return SB_OK;
 }
 
@@ -51,7 +87,7 @@ static sb_status infer_rotary(sb_infer *infer) {
     if (x->rank == 3 && params->heads == 0)
         return sb_infer_fail(infer, SB_ERROR_INVALID_MODEL, "an input of three axes needs the attribute num_heads");
     sb_infer_shape_of(infer, 0, x, x->dtype);
-    return SB_OK;
+    return x->rank == SB_RANK_UNKNOWN ? SB_OK : infer_extents(infer, x, positions);
 }
 
 /* ---- evaluation ---- */
@@ -90,24 +126,14 @@ static int64_t position_of(const sb_rotary *rotary, int64_t batch, int64_t token
         (const int64_t *)(const void *)positions->data)[batch * positions->strides[0] + token * positions->strides[1]];
 }
 
-static sb_status check_positions(const sb_call *call, const sb_rotary *rotary) {
+static sb_status check_position_shape(const sb_call *call, const sb_rotary *rotary) {
     const sb_tensor *positions = rotary->positions;
-    if (positions == NULL)
-        return SB_OK;
     char shape[SB_DIMS_TEXT_BYTES];
-    if (positions->dims[0] != rotary->batch || positions->dims[1] != rotary->tokens)
-        return sb_call_fail(call, SB_ERROR_SHAPE, "position_ids %s do not fit %lld batch rows of %lld tokens",
-                            sb_dims_text(positions->rank, positions->dims, shape), (long long)rotary->batch,
-                            (long long)rotary->tokens);
-    for (int64_t b = 0; b < rotary->batch; b++) {
-        for (int64_t t = 0; t < rotary->tokens; t++) {
-            int64_t position = position_of(rotary, b, t);
-            if (position < 0 || position >= rotary->cosines->dims[0])
-                return sb_call_fail(call, SB_ERROR_SHAPE, "position %lld is outside of the tables' %lld rows",
-                                    (long long)position, (long long)rotary->cosines->dims[0]);
-        }
-    }
-    return SB_OK;
+    if (positions == NULL || (positions->dims[0] == rotary->batch && positions->dims[1] == rotary->tokens))
+        return SB_OK;
+    return sb_call_fail(call, SB_ERROR_SHAPE, "position_ids %s do not fit %lld batch rows of %lld tokens",
+                        sb_dims_text(positions->rank, positions->dims, shape), (long long)rotary->batch,
+                        (long long)rotary->tokens);
 }
 
 sb_status sb_rotary_describe(const sb_call *call, sb_tensor *y, sb_rotary *rotary) {
@@ -134,7 +160,17 @@ sb_status sb_rotary_describe(const sb_call *call, sb_tensor *y, sb_rotary *rotar
     describe_steps(x, rotary->head_size, rotary->x_steps);
     describe_steps(y, rotary->head_size, rotary->y_steps);
     SB_TRY(check_tables(call, rotary));
-    return check_positions(call, rotary);
+    return check_position_shape(call, rotary);
+}
+
+sb_status sb_rotary_check(const sb_call *call, const sb_rotary *rotary) {
+    for (int64_t i = 0; rotary->positions != NULL && i < rotary->batch * rotary->tokens; i++) {
+        int64_t position = position_of(rotary, i / rotary->tokens, i % rotary->tokens);
+        if (position < 0 || position >= rotary->cosines->dims[0])
+            return sb_call_fail(call, SB_ERROR_SHAPE, "position %lld is outside of the tables' %lld rows",
+                                (long long)position, (long long)rotary->cosines->dims[0]);
+    }
+    return SB_OK;
 }
 
 /* One head of a token, whose rows of the tables are given as f32 elements or 16-bit ones. */
@@ -182,6 +218,7 @@ static sb_status eval_rotary(sb_call *call) {
     sb_rotary rotary;
     SB_TRY(sb_call_output(call, 0, &y));
     SB_TRY(sb_rotary_describe(call, y, &rotary));
+    SB_TRY(sb_rotary_check(call, &rotary));
     if (sb_tensor_elements(y) != 0)
         sb_rotary_tokens(&rotary, 0, rotary.batch * rotary.tokens);
     return SB_OK;
@@ -231,7 +268,25 @@ const sb_axes_entry sb_axes_rotary[] = {
     {.op = {NULL}},
 };
 
+/* Of tables that positions choose from, the rows that they choose. */
+static void bytes_of_rotary(const sb_cost_question *question, sb_dim *read, sb_dim *written) {
+    const sb_fact *x = sb_cost_input(question, 0), *table = sb_cost_input(question, 1);
+    const sb_fact *positions = sb_cost_input(question, 3);
+    sb_bytes_whole.count(question, read, written);
+    if (question->node->input_count < 4 || question->node->inputs[3] == SB_NO_VALUE)
+        return;
+    *read = NULL;
+    if (x == NULL || table == NULL || table->rank != 2 || positions == NULL)
+        return;
+    sb_dim pairs = sb_dim_multiply(question->scope, sb_cost_extents(question, positions, 0), table->dims[1]);
+    sb_dim rows = sb_cost_times(question, 2 * (int64_t)sb_dtype_size(table->dtype), pairs);
+    sb_dim others = sb_dim_add(question->scope, sb_cost_bytes(question, x), sb_cost_bytes(question, positions));
+    *read = sb_dim_add(question->scope, others, rows);
+}
+
+static const sb_bytes_rule rotary_bytes = {bytes_of_rotary, "x, positions, the rows that they choose, and the output"};
+
 const sb_cost_entry sb_cost_rotary[] = {
-    {.op = {"RotaryEmbedding"}, .flops = &sb_flops_per_output, .number = 4, .bytes = &sb_bytes_whole},
+    {.op = {"RotaryEmbedding"}, .flops = &sb_flops_per_output, .number = 4, .bytes = &rotary_bytes},
     {.op = {NULL}},
 };

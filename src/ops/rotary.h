@@ -19,8 +19,11 @@ typedef struct sb_rotary {
     bool interleaved;
 } sb_rotary;
 
-/** Describes and checks a call, positions included; `y` is its output. SHAPE where something does not fit. */
+/** Describes a call, whose output is `y`, wherever its tensors lie. SHAPE where extents do not fit. */
 sb_status sb_rotary_describe(const sb_call *call, sb_tensor *y, sb_rotary *rotary);
+
+/** Checks the positions. SHAPE where the tables do not have one. */
+sb_status sb_rotary_check(const sb_call *call, const sb_rotary *rotary);
 
 /** Computes all heads of tokens [begin, end), numbered through the batch. */
 void sb_rotary_tokens(const sb_rotary *rotary, int64_t begin, int64_t end);

@@ -26,28 +26,53 @@ static sb_status prepare_tensor_scatter(sb_node *node, sb_error *error) {
     return SB_OK;
 }
 
+/* Extents as far as they are known; rows are compared when the node runs, since most are symbols. */
+static sb_status infer_extents(const sb_infer *infer, int axis) {
+    const sb_fact *cache = sb_infer_input(infer, 0), *update = sb_infer_input(infer, 1);
+    const sb_fact *starts = sb_infer_input(infer, 2);
+    int64_t rows, count;
+    bool fits = update->rank == cache->rank;
+    for (int d = 0; d < cache->rank && fits; d++) {
+        if (d != axis)
+            fits = !sb_dims_clash(cache->dims[d], update->dims[d]);
+        else
+            fits = !sb_dim_is_constant(cache->dims[d], &rows) || !sb_dim_is_constant(update->dims[d], &count) ||
+                   count <= rows;
+    }
+    char first[SB_FACT_TEXT_BYTES], second[SB_FACT_TEXT_BYTES];
+    if (!fits)
+        return sb_infer_fail(infer, SB_ERROR_SHAPE,
+                             "an update %s does not go into a cache %s: it may have fewer rows along axis %d, and is "
+                             "otherwise like it",
+                             sb_fact_text(update, first, sizeof first), sb_fact_text(cache, second, sizeof second),
+                             axis);
+    if (starts != NULL && starts->rank != SB_RANK_UNKNOWN &&
+        (starts->rank != 1 || sb_dims_clash(starts->dims[0], cache->dims[0])))
+        return sb_infer_fail(infer, SB_ERROR_SHAPE,
+                             "write_indices %s must be a list with an entry for each sample of %s",
+                             sb_fact_text(starts, first, sizeof first), sb_fact_text(cache, second, sizeof second));
+    return SB_OK;
+}
+
 static sb_status infer_tensor_scatter(sb_infer *infer) {
     const sb_tensor_scatter_params *params = infer->node->params;
     const sb_fact *cache, *update, *starts;
+    int axis;
     SB_TRY(sb_infer_require(infer, 0, SB_SET_ANY, &cache));
     SB_TRY(sb_infer_require(infer, 1, SB_SET(cache->dtype), &update));
     if (sb_infer_input(infer, 2) != NULL)
         SB_TRY(sb_infer_require(infer, 2, SB_SET(SB_S64), &starts));
-    if (cache->rank != SB_RANK_UNKNOWN) {
-        int axis;
-        SB_TRY(sb_infer_axis(infer, params->axis, cache->rank, &axis));
-        if (axis == 0)
-            return sb_infer_fail(infer, SB_ERROR_SHAPE, "axis %lld is the batch's, which is not written along",
-                                 (long long)params->axis);
-        if (update->rank != SB_RANK_UNKNOWN && update->rank != cache->rank)
-            return sb_infer_fail(infer, SB_ERROR_SHAPE, "the update has rank %d, the cache %d", update->rank,
-                                 cache->rank);
-    }
     sb_infer_shape_of(infer, 0, cache, cache->dtype);
-    return SB_OK;
+    if (cache->rank == SB_RANK_UNKNOWN)
+        return SB_OK;
+    SB_TRY(sb_infer_axis(infer, params->axis, cache->rank, &axis));
+    if (axis == 0)
+        return sb_infer_fail(infer, SB_ERROR_SHAPE, "axis %lld is the batch's, which is not written along",
+                             (long long)params->axis);
+    return update->rank == SB_RANK_UNKNOWN ? SB_OK : infer_extents(infer, axis);
 }
 
-/* ---- what fits ---- */
+/* ---- what fits: for models whose extents are known only now ---- */
 
 static sb_status check_extents(const sb_call *call, int axis) {
     const sb_tensor *cache = sb_call_input(call, 0), *update = sb_call_input(call, 1), *starts = sb_call_input(call, 2);
@@ -70,8 +95,8 @@ static sb_status check_extents(const sb_call *call, int axis) {
 
 static sb_status check_start(const sb_call *call, int64_t sample, int64_t rows, int64_t count, int64_t *start) {
     bool circular = ((const sb_tensor_scatter_params *)call->node->params)->circular;
-    if (circular && rows > 0) {
-        *start %= rows;
+    if (circular) {
+        *start = rows > 0 ? *start % rows : 0;
         *start += *start < 0 ? rows : 0;
         return SB_OK;
     }
@@ -82,10 +107,15 @@ static sb_status check_start(const sb_call *call, int64_t sample, int64_t rows, 
                         (long long)count, (long long)*start, (long long)sample, (long long)rows);
 }
 
+sb_status sb_tensor_scatter_fits(const sb_call *call, int *axis) {
+    const sb_tensor_scatter_params *params = call->node->params;
+    SB_TRY(sb_move_axis(call, params->axis, sb_call_input(call, 0)->rank, axis));
+    return check_extents(call, *axis);
+}
+
 sb_status sb_tensor_scatter_check(const sb_call *call, int *axis, int64_t **starts) {
     const sb_tensor *cache = sb_call_input(call, 0), *update = sb_call_input(call, 1), *given = sb_call_input(call, 2);
-    SB_TRY(sb_move_axis(call, ((const sb_tensor_scatter_params *)call->node->params)->axis, cache->rank, axis));
-    SB_TRY(check_extents(call, *axis));
+    SB_TRY(sb_tensor_scatter_fits(call, axis));
     int64_t batch = cache->dims[0];
     *starts = sb_allocate_array((size_t)batch, sizeof **starts);
     if (*starts == NULL)

@@ -9,6 +9,9 @@ typedef struct sb_tensor_scatter_params {
     bool circular;
 } sb_tensor_scatter_params;
 
+/** Checks the extents of a call's inputs, wherever they lie, and finds the axis. SHAPE where something does not fit. */
+sb_status sb_tensor_scatter_fits(const sb_call *call, int *axis);
+
 /** Checks the extents of a call's inputs, and from which row of axis `*axis` on each sample of the batch is written:
  * `*starts`, one in [0, rows) for each, are the caller's to sb_free. SHAPE where something does not fit, before anything
  * is written. */

@@ -248,13 +248,16 @@ const sb_op sb_ops_text_parts[] = {
     {0},
 };
 
-static sb_status axes_of_text(const sb_axis_question *question, sb_axis_rule *answer) {
-    return sb_axis_exact(answer, "elements own memory");
+static sb_status axes_of_split(const sb_axis_question *question, sb_axis_rule *answer) {
+    return sb_axis_unknown(answer, "the text with the most parts decides an extent");
 }
 
 const sb_axes_entry sb_axes_text_parts[] = {
-    {.op = {"StringConcat"}, .rule = axes_of_text, .exact = "every axis"},
-    {.op = {"StringSplit"}, .rule = axes_of_text, .exact = "every axis"},
+    {.op = {"StringConcat"},
+     .rule = sb_axis_broadcast,
+     .independent = "every axis",
+     .exact = "extents of 1 that are repeated"},
+    {.op = {"StringSplit"}, .rule = axes_of_split, .exact = "every axis"},
     {.op = {NULL}},
 };
 

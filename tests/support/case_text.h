@@ -1,7 +1,8 @@
 /* Nodes with inputs, written as text, in C or in files:
  *
  *     inputs      "f32[2,3]" (random in [-1, 1]), "s64[4]%3" (random in [0, 3)), "s64{1,2}" (a list),
- *                 "f32[2,2]{1,2,3,4}", "s64{}1" (a scalar); "" where omitted
+ *                 "f32[2,2]{1,2,3,4}", "s64{}1" (a scalar), "string[2]{a,b}" (words, '_' for a space; for tests/rules
+ *                 alone); "" where omitted
  *     attributes  "axis=1 pads=[0,0,1,1] alpha=0.5 mode=linear" (a number with a point is a float)
  *
  * In a file each line is a case: operator, operator set and attributes; inputs; and, where they are known by hand or there are
@@ -62,14 +63,33 @@ static inline void store_number(sb_dtype dtype, char *data, int64_t at, double v
         memcpy(data + (size_t)at * size, &whole, size); /* little-endian: the low bytes */
 }
 
+static inline sb_tensor *made_words(const char *text, const char *list, int rank, const int64_t *dims,
+                                    int64_t elements) {
+    sb_string words[16];
+    char letters[256];
+    sb_tensor *tensor;
+    snprintf(letters, sizeof letters, "%s", list != NULL ? list : "");
+    char *at = letters;
+    for (int64_t i = 0; i < elements; i++) {
+        if (elements > 16 || *at == '\0' || *at == '}')
+            fail_msg("%s has fewer than %lld words, or more than 16", text, (long long)elements);
+        words[i] = (sb_string){at, strcspn(at, ",}")};
+        at += words[i].bytes + 1;
+    }
+    for (char *c = letters; *c != '\0'; c++)
+        *c = *c == '_' ? ' ' : *c;
+    MUST(sb_tensor_from_strings(rank, dims, words, &tensor, error));
+    return tensor;
+}
+
 static inline sb_tensor *made_tensor(const char *text, random_source *random) {
     char name[16];
     int64_t dims[SB_MAX_RANK], elements = 1;
     int rank = 0, length = (int)strcspn(text, "[{");
     snprintf(name, sizeof name, "%.*s", length, text);
     sb_dtype dtype = sb_dtype_from_name(name);
-    if (dtype == SB_DTYPE_NONE || dtype == SB_STRING)
-        fail_msg("\"%s\" is no tensor of numbers: DTYPE[DIMS]{ELEMENTS}", text);
+    if (dtype == SB_DTYPE_NONE)
+        fail_msg("\"%s\" is no tensor: DTYPE[DIMS]{ELEMENTS}", text);
     const char *at = text + length;
     while (*at == '[' || (rank > 0 && *at == ',')) {
         dims[rank] = strtoll(at + 1, (char **)(uintptr_t)&at, 10);
@@ -86,6 +106,8 @@ static inline sb_tensor *made_tensor(const char *text, random_source *random) {
     }
     if (list != NULL && *list == '}')
         list++;
+    if (dtype == SB_STRING)
+        return made_words(text, list, rank, dims, elements);
     int64_t below = *at == '%' ? strtoll(at + 1, NULL, 10) : 0;
     sb_tensor *tensor;
     MUST(sb_tensor_create(dtype, rank, dims, &tensor, error));

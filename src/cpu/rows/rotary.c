@@ -16,6 +16,7 @@ static sb_status launch_rotary(sb_call *call) {
     sb_rotary rotary;
     SB_TRY(sb_call_output(call, 0, &y));
     SB_TRY(sb_rotary_describe(call, y, &rotary));
+    SB_TRY(sb_rotary_check(call, &rotary));
     int64_t tokens = rotary.batch * rotary.tokens;
     if (sb_tensor_elements(y) == 0)
         return SB_OK;
