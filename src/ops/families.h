@@ -22,7 +22,7 @@
     F(views,                  ops,  axes, no,   no,   cuda, __VA_ARGS__) \
     F(parts,                  no,   axes, no,   no,   no,   __VA_ARGS__) \
     F(slices,                 ops,  no,   no,   no,   no,   __VA_ARGS__) \
-    F(joins,                  ops,  no,   no,   no,   no,   __VA_ARGS__) \
+    F(joins,                  ops,  no,   no,   cpu,  no,   __VA_ARGS__) \
     F(pad,                    ops,  no,   no,   no,   no,   __VA_ARGS__) \
     F(blocks,                 ops,  axes, no,   no,   no,   __VA_ARGS__) \
     F(moving,                 no,   no,   cost, no,   cuda, __VA_ARGS__) \

@@ -44,8 +44,8 @@ void SB_ISA_NAME(sb_resize_lines)(const sb_resize_axis *axis, int64_t inner, con
             int64_t taken = inner - i < SB_VF_LANES ? inner - i : SB_VF_LANES;
             vf sum = vf_zero();
             for (int t = 0; t < axis->taps; t++)
-                sum = vf_fma(vf_set((float)weights[t]),
-                             vf_load_first(tap_line(axis, x, t, inner, from) + i, taken), sum);
+                sum =
+                    vf_fma(vf_set((float)weights[t]), vf_load_first(tap_line(axis, x, t, inner, from) + i, taken), sum);
             vf_store_first(out + i, sum, taken);
         }
     }

@@ -239,10 +239,7 @@ static bool changes(const sb_resize_axis *axis, const sb_resize_rule *rule) {
 static sb_status run_resize(sb_call *call, const sb_tensor *input, const sb_resize_axis *axes, const int *order,
                             sb_tensor *output) {
     const sb_resize_params *params = call->node->params;
-    resizing work = {.rank = input->rank,
-                     .size = sb_dtype_size(input->dtype),
-                     .from = input->data,
-                     .to = output->data};
+    resizing work = {.rank = input->rank, .size = sb_dtype_size(input->dtype), .from = input->data, .to = output->data};
     int places[SB_MAX_RANK];
     for (int d = 0; d < work.rank; d++) {
         const sb_resize_axis *axis = &axes[order[d]];

@@ -27,7 +27,7 @@ static inline float fold_lanes(float *lanes, int present) {
 }
 
 /* static float name(x, size): reductions differ in how a value starts a lane and joins it. 1 <= size <= SB_REDUCE_BLOCK. */
-#define SB_DEFINE_BLOCK_SUM(name, FIRST, NEXT)                                                                            \
+#define SB_DEFINE_BLOCK_SUM(name, FIRST, NEXT)                                                                         \
     static float name(const float *restrict x, int size) {                                                             \
         _Alignas(64) float lanes[SB_REDUCE_LANES];                                                                     \
         int present = size < SB_REDUCE_LANES ? size : SB_REDUCE_LANES;                                                 \
@@ -40,7 +40,7 @@ static inline float fold_lanes(float *lanes, int present) {
         }                                                                                                              \
         for (int lane = 0; base + lane < size; lane++)                                                                 \
             lanes[lane] = NEXT(x[base + lane], lanes[lane]);                                                           \
-        return fold_lanes(lanes, present);                                                                                   \
+        return fold_lanes(lanes, present);                                                                             \
     }
 
 #endif

@@ -25,9 +25,9 @@ static const struct meaning {
     sb_reduce_kind kind;
     finish finish;
 } meanings[] = {
-    {"ReduceSum", SB_REDUCE_SUM, AS_IT_IS},          {"ReduceMean", SB_REDUCE_SUM, DIVIDED},
-    {"ReduceMax", SB_REDUCE_MAXIMUM, AS_IT_IS},      {"ReduceMin", SB_REDUCE_MINIMUM, AS_IT_IS},
-    {"ReduceL1", SB_REDUCE_ABSOLUTE, AS_IT_IS},      {"ReduceL2", SB_REDUCE_SQUARES, ROOT},
+    {"ReduceSum", SB_REDUCE_SUM, AS_IT_IS},           {"ReduceMean", SB_REDUCE_SUM, DIVIDED},
+    {"ReduceMax", SB_REDUCE_MAXIMUM, AS_IT_IS},       {"ReduceMin", SB_REDUCE_MINIMUM, AS_IT_IS},
+    {"ReduceL1", SB_REDUCE_ABSOLUTE, AS_IT_IS},       {"ReduceL2", SB_REDUCE_SQUARES, ROOT},
     {"ReduceSumSquare", SB_REDUCE_SQUARES, AS_IT_IS}, {"ReduceLogSum", SB_REDUCE_SUM, LOGARITHM},
 };
 
@@ -58,9 +58,9 @@ typedef struct reducing {
     sb_walk_row *load; /* elements to f32 */
     sb_dtype dtype;
     char *output;
-    int side;        /* the outer dimension along which rows lie side by side */
-    int64_t strips;  /* pieces of SB_ROW_COLUMNS of it */
-    int64_t apart;   /* its rows' distance among all rows */
+    int side;       /* the outer dimension along which rows lie side by side */
+    int64_t strips; /* pieces of SB_ROW_COLUMNS of it */
+    int64_t apart;  /* its rows' distance among all rows */
 } reducing;
 
 static float finished(const reducing *work, float value) {

@@ -136,7 +136,8 @@ static sb_status run_softmax(sb_call *call, const sb_tensor *x, const sb_tensor 
         pieces *= work->dims[d];
     size_t workspace;
     if (__builtin_mul_overflow((size_t)work->length, (columns ? SB_ROW_COLUMNS : 2) * sizeof(float), &workspace))
-        return sb_call_fail(call, SB_ERROR_OUT_OF_MEMORY, "a row of %lld elements is too long", (long long)work->length);
+        return sb_call_fail(call, SB_ERROR_OUT_OF_MEMORY, "a row of %lld elements is too long",
+                            (long long)work->length);
     return sb_pieces_run(call, pieces, workspace, columns ? run_columns : adjacent ? run_adjacent : run_packed, work);
 }
 
