@@ -47,7 +47,7 @@
     F(matmul_integer,         ops,  no,   no,   no,   cuda, __VA_ARGS__) \
     F(convert,                no,   no,   no,   no,   cuda, __VA_ARGS__) \
     F(cast,                   ops,  no,   no,   no,   no,   __VA_ARGS__) \
-    F(quantize,               ops,  no,   no,   no,   cuda, __VA_ARGS__) \
+    F(quantize,               ops,  no,   no,   cpu,  cuda, __VA_ARGS__) \
     F(select,                 ops,  no,   no,   no,   cuda, __VA_ARGS__) \
     F(contraction,            no,   axes, cost, no,   no,   __VA_ARGS__) \
     F(matmul,                 ops,  no,   no,   cpu,  cuda, __VA_ARGS__) \

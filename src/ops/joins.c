@@ -7,7 +7,8 @@
 /* Copies `source` to the part of `target` that starts at `start` along `axis`. */
 static sb_status copy_part(sb_call *call, const sb_tensor *target, int axis, int64_t start, const sb_tensor *source) {
     sb_tensor part;
-    memcpy(&part, target, sizeof part); /* borrowed, so that several threads may copy parts without memory of their own */
+    memcpy(&part, target,
+           sizeof part); /* borrowed, so that several threads may copy parts without memory of their own */
     part.dims[axis] = source->dims[axis];
     part.data += start * target->strides[axis] * (int64_t)sb_dtype_size(target->dtype);
     return sb_call_copy(call, &part, source);

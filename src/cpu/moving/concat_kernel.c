@@ -40,8 +40,7 @@ static void copy_inputs(void *context, int64_t begin, int64_t end) {
     const joining *joining = context;
     for (int64_t i = begin; i < end; i++) {
         const sb_tensor *input = sb_call_input(joining->call, (int)i);
-        joining->results[i] =
-            sb_concat_copy(joining->call, joining->output, joining->axis, joining->starts[i], input);
+        joining->results[i] = sb_concat_copy(joining->call, joining->output, joining->axis, joining->starts[i], input);
     }
 }
 
