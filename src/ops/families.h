@@ -23,7 +23,7 @@
     F(parts,                  no,   axes, no,   no,   no,   __VA_ARGS__) \
     F(slices,                 ops,  no,   no,   no,   no,   __VA_ARGS__) \
     F(joins,                  ops,  no,   no,   cpu,  no,   __VA_ARGS__) \
-    F(pad,                    ops,  no,   no,   no,   no,   __VA_ARGS__) \
+    F(pad,                    ops,  no,   no,   cpu,  no,   __VA_ARGS__) \
     F(blocks,                 ops,  axes, no,   no,   no,   __VA_ARGS__) \
     F(moving,                 no,   no,   cost, no,   cuda, __VA_ARGS__) \
     F(gather,                 ops,  no,   no,   no,   cuda, __VA_ARGS__) \

@@ -66,8 +66,8 @@ static void quantize(void *opaque, int64_t count, char *const *data, const int64
                 results[i] = quantized(x[i], factors.scales[i], factors.zeros[i], least, most);
         }
         char *stored[2] = {data[0] + start * steps[0], (char *)results};
-        SB_ISA_NAME(sb_convert_loops)[types->output][SB_S32](NULL, size, stored,
-                                                             (const int64_t[]){steps[0], sizeof *results});
+        SB_ISA_NAME(sb_convert_loops)
+        [types->output][SB_S32](NULL, size, stored, (const int64_t[]){steps[0], sizeof *results});
     }
 }
 

@@ -46,8 +46,7 @@ static void run_part(sb_call *call, sb_walk_row *row, sb_dtype zero_dtype, const
     sb_quantize_types context = *types;
     for (int i = 0; i < 4; i++)
         memcpy(&copies[i], operands[i] != NULL ? operands[i] : &absent, sizeof copies[i]);
-    sb_spread_run(call, row, &context, &copies[0], 3,
-                  (sb_tensor *const[]){&copies[1], &copies[2], &copies[3]});
+    sb_spread_run(call, row, &context, &copies[0], 3, (sb_tensor *const[]){&copies[1], &copies[2], &copies[3]});
 }
 
 static sb_status quantize_part(sb_call *call, const sb_quantize_types *types, const sb_tensor *const operands[4]) {

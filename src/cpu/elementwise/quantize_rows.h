@@ -17,5 +17,4 @@ extern const sb_quantize_rows sb_quantize_rows_scalar;
 extern const sb_quantize_rows sb_quantize_rows_avx2, sb_quantize_rows_avx512;
 #endif
 
-
 #endif
