@@ -22,8 +22,8 @@
     F(views,                  ops,  axes, no,   no,   cuda, __VA_ARGS__) \
     F(parts,                  no,   axes, no,   no,   no,   __VA_ARGS__) \
     F(slices,                 ops,  no,   no,   no,   no,   __VA_ARGS__) \
-    F(joins,                  ops,  no,   no,   no,   no,   __VA_ARGS__) \
-    F(pad,                    ops,  no,   no,   no,   no,   __VA_ARGS__) \
+    F(joins,                  ops,  no,   no,   cpu,  no,   __VA_ARGS__) \
+    F(pad,                    ops,  no,   no,   cpu,  no,   __VA_ARGS__) \
     F(blocks,                 ops,  axes, no,   no,   no,   __VA_ARGS__) \
     F(moving,                 no,   no,   cost, no,   cuda, __VA_ARGS__) \
     F(gather,                 ops,  no,   no,   no,   cuda, __VA_ARGS__) \
@@ -51,7 +51,7 @@
     F(convert,                no,   no,   no,   no,   cuda, __VA_ARGS__) \
     F(cast,                   ops,  no,   no,   no,   no,   __VA_ARGS__) \
     F(bit_cast,               ops,  axes, cost, no,   no,   __VA_ARGS__) \
-    F(quantize,               ops,  no,   no,   no,   cuda, __VA_ARGS__) \
+    F(quantize,               ops,  no,   no,   cpu,  cuda, __VA_ARGS__) \
     F(select,                 ops,  no,   no,   no,   cuda, __VA_ARGS__) \
     F(contraction,            no,   axes, cost, no,   no,   __VA_ARGS__) \
     F(matmul,                 ops,  no,   no,   cpu,  cuda, __VA_ARGS__) \

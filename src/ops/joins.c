@@ -5,12 +5,13 @@
 #include "ops/moving.h"
 
 /* Copies `source` to the part of `target` that starts at `start` along `axis`. */
-static sb_status copy_part(sb_call *call, sb_tensor *target, int axis, int64_t start, const sb_tensor *source) {
-    sb_tensor *part;
-    SB_TRY(sb_tensor_slice(target, axis, start, source->dims[axis], 1, &part, call->error));
-    sb_status status = sb_call_copy(call, part, source);
-    sb_tensor_release(part);
-    return status;
+static sb_status copy_part(sb_call *call, const sb_tensor *target, int axis, int64_t start, const sb_tensor *source) {
+    sb_tensor part;
+    memcpy(&part, target,
+           sizeof part); /* borrowed, so that several threads may copy parts without memory of their own */
+    part.dims[axis] = source->dims[axis];
+    part.data += start * target->strides[axis] * (int64_t)sb_dtype_size(target->dtype);
+    return sb_call_copy(call, &part, source);
 }
 
 /* ---- Concat ---- */
@@ -79,7 +80,7 @@ sb_status sb_concat_axis(const sb_call *call, int *axis) {
     return sb_move_axis(call, ((const concat_params *)call->node->params)->axis, sb_call_input(call, 0)->rank, axis);
 }
 
-sb_status sb_concat_output(sb_call *call, int axis, sb_tensor **output) {
+sb_status sb_concat_output(sb_call *call, int axis, const int *order, sb_tensor **output) {
     const sb_tensor *first = sb_call_input(call, 0);
     int64_t dims[SB_MAX_RANK];
     memcpy(dims, first->dims, sizeof dims);
@@ -94,6 +95,9 @@ sb_status sb_concat_output(sb_call *call, int axis, sb_tensor **output) {
                                 sb_dims_text(input->rank, input->dims, left),
                                 sb_dims_text(first->rank, first->dims, right), axis);
     }
+    int64_t known[SB_MAX_RANK];
+    if (order != NULL && call->outputs[0].kind != SB_KIND_TENSOR && sb_fact_is_concrete(&call->facts[0], known))
+        return sb_call_output_ordered(call, 0, order, output);
     return sb_move_output(call, 0, first->dtype, first->rank, dims, output);
 }
 
@@ -109,7 +113,7 @@ static sb_status eval_concat(sb_call *call) {
     int64_t start = 0;
     sb_tensor *output = NULL;
     SB_TRY(sb_concat_axis(call, &axis));
-    SB_TRY(sb_concat_output(call, axis, &output));
+    SB_TRY(sb_concat_output(call, axis, NULL, &output));
     sb_status status = SB_OK;
     for (int i = 0; i < call->input_count && status == SB_OK; i++) {
         const sb_tensor *input = sb_call_input(call, i);

@@ -7,8 +7,9 @@
 /** The axis along which a Concat joins inputs of that rank. Errors: SHAPE. */
 sb_status sb_concat_axis(const sb_call *call, int *axis);
 /** Checks that the inputs fit along `axis`, and makes the output, to which sb_concat_copy brings them; sb_move_finish
- * ends what this began. Errors: SHAPE, and those of sb_move_output. */
-sb_status sb_concat_output(sb_call *call, int axis, sb_tensor **output);
+ * ends what this began. With `order` (NULL: row-major) its dimensions lie in memory in that order, outermost first, where
+ * its extents are known and nobody has placed it. Errors: SHAPE, and those of sb_move_output. */
+sb_status sb_concat_output(sb_call *call, int axis, const int *order, sb_tensor **output);
 /** Copies `input` to the part of `output` that starts at `start` along `axis`, unless it lies there already. */
 sb_status sb_concat_copy(sb_call *call, sb_tensor *output, int axis, int64_t start, const sb_tensor *input);
 

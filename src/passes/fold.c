@@ -11,17 +11,23 @@ static int64_t tensor_bytes(const sb_tensor *tensor) {
     return sb_tensor_elements(tensor) * (int64_t)sb_dtype_size(tensor->dtype);
 }
 
-static bool foldable(const sb_graph *graph, const sb_node *node) {
+/* Whether nothing but constants decides what the node computes: *bytes is how large they are. */
+static bool follows_from_constants(const sb_graph *graph, const sb_node *node, int64_t *bytes) {
+    *bytes = 0;
     if ((node->op->flags & (SB_OP_RANDOM | SB_OP_CONTROL)) != 0)
         return false;
-    int64_t input_bytes = 0, output_bytes = 0, dims[SB_MAX_RANK], elements;
     for (int i = 0; i < node->input_count; i++) {
         if (node->inputs[i] == SB_NO_VALUE)
             continue;
         if (!sb_is_constant(graph, node->inputs[i]))
             return false;
-        input_bytes += tensor_bytes(graph->values[node->inputs[i]].fact.constant);
+        *bytes += tensor_bytes(graph->values[node->inputs[i]].fact.constant);
     }
+    return true;
+}
+
+static bool is_small_enough(const sb_graph *graph, const sb_node *node, int64_t input_bytes) {
+    int64_t output_bytes = 0, dims[SB_MAX_RANK], elements;
     for (int i = 0; i < node->output_count; i++) {
         if (node->outputs[i] == SB_NO_VALUE)
             continue;
@@ -76,8 +82,27 @@ static sb_status fold_node(sb_graph *graph, const sb_node *node, sb_error *error
     return status;
 }
 
+/* Graphs inside of nodes are inferred with their node, for each run's extents, and their values hold no facts; those that
+ * follow from constants alone are the same each time. What cannot be inferred or computed there is no error yet: the branch
+ * that it is in may never be taken. */
+static sb_status fold_unknown(sb_graph *graph, const sb_node *node, int64_t input_bytes, sb_scope *scope,
+                              sb_error *error) {
+    sb_error why;
+    sb_status status = sb_graph_infer_node(graph, node, scope, &why);
+    if (status == SB_OK && is_small_enough(graph, node, input_bytes))
+        status = fold_node(graph, node, &why);
+    return status != SB_ERROR_OUT_OF_MEMORY ? SB_OK : sb_fail(error, status, "%s", why.message);
+}
+
+static bool has_facts(const sb_graph *graph, const sb_node *node) {
+    for (int i = 0; i < node->output_count; i++) {
+        if (node->outputs[i] != SB_NO_VALUE && graph->values[node->outputs[i]].fact.kind == SB_KIND_NONE)
+            return false;
+    }
+    return true;
+}
+
 sb_status sb_pass_fold(sb_graph *graph, sb_scope *scope, sb_error *error) {
-    (void)scope;
     for (size_t n = 0; n < graph->node_count; n++) {
         sb_node *node = graph->nodes[n];
         bool settled = (node->op->flags & SB_OP_RANDOM) == 0;
@@ -89,9 +114,15 @@ sb_status sb_pass_fold(sb_graph *graph, sb_scope *scope, sb_error *error) {
                 if (node->outputs[i] != SB_NO_VALUE)
                     sb_detach_value(graph, node->outputs[i]);
             }
-        } else if (foldable(graph, node)) {
-            SB_TRY(fold_node(graph, node, error));
+            continue;
         }
+        int64_t input_bytes;
+        if (!follows_from_constants(graph, node, &input_bytes))
+            continue;
+        if (!has_facts(graph, node))
+            SB_TRY(fold_unknown(graph, node, input_bytes, scope, error));
+        else if (is_small_enough(graph, node, input_bytes))
+            SB_TRY(fold_node(graph, node, error));
     }
     return SB_OK;
 }

@@ -72,7 +72,7 @@ static sb_status copy_behind(sb_call *call, join *join, const sb_tensor *input) 
 static sb_status launch_concat(sb_call *call) {
     join join = {0};
     SB_TRY(sb_concat_axis(call, &join.axis));
-    SB_TRY(sb_concat_output(call, join.axis, &join.output));
+    SB_TRY(sb_concat_output(call, join.axis, NULL, &join.output));
     for (int i = 0; i < call->input_count; i++) {
         const sb_tensor *input = sb_call_input(call, i);
         if (join.parameters.count != 0)

@@ -1,0 +1,99 @@
+/* Quantization of rows, compiled once per instruction set. Formulas: ops/quantize_values.h, here in 32 bits: a quotient is
+ * held within 2^20 before it becomes an integer, beyond which any zero point of 16 bits leaves the range anyhow. */
+#include "base/isa.h"
+#include "cpu/elementwise/quantize_rows.h"
+#include "numerics/scalar.h"
+#include "ops/convert_loops.h"
+
+#define PIECE 256
+#define BEYOND 1048576.0f
+
+static inline int32_t quantized(float x, float scale, int32_t zero, int32_t least, int32_t most) {
+    float value = sb_round_half_even_f32(sb_div_f32(x, scale));
+    value = value > BEYOND ? BEYOND : value;
+    value = value < -BEYOND ? -BEYOND : value;
+    value = value == value ? value : 0.0f;
+    int32_t sum = (int32_t)value + zero;
+    sum = sum < least ? least : sum;
+    return sum > most ? most : sum;
+}
+
+static void load(sb_dtype to, void *values, sb_dtype from, const char *data, int64_t step, int64_t count) {
+    char *operands[2] = {values, (char *)(uintptr_t)data};
+    sb_walk_row *const(*loops)[SB_DTYPE_COUNT] = SB_ISA_NAME(sb_convert_loops);
+    sb_walk_row *loop = to == from ? loops[SB_DTYPE_NONE][sb_dtype_size(to)] : loops[to][from];
+    loop(NULL, count, operands, (const int64_t[]){(int64_t)sb_dtype_size(to), step});
+}
+
+/* Scales and zero points of a piece. A single one of each is read once. */
+typedef struct factors {
+    bool single;
+    float scales[PIECE];
+    int32_t zeros[PIECE];
+} factors;
+
+static void load_factors(const sb_quantize_types *types, sb_dtype zero, int64_t start, int64_t count, char *const *data,
+                         const int64_t *steps, factors *factors) {
+    factors->single = steps[2] == 0 && steps[3] == 0;
+    if (factors->single && start > 0)
+        return;
+    int64_t loaded = factors->single ? 1 : count;
+    load(SB_F32, factors->scales, types->scale, data[2] + start * steps[2], steps[2], loaded);
+    load(SB_S32, factors->zeros, zero, data[3] + start * steps[3], steps[3], loaded);
+}
+
+static void quantize(void *opaque, int64_t count, char *const *data, const int64_t *steps) {
+    const sb_quantize_types *types = opaque;
+    const int32_t least = (int32_t)types->least, most = (int32_t)types->most;
+    float values[PIECE];
+    int32_t results[PIECE];
+    factors factors;
+    for (int64_t start = 0; start < count; start += PIECE) {
+        int64_t size = count - start < PIECE ? count - start : PIECE;
+        load_factors(types, types->output, start, size, data, steps, &factors);
+        const float *x = values;
+        if (types->input == SB_F32 && steps[1] == (int64_t)sizeof(float))
+            x = (const float *)(const void *)(data[1] + start * steps[1]);
+        else
+            load(SB_F32, values, types->input, data[1] + start * steps[1], steps[1], size);
+        if (factors.single) {
+            float scale = factors.scales[0];
+            int32_t zero = factors.zeros[0];
+            for (int64_t i = 0; i < size; i++)
+                results[i] = quantized(x[i], scale, zero, least, most);
+        } else {
+            for (int64_t i = 0; i < size; i++)
+                results[i] = quantized(x[i], factors.scales[i], factors.zeros[i], least, most);
+        }
+        char *stored[2] = {data[0] + start * steps[0], (char *)results};
+        SB_ISA_NAME(sb_convert_loops)
+        [types->output][SB_S32](NULL, size, stored, (const int64_t[]){steps[0], sizeof *results});
+    }
+}
+
+static void dequantize(void *opaque, int64_t count, char *const *data, const int64_t *steps) {
+    const sb_quantize_types *types = opaque;
+    int32_t values[PIECE];
+    float results[PIECE];
+    factors factors;
+    for (int64_t start = 0; start < count; start += PIECE) {
+        int64_t size = count - start < PIECE ? count - start : PIECE;
+        load_factors(types, types->input, start, size, data, steps, &factors);
+        load(SB_S32, values, types->input, data[1] + start * steps[1], steps[1], size);
+        bool dense = steps[0] == (int64_t)sizeof(float);
+        float *to = dense ? (float *)(void *)(data[0] + start * steps[0]) : results;
+        if (factors.single) {
+            float scale = factors.scales[0];
+            int32_t zero = factors.zeros[0];
+            for (int64_t i = 0; i < size; i++)
+                to[i] = (float)(values[i] - zero) * scale;
+        } else {
+            for (int64_t i = 0; i < size; i++)
+                to[i] = (float)(values[i] - factors.zeros[i]) * factors.scales[i];
+        }
+        for (int64_t i = 0; i < size && !dense; i++)
+            SB_AT(float, data[0], steps[0], start + i) = results[i];
+    }
+}
+
+const sb_quantize_rows SB_ISA_NAME(sb_quantize_rows) = {quantize, dequantize};
