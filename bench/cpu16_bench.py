@@ -17,6 +17,7 @@ below `--require`.
 """
 
 import argparse
+import json
 import os
 import pathlib
 import re
@@ -25,8 +26,6 @@ import subprocess
 import sys
 
 import numpy
-import onnx
-import onnx.shape_inference
 
 import cpu_bench
 import engines
@@ -56,34 +55,13 @@ def chain_rate(build, isa, threads):
     return sum(float(re.search(r"samebit=([0-9.]+)", run.communicate()[0]).group(1)) for run in runs)
 
 
-def extents_of(value):
-    return [dim.dim_value for dim in value.type.tensor_type.shape.dim]
-
-
-def multiply_adds(path, inputs):
-    """Those of the model's matrix products and convolutions, for inputs of these extents."""
-    model = onnx.load(path, load_external_data=False)
-    for value in model.graph.input:
-        for dim, extent in zip(value.type.tensor_type.shape.dim, inputs[value.name].shape):
-            dim.dim_value = extent
-    graph = onnx.shape_inference.infer_shapes(model, data_prop=True).graph
-    extents = {value.name: extents_of(value) for value in (*graph.input, *graph.value_info, *graph.output)}
-    extents.update({tensor.name: list(tensor.dims) for tensor in graph.initializer})
-    total = 0
-    for node in graph.node:
-        if node.op_type not in ("Conv", "MatMul", "Gemm"):
-            continue
-        result, right = extents[node.output[0]], extents[node.input[1]]
-        if node.op_type == "Conv":
-            length = numpy.prod(right[1:])
-        elif node.op_type == "MatMul":
-            length = right[-2]
-        else:
-            transposed = any(a.name == "transB" and a.i for a in node.attribute)
-            length = right[1 if transposed else 0]
-        assert all(extent > 0 for extent in result), f"{node.name}: extents {result} are not known"
-        total += int(numpy.prod(result)) * int(length)
-    return total
+def multiply_adds(build, models, name, batch):
+    """Those of the model's matrix products and convolutions: the same in every dtype."""
+    make_models.write(models, name)
+    command = [str(build / "samebit"), "profile", str(make_models.model_path(models, name)), "--json", "--runs", "1",
+               "--warmup", "0", "--no-passes", "--input", str(make_models.input_path(models, name, batch))]
+    operators = json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)["operators"]
+    return sum(entry["flops"] for entry in operators if entry["op"] in ("Conv", "MatMul", "Gemm")) / 2
 
 
 # -- PyTorch, for scale ----------------------------------------------------------------------------
@@ -179,7 +157,7 @@ def measure(sessions, seconds):
 def parse(argv):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     add = parser.add_argument
-    add("--build", type=pathlib.Path, required=True, help="build folder with libsamebit.so and chain16_bench")
+    add("--build", type=pathlib.Path, required=True, help="build folder: libsamebit.so, samebit, chain16_bench")
     add("--models", type=pathlib.Path, required=True, help="cache folder of the models")
     add("--only", default="", metavar="REGEX", help="cases whose name this matches")
     add("--dtypes", default="bf16,f16", help="by commas (default bf16,f16)")
@@ -214,7 +192,7 @@ def main(argv=None):
         ours, theirs = measure([session, scale], arguments.seconds)
         if (isa, threads) not in rates:
             rates[isa, threads] = chain_rate(arguments.build, isa, threads)
-        allowed = 1e-6 * multiply_adds(path, inputs) / rates[isa, threads]
+        allowed = 1e-6 * multiply_adds(arguments.build, arguments.models, name, batch) / rates[isa, threads]
         print(f"bench {case} samebit={ours:.3f} peer={allowed:.3f} unit=ms ratio={allowed / ours:.3f} "
               f"{other}={theirs:.3f}", flush=True)
         if allowed / ours < arguments.require:
