@@ -89,13 +89,20 @@ static double measure(const shape *shape, sb_isa isa) {
     return (double)shape->m * (double)shape->n * (double)shape->k / best * 1e-9;
 }
 
-int main(void) {
+/* Of --isa NAME alone the first shape is timed, for who wants one rate. */
+int main(int argument_count, char **arguments) {
+    const char *only = argument_count == 3 && strcmp(arguments[1], "--isa") == 0 ? arguments[2] : NULL;
+    if (argument_count != 1 && only == NULL) {
+        fprintf(stderr, "usage: chain16_bench [--isa scalar|avx2|avx512]\n");
+        return 2;
+    }
     static const double targets[] = {[SB_ISA_SCALAR] = 0.0, [SB_ISA_AVX2] = 5.0, [SB_ISA_AVX512] = 8.0};
     puts("# chain16: peer is the project's target for one core, not another library");
-    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+    for (size_t i = 0; i < (only != NULL ? 1 : sizeof shapes / sizeof *shapes); i++) {
         for (int wanted = SB_ISA_SCALAR; wanted <= SB_ISA_AVX512; wanted++) {
             sb_isa isa;
-            if (sb_isa_resolve((sb_isa)wanted, &isa, NULL) != SB_OK)
+            if (sb_isa_resolve((sb_isa)wanted, &isa, NULL) != SB_OK ||
+                (only != NULL && strcmp(only, sb_isa_name(isa)) != 0))
                 continue;
             double speed = measure(&shapes[i], isa), target = targets[isa];
             if (shapes[i].name)

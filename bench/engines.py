@@ -71,8 +71,8 @@ class OnnxRuntime:
 
 
 class SamebitSession:
-    def __init__(self, library, path, threads):
-        self.model = library.load_model(path)
+    def __init__(self, library, path, threads, isa="best"):
+        self.model = library.load_model(path, isa=isa)
         self.session = self.model.create_session(threads)
         self.inputs = {}
         self.results = {}

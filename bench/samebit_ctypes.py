@@ -24,6 +24,12 @@ DTYPES = {
     12: numpy.dtype(numpy.float32),
     13: numpy.dtype(numpy.float64),
 }
+try:  # numpy's own has no bf16
+    import ml_dtypes
+
+    BF16 = DTYPES[11] = numpy.dtype(ml_dtypes.bfloat16)
+except ImportError:
+    BF16 = None
 DTYPE_NUMBERS = {dtype: number for number, dtype in DTYPES.items()}
 
 KIND_TENSOR = 1
@@ -67,6 +73,7 @@ class SessionOptions(ctypes.Structure):
 
 
 # include/samebit/session.h: how a device gets the steps of a run.
+ISAS = {"best": 0, "scalar": 1, "avx2": 2, "avx512": 3}
 GRAPHS = {"auto": 0, "off": 1, "capture": 2, "build": 3}
 
 
@@ -163,8 +170,8 @@ class Library:
         isa = self.sb_isa_name(self.sb_isa_detect()).decode()
         return f"{self.sb_version().decode()}, numerics {self.sb_numerics_version()}, {isa}"
 
-    def load_model(self, path, passes=True):
-        return Model(self, path, passes)
+    def load_model(self, path, passes=True, isa="best"):
+        return Model(self, path, passes, isa)
 
     def open_device(self, index=0):
         return Device(self, index)
@@ -209,9 +216,9 @@ class Device(Handle):
 
 
 class Model(Handle):
-    def __init__(self, library, path, passes):
+    def __init__(self, library, path, passes, isa):
         super().__init__(library, library.sb_model_release)
-        options = ModelOptions(ctypes.sizeof(ModelOptions), 0, passes, False)
+        options = ModelOptions(ctypes.sizeof(ModelOptions), ISAS[isa], passes, False)
         library.sb_model_load(str(path).encode(), ctypes.byref(options), ctypes.byref(self.pointer))
         self.inputs = [
             library.sb_model_input(self.pointer, i).contents.name.decode()
