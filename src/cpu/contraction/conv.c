@@ -16,9 +16,6 @@
 /* Output pixels of such rows at a time, at most. */
 #define LINE_PIXELS 2048
 
-/* Bytes of the input that an output row reads: about two thirds of a first-level cache. */
-#define LINE_BYTES ((int64_t)32 << 10)
-
 /* Positions, padding included, are counted up to here. */
 #define LARGEST_POSITION ((int64_t)1 << 48)
 
@@ -187,10 +184,6 @@ static void plan_lines(sb_conv_plan *plan) {
     if (shape->y_channel_stride == 1 && plan->block_rows < LINE_PIXELS)
         plan->block_rows =
             shape->output[last] < LINE_PIXELS ? LINE_PIXELS / shape->output[last] * shape->output[last] : LINE_PIXELS;
-    const int64_t lanes = plan->kernels->lanes, rows = plan->taps / shape->kernel[last];
-    const int64_t columns = (shape->output[last] - 1) * shape->stride[last] + shape->kernel[last];
-    const int64_t vectors = LINE_BYTES / (int64_t)sizeof(float) / lanes / rows / columns;
-    plan->line_channels = lanes * (vectors < 1 ? 1 : vectors > 4 ? 4 : vectors);
 }
 
 sb_status sb_conv_f32_plan(const sb_gemm_kernels *kernels, const sb_conv_shape *shape, sb_conv_plan *plan,

@@ -305,13 +305,16 @@ static sb_depthwise_line line_of_segment(const call *call, const segment *s) {
     return line;
 }
 
-/* Some channels at a time: few enough that the input rows that an output row reads stay in the first-level cache until
- * the next one reads them. */
+/* Channels of such rows at a time, so that the input rows that an output row reads are still near when the next one reads
+ * them. Measured (Zen 5, 240 channels of 54 × 54, 5 × 5): 16 channels 0.42 ms, 32 0.40, 64 0.34, all 0.34. */
+#define LINE_CHANNELS 64
+
+/* Row by row, without a table. */
 static void compute_depthwise_lines(const call *call, int64_t m, int64_t rows, int64_t n, int64_t count) {
     sb_depthwise_tile tile = depthwise_tile(call, n, count);
     for (int64_t channel = n, next; channel < n + count; channel = next) {
         sb_depthwise_tile part = tile;
-        next = minimum(channel - channel % call->plan->line_channels + call->plan->line_channels, n + count);
+        next = minimum(channel - channel % LINE_CHANNELS + LINE_CHANNELS, n + count);
         part.channel0 = channel;
         part.channel1 = next;
         for (int64_t row = 0; row < rows;) {

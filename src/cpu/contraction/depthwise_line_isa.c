@@ -128,8 +128,9 @@ SB_VF_INLINE void compute_line(const sb_depthwise_tile *tile, const sb_depthwise
     /* The pixels all of whose columns are inside. */
     const int64_t before = line->start < 0 ? (-line->start + line->stride - 1) / line->stride : 0;
     const int64_t end = line->columns - reach - line->start;
-    const int64_t inner_end = end <= 0 ? 0 : (end - 1) / line->stride + 1 < tile->pixels ? (end - 1) / line->stride + 1
-                                                                                         : tile->pixels;
+    const int64_t inner_end = end <= 0                                      ? 0
+                              : (end - 1) / line->stride + 1 < tile->pixels ? (end - 1) / line->stride + 1
+                                                                            : tile->pixels;
     part part = {.channel = channel, .last_lanes = last_lanes};
     while (part.stored < tile->pixels) {
         /* A tile may begin before what is there already, where it then ends with what is inside. */
