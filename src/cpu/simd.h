@@ -61,6 +61,9 @@ SB_VF_INLINE vf vf_add(vf a, vf b) {
 SB_VF_INLINE vf vf_mul(vf a, vf b) {
     return _mm512_mul_ps(a, b);
 }
+SB_VF_INLINE vf vf_div(vf a, vf b) {
+    return _mm512_div_ps(a, b);
+}
 /* x < least ? least : x. The instruction returns its second operand where the two are equal (zeros of
  * either sign) or unordered (NaN), just as the comparison does. */
 SB_VF_INLINE vf vf_at_least(vf least, vf x) {
@@ -115,6 +118,9 @@ SB_VF_INLINE vf vf_add(vf a, vf b) {
 SB_VF_INLINE vf vf_mul(vf a, vf b) {
     return _mm256_mul_ps(a, b);
 }
+SB_VF_INLINE vf vf_div(vf a, vf b) {
+    return _mm256_div_ps(a, b);
+}
 SB_VF_INLINE vf vf_at_least(vf least, vf x) {
     return _mm256_max_ps(least, x);
 }
@@ -165,6 +171,9 @@ SB_VF_INLINE vf vf_add(vf a, vf b) {
 SB_VF_INLINE vf vf_mul(vf a, vf b) {
     return vmulq_f32(a, b);
 }
+SB_VF_INLINE vf vf_div(vf a, vf b) {
+    return vdivq_f32(a, b);
+}
 SB_VF_INLINE vf vf_at_least(vf least, vf x) {
     return vbslq_f32(vcltq_f32(x, least), least, x);
 }
@@ -209,6 +218,9 @@ SB_VF_INLINE vf vf_add(vf a, vf b) {
 }
 SB_VF_INLINE vf vf_mul(vf a, vf b) {
     return a * b;
+}
+SB_VF_INLINE vf vf_div(vf a, vf b) {
+    return a / b;
 }
 SB_VF_INLINE vf vf_at_least(vf least, vf x) {
     return x < least ? least : x;

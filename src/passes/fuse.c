@@ -106,7 +106,8 @@ static bool takes_nodes(const sb_node *contraction, sb_dtype dtype) {
  * block's tensor cores mostly wait. Of f32 the CPU's kernels have a step in registers for the first names alone; results
  * of 16 bits are rounded after each node on every side, by programs that have them all. */
 static bool is_register_step(const sb_node *node, sb_dtype dtype) {
-    static const char *const names[] = {"Add", "Mul", "Relu", "Clip", "BatchNormalization"};
+    static const char *const names[] = {"Add",       "Sub",        "Mul", "Div", "Relu", "Clip", "BatchNormalization",
+                                        "HardSwish", "HardSigmoid"};
     static const char *const of_16_bits[] = {"Add", "Sub", "Mul", "Div", "Neg", "Relu", "Clip"};
     bool narrow = is_of_16_bits(dtype);
     size_t count = narrow ? sizeof of_16_bits / sizeof of_16_bits[0] : sizeof names / sizeof names[0];

@@ -61,6 +61,8 @@ sb_epilogue random_epilogue(harness *h, distribution kind, int64_t m, int64_t n,
                                    .shift = vectors + longest,
                                    .scalar = vectors[2 * longest + matrix + random_between(random, 0, 2)],
                                    .high = vectors[2 * longest + matrix + random_between(random, 0, 2)],
+                                   .factor = vectors[2 * longest + matrix + random_between(random, 0, 2)],
+                                   .addend = vectors[2 * longest + matrix + random_between(random, 0, 2)],
                                    .call = scale_by_position,
                                    .context = &factor};
         if (step->kind == SB_EPILOGUE_ADD_MATRIX) {

@@ -10,6 +10,12 @@
 /* Runs shorter than this cost more in pointers than a copied strip does. */
 #define SHORT_RUN 16
 
+/* Output rows of a depthwise convolution that are worth three calls each. */
+#define LONG_ROW 24
+
+/* Output pixels of such rows at a time, at most. */
+#define LINE_PIXELS 2048
+
 /* Positions, padding included, are counted up to here. */
 #define LARGEST_POSITION ((int64_t)1 << 48)
 
@@ -167,6 +173,19 @@ static sb_gemm_args matrix_args(const sb_conv_plan *plan) {
     return args;
 }
 
+/* Long output rows of a depthwise convolution are computed line by line, and as many at a time as have not too many
+ * pixels; but strided outputs are computed beside, in a copy. */
+static void plan_lines(sb_conv_plan *plan) {
+    const sb_conv_shape *shape = &plan->shape;
+    const int last = shape->rank - 1;
+    if (!sb_conv_is_depthwise(plan) || shape->output[last] < LONG_ROW)
+        return;
+    plan->lines = true;
+    if (shape->y_channel_stride == 1 && plan->block_rows < LINE_PIXELS)
+        plan->block_rows =
+            shape->output[last] < LINE_PIXELS ? LINE_PIXELS / shape->output[last] * shape->output[last] : LINE_PIXELS;
+}
+
 sb_status sb_conv_f32_plan(const sb_gemm_kernels *kernels, const sb_conv_shape *shape, sb_conv_plan *plan,
                            sb_error *error) {
     SB_TRY(check_shape(shape, error));
@@ -187,7 +206,8 @@ sb_status sb_conv_f32_plan(const sb_gemm_kernels *kernels, const sb_conv_shape *
         int64_t unit = sb_conv_is_depthwise(plan) ? SB_DEPTHWISE_PIXELS * SB_DEPTHWISE_ROW_PIXELS : kernels->rows;
         int64_t rows = POINTERS / plan->runs;
         rows = rows < SB_GEMM_BLOCK_ROWS ? rows : SB_GEMM_BLOCK_ROWS;
-        plan->block_rows = rows < unit ? unit : rows / unit * unit;
+        plan->block_rows = plan->table_rows = rows < unit ? unit : rows / unit * unit;
+        plan_lines(plan);
         plan->packed_bytes = packed_bytes(plan);
         if (plan->method == SB_CONV_MATRIX) {
             plan->matrix = matrix_args(plan);
@@ -210,7 +230,7 @@ sb_conv_workspace sb_conv_cut_workspace(const sb_conv_plan *plan, void *memory) 
     for (int d = 0; d < plan->shape.rank && strip > 0; d++)
         fits = fits && multiply(&strip, plan->strip[d]);
     int64_t pointers = plan->runs;
-    fits = fits && multiply(&pointers, plan->block_rows);
+    fits = fits && multiply(&pointers, plan->table_rows);
     const int64_t parts[] = {
         pointers * (int64_t)sizeof(float *),
         plan->block_rows * (int64_t)sizeof(float *),

@@ -10,7 +10,7 @@
 
 /* One call's workspace, cut up. The sizes are set by the plan. */
 typedef struct sb_conv_workspace {
-    const float **a; /* [runs][block_rows] */
+    const float **a; /* [runs][table_rows] */
     float **c;       /* [block_rows] */
     float *zero;     /* sb_conv_zero_floats() times +0: what the padding's pointers show */
     float *c_rows;   /* [block_rows][SB_CONV_STRIDED_COLUMNS], for strided output channels */

@@ -141,7 +141,7 @@ static void fill_pointers(const call *call, int64_t m, int64_t rows) {
         segment s = segment_at(shape, m + row, rows - row);
         int64_t tap[SB_CONV_RANK] = {0};
         for (int64_t run = 0; run < plan->runs; run++) {
-            point_at_line(call, &s, tap, line_of(shape, &s, tap), call->workspace.a + run * plan->block_rows + row);
+            point_at_line(call, &s, tap, line_of(shape, &s, tap), call->workspace.a + run * plan->table_rows + row);
             next_tap(shape, merged ? shape->rank - 2 : shape->rank - 1, tap);
         }
         row += s.count;
@@ -205,7 +205,7 @@ static void compute_group(const call *call, int64_t m, int64_t rows, int64_t n, 
     sb_gemm_block_compute(plan->kernels,
                           &(sb_gemm_block){.rows = rows,
                                            .a = call->workspace.a,
-                                           .a_run_step = plan->block_rows,
+                                           .a_run_step = plan->table_rows,
                                            .a_offset = sb_conv_has_strip(plan) ? 0 : group * channels,
                                            .a_column_stride = 1,
                                            .runs = plan->runs,
@@ -236,31 +236,98 @@ static sb_depthwise_tile depthwise_tile(const call *call, int64_t n, int64_t cou
     return tile;
 }
 
-/* The steps that cannot run in registers, and all after them. */
-static void epilogue_depthwise(const call *call, const sb_depthwise_tile *tile) {
-    if (call->epilogue == NULL || tile->steps == call->epilogue->count)
-        return;
-    for (int64_t p = 0; p < tile->pixels; p++)
-        call->plan->kernels->epilogue_row(tile->step + tile->steps, call->epilogue->count - tile->steps, tile->y[p],
-                                          tile->m + p, tile->channel0, tile->channel1 - tile->channel0);
+/* The steps that cannot run in registers, and all after them, on the block's rows. */
+static void epilogue_depthwise(const call *call, const sb_depthwise_tile *tile, int64_t m, int64_t rows) {
+    if (call->epilogue != NULL && tile->steps < call->epilogue->count)
+        sb_gemm_epilogue_rows(call->plan->kernels, tile->step + tile->steps, call->epilogue->count - tile->steps,
+                              call->workspace.c, tile->channel0 + tile->y_offset, m, rows, tile->channel0,
+                              tile->channel1 - tile->channel0);
 }
 
 static void compute_depthwise(const call *call, int64_t m, int64_t rows, int64_t n, int64_t count) {
     const sb_conv_plan *plan = call->plan;
+    fill_pointers(call, m, rows);
     /* The last tile's missing pixels are copies of the last one. */
     for (int64_t r = rows; r % SB_DEPTHWISE_PIXELS != 0; r++)
         for (int64_t tap = 0; tap < plan->taps; tap++)
-            call->workspace.a[tap * plan->block_rows + r] = call->workspace.a[tap * plan->block_rows + rows - 1];
+            call->workspace.a[tap * plan->table_rows + r] = call->workspace.a[tap * plan->table_rows + rows - 1];
     sb_depthwise_tile tile = depthwise_tile(call, n, count);
-    tile.x_step = plan->block_rows;
+    tile.x_step = plan->table_rows;
     for (int64_t row = 0; row < rows; row += SB_DEPTHWISE_PIXELS) {
         tile.x = call->workspace.a + row;
         tile.y = call->workspace.c + row;
         tile.pixels = minimum(SB_DEPTHWISE_PIXELS, rows - row);
         tile.m = m + row;
         plan->kernels->depthwise(&tile);
-        epilogue_depthwise(call, &tile);
     }
+    epilogue_depthwise(call, &tile, m, rows);
+}
+
+/* Where channel 0 of column 0 is of the input row that a segment reads at kernel row `tap`, or of zeros. */
+static const float *input_row(const call *call, const segment *s, const int64_t *tap) {
+    const sb_conv_plan *plan = call->plan;
+    const sb_conv_shape *shape = &plan->shape;
+    int64_t offset = s->batch * shape->x_batch_stride, position = 0;
+    for (int d = 0; d < shape->rank - 1; d++) {
+        const int64_t at = s->index[d] * shape->stride[d] + tap[d] * shape->dilation[d];
+        position = position * plan->strip[d] + at - (d == 0 ? call->strip_first * shape->stride[0] : 0);
+        offset += (at - shape->pad[d]) * shape->x_stride[d];
+        if (call->strip_first < 0 && (at < shape->pad[d] || at - shape->pad[d] >= shape->input[d]))
+            return call->workspace.zero;
+    }
+    if (call->strip_first < 0)
+        return call->x + offset;
+    return call->workspace.strip + position * plan->strip[shape->rank - 1] * sb_conv_strip_channels(plan);
+}
+
+/* The input of a segment's pixels. */
+static sb_depthwise_line line_of_segment(const call *call, const segment *s) {
+    const sb_conv_plan *plan = call->plan;
+    const sb_conv_shape *shape = &plan->shape;
+    const int last = shape->rank - 1;
+    const bool strip = call->strip_first >= 0;
+    int64_t tap[SB_CONV_RANK] = {0};
+    sb_depthwise_line line = {.x = call->workspace.a,
+                              .zero = call->workspace.zero,
+                              .rows = plan->taps / shape->kernel[last],
+                              .width = shape->kernel[last],
+                              .stride = shape->stride[last],
+                              .dilation = shape->dilation[last],
+                              .step = strip ? sb_conv_strip_channels(plan) : shape->x_stride[last],
+                              .start = s->index[last] * shape->stride[last] - (strip ? 0 : shape->pad[last]),
+                              .columns = strip ? plan->strip[last] : shape->input[last]};
+    if (strip && last == 0)
+        line.start -= call->strip_first * shape->stride[0];
+    for (int64_t row = 0; row < line.rows; row++) {
+        call->workspace.a[row] = input_row(call, s, tap);
+        next_tap(shape, last - 1, tap);
+    }
+    return line;
+}
+
+/* Channels of such rows at a time, so that the input rows that an output row reads are still near when the next one reads
+ * them. Measured (Zen 5, 240 channels of 54 × 54, 5 × 5): 16 channels 0.42 ms, 32 0.40, 64 0.34, all 0.34. */
+#define LINE_CHANNELS 64
+
+/* Row by row, without a table. */
+static void compute_depthwise_lines(const call *call, int64_t m, int64_t rows, int64_t n, int64_t count) {
+    sb_depthwise_tile tile = depthwise_tile(call, n, count);
+    for (int64_t channel = n, next; channel < n + count; channel = next) {
+        sb_depthwise_tile part = tile;
+        next = minimum(channel - channel % LINE_CHANNELS + LINE_CHANNELS, n + count);
+        part.channel0 = channel;
+        part.channel1 = next;
+        for (int64_t row = 0; row < rows;) {
+            segment s = segment_at(&call->plan->shape, m + row, rows - row);
+            const sb_depthwise_line line = line_of_segment(call, &s);
+            part.y = call->workspace.c + row;
+            part.pixels = s.count;
+            part.m = m + row;
+            call->plan->kernels->depthwise_line(&part, &line);
+            row += s.count;
+        }
+    }
+    epilogue_depthwise(call, &tile, m, rows);
 }
 
 /* Columns that tiles of a row kernel read for `pixels` pixels, the last tile's missing ones included. */
@@ -287,7 +354,7 @@ static void compute_depthwise_rows(const call *call, int64_t m, int64_t rows, in
     const sb_conv_shape *shape = &plan->shape;
     const int64_t stride = shape->stride[shape->rank - 1];
     sb_depthwise_tile tile = depthwise_tile(call, n, count);
-    tile.x_step = plan->block_rows * SB_DEPTHWISE_ROW_KERNEL;
+    tile.x_step = plan->table_rows * SB_DEPTHWISE_ROW_KERNEL;
     for (int64_t row = 0; row < rows;) {
         segment s = segment_at(shape, m + row, rows - row);
         fill_row_pointers(call, &s, tile.x_step);
@@ -297,10 +364,10 @@ static void compute_depthwise_rows(const call *call, int64_t m, int64_t rows, in
             tile.pixels = minimum(SB_DEPTHWISE_ROW_PIXELS, s.count - pixel);
             tile.m = m + row + pixel;
             plan->kernels->depthwise_row(&tile, (int)stride);
-            epilogue_depthwise(call, &tile);
         }
         row += s.count;
     }
+    epilogue_depthwise(call, &tile, m, rows);
 }
 
 /* Columns [n0, n1) of pixels [m, m + rows), at most a block. */
@@ -309,9 +376,11 @@ static void compute_block(const call *call, int64_t m, int64_t rows, int64_t n0,
     const bool strided = plan->shape.y_channel_stride != 1;
     const int64_t group_columns = sb_conv_is_depthwise(plan) ? plan->n : plan->n / plan->shape.groups;
     compute_columns *compute = compute_group;
-    if (sb_conv_is_depthwise(plan))
+    if (plan->lines)
+        compute = compute_depthwise_lines;
+    else if (sb_conv_is_depthwise(plan))
         compute = plan->row_kernel ? compute_depthwise_rows : compute_depthwise;
-    if (!plan->row_kernel)
+    else
         fill_pointers(call, m, rows);
     while (n0 < n1) {
         int64_t count = minimum(n1 - n0, group_columns - n0 % group_columns);

@@ -42,6 +42,8 @@ static void describe_operand(const sb_tensor *operand, const char *data, int col
     int64_t size = (int64_t)sb_dtype_size(operand->dtype);
     int row_axis = 0;
     fused->data[index] = data;
+    fused->sizes[index] = size;
+    fused->varies[index] = false;
     fused->column_steps[index] = 0;
     for (int d = 0; d < operand->rank; d++) {
         int64_t step = operand->strides[d] * size;
@@ -49,6 +51,7 @@ static void describe_operand(const sb_tensor *operand, const char *data, int col
             fused->column_steps[index] = step;
         else
             fused->row_steps[index][row_axis++] = step;
+        fused->varies[index] = fused->varies[index] || (d != column_axis && step != 0 && operand->dims[d] > 1);
     }
 }
 
@@ -77,6 +80,7 @@ static sb_status add_operand(sb_call *call, const sb_tensor *operand, const sb_t
     void *copy;
     SB_TRY(sb_call_workspace(call, (size_t)sb_tensor_elements(operand) * sb_dtype_size(operand->dtype), &copy));
     sb_gather_dense(sb_dtype_size(operand->dtype), operand->rank, operand->dims, operand->strides, operand->data, copy);
+    memcpy(dense.dims, operand->dims, sizeof dense.dims);
     sb_row_major_strides(operand->rank, operand->dims, dense.strides);
     describe_operand(&dense, copy, column_axis, index, fused);
     return SB_OK;
@@ -181,6 +185,118 @@ static void run_fused(void *context, float *row, int64_t m, int64_t n, int64_t c
     }
 }
 
+/* Elements of several rows that the program runs over at once, and bytes of what they meet. */
+#define GATHERED_ELEMENTS (4 * SB_TILE_ELEMENTS)
+#define GATHERED_BYTES (4 * GATHERED_ELEMENTS * (int64_t)sizeof(float))
+
+/* Gapless copies of several rows' segments: the base, and what it meets. */
+typedef struct gathered_rows {
+    float base[GATHERED_ELEMENTS];
+    _Alignas(64) char operands[GATHERED_BYTES];
+    char *operand[SB_TILE_INPUTS]; /* where in `operands` */
+} gathered_rows;
+
+/* `count` elements, `step` bytes apart, behind each other. */
+static void gather_elements(char *to, const char *from, int64_t step, int64_t size, int64_t count) {
+    if (step == size)
+        memcpy(to, from, (size_t)(count * size));
+    else
+        sb_gather_dense((size_t)size, 1, &count, &(int64_t){step / size}, from, to);
+}
+
+/* Whether an operand is one number for all elements. */
+static bool is_number(const sb_fused_epilogue *fused, int operand) {
+    return !fused->varies[operand] && fused->column_steps[operand] == 0;
+}
+
+/* How many rows of `count` elements fit; says where operands go. */
+static int64_t place_rows(const sb_fused_epilogue *fused, int64_t count, gathered_rows *gathered) {
+    int64_t bytes = 0, used = 0;
+    for (int i = 0; i < fused->operands; i++)
+        bytes += is_number(fused, i) ? 0 : fused->sizes[i];
+    /* Each operand's elements begin on a line of their own. */
+    int64_t most = GATHERED_ELEMENTS / count;
+    if (bytes > 0 && most > (GATHERED_BYTES - 64 * SB_TILE_INPUTS) / bytes / count)
+        most = (GATHERED_BYTES - 64 * SB_TILE_INPUTS) / bytes / count;
+    for (int i = 0; i < fused->operands; i++) {
+        gathered->operand[i] = gathered->operands + used;
+        used += is_number(fused, i) ? 0 : (most * count * fused->sizes[i] + 63) / 64 * 64;
+    }
+    return most;
+}
+
+/* The operands of `rows` rows from m on: all of them, or those that vary from row to row. */
+static void gather_operands(const sb_fused_epilogue *fused, bool all, bool varies, int64_t m, int64_t rows, int64_t n,
+                            int64_t count, gathered_rows *gathered, char **data, int64_t *steps) {
+    char *row_data[2 + SB_TILE_INPUTS];
+    int64_t row_steps[2 + SB_TILE_INPUTS];
+    for (int64_t r = 0; r < rows; r++) {
+        if (r == 0 || varies)
+            find_row(fused, m + r, n, row_data, row_steps);
+        for (int i = 0; i < fused->operands; i++) {
+            const int64_t size = fused->sizes[i];
+            if (!all && !fused->varies[i])
+                continue;
+            if (!is_number(fused, i))
+                gather_elements(gathered->operand[i] + r * count * size, row_data[2 + i], row_steps[2 + i], size,
+                                count);
+            data[2 + i] = is_number(fused, i) ? row_data[2 + i] : gathered->operand[i];
+            steps[2 + i] = is_number(fused, i) ? 0 : size;
+        }
+    }
+}
+
+static bool any_varies(const sb_fused_epilogue *fused) {
+    for (int i = 0; i < fused->operands; i++) {
+        if (fused->varies[i])
+            return true;
+    }
+    return false;
+}
+
+/* Runs the program over `rows` rows' segments at row[r] + offset, by way of `base`; data and steps have the operands. */
+static void move_rows(const sb_fused_epilogue *fused, float *const *row, int64_t offset, int64_t rows, int64_t count,
+                      float *base, char **data, int64_t *steps) {
+    float out[GATHERED_ELEMENTS];
+    const size_t bytes = (size_t)count * sizeof(float);
+    bool gapless = true;
+    for (int64_t r = 1; r < rows; r++)
+        gapless = gapless && row[r] == row[r - 1] + count;
+    if (gapless) {
+        memcpy(base, row[0] + offset, bytes * (size_t)rows);
+        data[0] = (char *)(row[0] + offset);
+    } else {
+        for (int64_t r = 0; r < rows; r++)
+            memcpy(base + r * count, row[r] + offset, bytes);
+        data[0] = (char *)out;
+    }
+    data[1] = (char *)base;
+    sb_tile_program_row(fused->program, rows * count, data, steps);
+    for (int64_t r = 0; r < rows && !gapless; r++)
+        memcpy(row[r] + offset, out + r * count, bytes);
+}
+
+static void run_fused_rows(void *context, float *const *row, int64_t offset, int64_t m, int64_t rows, int64_t n,
+                           int64_t count) {
+    const sb_fused_epilogue *fused = context;
+    const bool varies = any_varies(fused);
+    gathered_rows gathered;
+    const int64_t most = place_rows(fused, count, &gathered);
+    if (most < 2) {
+        for (int64_t r = 0; r < rows; r++)
+            run_fused(context, row[r] + offset, m + r, n, count);
+        return;
+    }
+    char *data[2 + SB_TILE_INPUTS];
+    int64_t steps[2 + SB_TILE_INPUTS] = {(int64_t)sizeof(float), (int64_t)sizeof(float)};
+    for (int64_t start = 0; start < rows; start += most) {
+        const int64_t taken = rows - start < most ? rows - start : most;
+        if (start == 0 || varies)
+            gather_operands(fused, start == 0, varies, m + start, taken, n, count, &gathered, data, steps);
+        move_rows(fused, row + start, offset, taken, count, gathered.base, data, steps);
+    }
+}
+
 void sb_fused_epilogue_finish_16(const sb_fused_epilogue *fused, int64_t m, int64_t n, int64_t count, uint16_t *row) {
     uint16_t base[SB_TILE_ELEMENTS];
     char *data[2 + SB_TILE_INPUTS];
@@ -201,4 +317,6 @@ void sb_fused_epilogue_append(sb_fused_epilogue *fused, sb_epilogue *epilogue) {
         return;
     epilogue->steps[epilogue->count++] =
         (sb_epilogue_step){.kind = SB_EPILOGUE_CALL, .call = run_fused, .context = fused};
+    if (fused->dtype == SB_F32)
+        epilogue->steps[epilogue->count - 1].call_rows = run_fused_rows;
 }

@@ -25,6 +25,8 @@ typedef struct sb_fused_epilogue {
     int row_axes, operands;
     int64_t row_dims[SB_MAX_RANK];
     const char *data[SB_TILE_INPUTS];
+    int64_t sizes[SB_TILE_INPUTS];                                                /* of an element, in bytes */
+    bool varies[SB_TILE_INPUTS];                                                  /* from row to row */
     int64_t column_steps[SB_TILE_INPUTS], row_steps[SB_TILE_INPUTS][SB_MAX_RANK]; /* in bytes */
 } sb_fused_epilogue;
 

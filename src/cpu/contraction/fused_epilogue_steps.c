@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "graph/graph.h"
+
 /* How an operand varies over the matrix. */
 typedef enum spread { SPREAD_SCALAR, SPREAD_COLUMNS, SPREAD_MATRIX, SPREAD_OTHER } spread;
 
@@ -99,32 +101,119 @@ static bool clip_step(const sb_fused_epilogue *fused, const sb_tile_instruction 
     return true;
 }
 
+/* y / scalar and y - scalar, which is y + (-scalar). */
+static bool scalar_step(const sb_fused_epilogue *fused, const sb_tile_instruction *instruction, bool divides,
+                        sb_epilogue_step *step) {
+    int64_t row_stride;
+    if (instruction->operand_count != 2 || instruction->operands[0] != SB_TILE_PREVIOUS ||
+        instruction->operands[1] < 0 || spread_of(fused, instruction->operands[1], &row_stride) != SPREAD_SCALAR)
+        return false;
+    const float scalar = *operand_data(fused, instruction->operands[1]);
+    *step = divides ? (sb_epilogue_step){.kind = SB_EPILOGUE_DIV_SCALAR, .scalar = scalar}
+                    : (sb_epilogue_step){.kind = SB_EPILOGUE_ADD_SCALAR, .scalar = -scalar};
+    return true;
+}
+
+static bool is_named(const sb_tile_instruction *instruction, const char *name) {
+    return instruction->node->op->domain[0] == '\0' && strcmp(instruction->node->op->name, name) == 0;
+}
+
 static bool plain_step(const sb_fused_epilogue *fused, int index, sb_epilogue_step *step) {
     sb_tile_instruction instruction;
     sb_tile_program_instruction(fused->program, index, &instruction);
-    const char *name = instruction.node->op->name;
-    if (instruction.node->op->domain[0] != '\0')
-        return false;
-    if (strcmp(name, "Add") == 0)
+    if (is_named(&instruction, "Add"))
         return binary_step(fused, &instruction, false, step);
-    if (strcmp(name, "Mul") == 0)
+    if (is_named(&instruction, "Mul"))
         return binary_step(fused, &instruction, true, step);
-    if (strcmp(name, "BatchNormalization") == 0)
+    if (is_named(&instruction, "Sub") || is_named(&instruction, "Div"))
+        return scalar_step(fused, &instruction, is_named(&instruction, "Div"), step);
+    if (is_named(&instruction, "BatchNormalization"))
         return factors_step(fused, &instruction, step);
-    if (strcmp(name, "Clip") == 0)
+    if (is_named(&instruction, "Clip"))
         return clip_step(fused, &instruction, step);
     *step = (sb_epilogue_step){.kind = SB_EPILOGUE_RELU};
-    return strcmp(name, "Relu") == 0 && instruction.operands[0] == SB_TILE_PREVIOUS;
+    return is_named(&instruction, "Relu") && instruction.operands[0] == SB_TILE_PREVIOUS;
+}
+
+/* Whether instruction `index` multiplies the result of the one before by what instruction `start` began with. */
+static bool closes_gate(const sb_fused_epilogue *fused, int start, int index) {
+    sb_tile_instruction instruction;
+    if (index >= sb_tile_program_count(fused->program))
+        return false;
+    sb_tile_program_instruction(fused->program, index, &instruction);
+    if (!is_named(&instruction, "Mul") || instruction.operand_count != 2)
+        return false;
+    const int gate = instruction.operands[0] == SB_TILE_PREVIOUS ? 0 : 1;
+    return instruction.operands[gate] == SB_TILE_PREVIOUS && instruction.operands[1 - gate] == SB_TILE_OTHER &&
+           instruction.made_by[1 - gate] == start - 1;
+}
+
+/* The three steps of HardSigmoid. */
+static bool hard_sigmoid_steps(const sb_fused_epilogue *fused, int index, sb_epilogue *epilogue) {
+    sb_tile_instruction instruction;
+    sb_tile_program_instruction(fused->program, index, &instruction);
+    float factor, addend;
+    if (!is_named(&instruction, "HardSigmoid") || instruction.operands[0] != SB_TILE_PREVIOUS ||
+        epilogue->count + 3 > SB_EPILOGUE_STEPS ||
+        sb_node_float(instruction.node, "alpha", 0.2f, &factor, NULL) != SB_OK ||
+        sb_node_float(instruction.node, "beta", 0.5f, &addend, NULL) != SB_OK)
+        return false;
+    epilogue->steps[epilogue->count++] = (sb_epilogue_step){.kind = SB_EPILOGUE_MUL_SCALAR, .scalar = factor};
+    epilogue->steps[epilogue->count++] = (sb_epilogue_step){.kind = SB_EPILOGUE_ADD_SCALAR, .scalar = addend};
+    epilogue->steps[epilogue->count++] = (sb_epilogue_step){.kind = SB_EPILOGUE_CLIP, .high = 1.0f};
+    return true;
+}
+
+/* Hard swish in its three spellings: the operator; x · HardSigmoid(x); x · Clip(x + c). Returns how many instructions
+ * from `index` on it takes: 0 when they are something else. */
+static int gate_step(const sb_fused_epilogue *fused, int index, sb_epilogue_step *step) {
+    sb_tile_instruction instruction;
+    sb_tile_program_instruction(fused->program, index, &instruction);
+    *step = (sb_epilogue_step){.factor = (float)(1.0 / 6.0), .addend = 0.5f, .high = 1.0f};
+    if (is_named(&instruction, "HardSwish") && instruction.operands[0] == SB_TILE_PREVIOUS) {
+        step->kind = SB_EPILOGUE_GATE;
+        return 1;
+    }
+    if (is_named(&instruction, "HardSigmoid") && instruction.operands[0] == SB_TILE_PREVIOUS &&
+        closes_gate(fused, index, index + 1) &&
+        sb_node_float(instruction.node, "alpha", 0.2f, &step->factor, NULL) == SB_OK &&
+        sb_node_float(instruction.node, "beta", 0.5f, &step->addend, NULL) == SB_OK) {
+        step->kind = SB_EPILOGUE_GATE;
+        return 2;
+    }
+    sb_epilogue_step sum, clip;
+    if (!is_named(&instruction, "Add") || !closes_gate(fused, index, index + 2) || !plain_step(fused, index, &sum) ||
+        sum.kind != SB_EPILOGUE_ADD_SCALAR || !plain_step(fused, index + 1, &clip) || clip.kind != SB_EPILOGUE_CLIP)
+        return 0;
+    *step = (sb_epilogue_step){
+        .kind = SB_EPILOGUE_GATE, .factor = 1.0f, .addend = sum.scalar, .scalar = clip.scalar, .high = clip.high};
+    return 3;
+}
+
+/* Appends the steps of instruction `index`, or of it and some behind it: how many instructions, 0 where there are none. */
+static int append_steps(const sb_fused_epilogue *fused, int index, sb_epilogue *epilogue) {
+    if (epilogue->count == SB_EPILOGUE_STEPS)
+        return 0;
+    sb_epilogue_step *step = &epilogue->steps[epilogue->count];
+    int taken = gate_step(fused, index, step);
+    if (taken == 0 && hard_sigmoid_steps(fused, index, epilogue))
+        return 1;
+    if (taken == 0 && plain_step(fused, index, step))
+        taken = 1;
+    epilogue->count += taken > 0;
+    return taken;
 }
 
 bool sb_fused_epilogue_steps(const sb_fused_epilogue *fused, sb_epilogue *epilogue) {
-    int count = sb_tile_program_count(fused->program), first = epilogue->count;
-    if (fused->dtype != SB_F32 || first + count > SB_EPILOGUE_STEPS)
+    const int count = sb_tile_program_count(fused->program), before = epilogue->count;
+    if (fused->dtype != SB_F32)
         return false;
-    for (int i = 0; i < count; i++) {
-        if (!plain_step(fused, i, &epilogue->steps[first + i]))
+    for (int i = 0, taken; i < count; i += taken) {
+        taken = append_steps(fused, i, epilogue);
+        if (taken == 0) {
+            epilogue->count = before;
             return false;
+        }
     }
-    epilogue->count += count;
     return true;
 }

@@ -29,6 +29,8 @@ typedef enum sb_epilogue_kind {
     SB_EPILOGUE_ADD_MATRIX,          /* y = y + vector[m * row_stride + n * column_stride] */
     SB_EPILOGUE_ADD_SCALAR,          /* y = y + scalar */
     SB_EPILOGUE_MUL_SCALAR,          /* y = y * scalar */
+    SB_EPILOGUE_DIV_SCALAR,          /* y = y / scalar */
+    SB_EPILOGUE_GATE,                /* t = factor * y; t = t + addend; t clipped as below; y = y * t: hard swish */
     SB_EPILOGUE_RELU,                /* y = y < 0 ? +0 : y, as the operator: NaN and -0 stay */
     SB_EPILOGUE_CLIP,                /* t = y < scalar ? scalar : y; y = t > high ? high : t */
     SB_EPILOGUE_CALL                 /* call(context, row, m, n, count) on a row segment */
@@ -40,13 +42,18 @@ typedef struct sb_epilogue_step {
     const float *shift;
     int64_t row_stride, column_stride;
     float scalar, high;
+    float factor, addend;
     /* Changes row[0 .. count), the elements (m, n) to (m, n + count), in place. Called from whichever thread computes
      * them; must treat each element by itself, as segments fall anyhow. */
     void (*call)(void *context, float *row, int64_t m, int64_t n, int64_t count);
+    /* The same for `rows` rows from m on, row r's segment at row[r] + offset; NULL: one after the other by `call`. Rows of
+     * few columns are so short that what a call costs would be most of it. */
+    void (*call_rows)(void *context, float *const *row, int64_t offset, int64_t m, int64_t rows, int64_t n,
+                      int64_t count);
     void *context;
 } sb_epilogue_step;
 
-#define SB_EPILOGUE_STEPS 6
+#define SB_EPILOGUE_STEPS 12
 
 typedef struct sb_epilogue {
     int count;

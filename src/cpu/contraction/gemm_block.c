@@ -131,14 +131,22 @@ static void compute_panel(const sb_gemm_kernels *kernels, const sb_gemm_block *b
     }
 }
 
+void sb_gemm_epilogue_rows(const sb_gemm_kernels *kernels, const sb_epilogue_step *step, int steps, float *const *row,
+                           int64_t offset, int64_t m, int64_t rows, int64_t n, int64_t count) {
+    if (steps == 1 && step->kind == SB_EPILOGUE_CALL && step->call_rows != NULL) {
+        step->call_rows(step->context, row, offset, m, rows, n, count);
+        return;
+    }
+    for (int64_t r = 0; r < rows; r++)
+        kernels->epilogue_row(step, steps, row[r] + offset, m + r, n, count);
+}
+
 /* The epilogue's steps that cannot run in registers, and all after them, on columns [n, n + count). */
 static void epilogue_columns(const sb_gemm_kernels *kernels, const sb_gemm_block *block, int done, int64_t n,
                              int64_t count) {
-    if (block->epilogue == NULL || done == block->epilogue->count)
-        return;
-    for (int64_t r = 0; r < block->rows; r++)
-        kernels->epilogue_row(block->epilogue->steps + done, block->epilogue->count - done,
-                              block->c[r] + (n - block->n0), block->m + r, n, count);
+    if (block->epilogue != NULL && done < block->epilogue->count)
+        sb_gemm_epilogue_rows(kernels, block->epilogue->steps + done, block->epilogue->count - done, block->c,
+                              n - block->n0, block->m, block->rows, n, count);
 }
 
 static void compute_part(const sb_gemm_kernels *kernels, const sb_gemm_block *block, const part *p, bool copies) {

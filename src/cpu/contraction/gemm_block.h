@@ -46,6 +46,11 @@ size_t sb_gemm_block_workspace_bytes(void);
 /** Computes a block. */
 void sb_gemm_block_compute(const sb_gemm_kernels *kernels, const sb_gemm_block *block);
 
+/** Applies steps [0, steps) of an epilogue, of any kinds, to finished segments of rows from m on: row r's elements
+ * n to n + count lie at row[r] + offset. */
+void sb_gemm_epilogue_rows(const sb_gemm_kernels *kernels, const sb_epilogue_step *step, int steps, float *const *row,
+                           int64_t offset, int64_t m, int64_t rows, int64_t n, int64_t count);
+
 /* Bytes rounded up to whole cache lines. */
 static inline size_t sb_gemm_lines(size_t bytes) {
     return (bytes + 63) & ~(size_t)63;

@@ -47,6 +47,12 @@ SB_VF_INLINE void sb_epilogue_apply(const sb_epilogue_step *step, const sb_epilo
         EACH(vf_add(y, vf_set(step->scalar)));
     case SB_EPILOGUE_MUL_SCALAR:
         EACH(vf_mul(y, vf_set(step->scalar)));
+    case SB_EPILOGUE_DIV_SCALAR:
+        EACH(vf_div(y, vf_set(step->scalar)));
+    case SB_EPILOGUE_GATE:
+        EACH(vf_mul(y, vf_at_most(vf_set(step->high),
+                                  vf_at_least(vf_set(step->scalar),
+                                              vf_add(vf_mul(vf_set(step->factor), y), vf_set(step->addend))))));
     case SB_EPILOGUE_RELU:
         EACH(vf_at_least(vf_zero(), y));
     case SB_EPILOGUE_CLIP:

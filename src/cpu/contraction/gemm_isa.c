@@ -269,4 +269,5 @@ const sb_gemm_kernels SB_ISA_NAME(sb_gemm_f32_kernels) = {
     .epilogue_row = epilogue_row,
     .depthwise = SB_ISA_NAME(sb_depthwise_f32_tile),
     .depthwise_row = SB_ISA_NAME(sb_depthwise_f32_row),
+    .depthwise_line = SB_ISA_NAME(sb_depthwise_f32_line),
 };

@@ -63,7 +63,19 @@ typedef struct sb_depthwise_tile {
     int64_t m; /* of the first pixel */
 } sb_depthwise_tile;
 
+/* The input of consecutive pixels of an output row. Of each kernel row, of `width` positions, x tells where channel 0 of
+ * column 0 is, columns lie `step` apart, and pixel p reads from column start + p * stride on, `dilation` apart. Columns
+ * outside of [0, columns), and rows whose x is `zero`, are padding: `zero` shows as many zeros as there are channels. */
+typedef struct sb_depthwise_line {
+    const float *const *x;
+    const float *zero;
+    int64_t rows, width, stride, dilation;
+    int64_t step, start, columns;
+} sb_depthwise_line;
+
 typedef void sb_depthwise_tile_function(const sb_depthwise_tile *tile);
+/* Any number of pixels; the tile's x is not read. */
+typedef void sb_depthwise_line_function(const sb_depthwise_tile *tile, const sb_depthwise_line *line);
 /* `stride` along the row: 1 or 2. */
 typedef void sb_depthwise_row_function(const sb_depthwise_tile *tile, int stride);
 
@@ -84,10 +96,12 @@ struct sb_gemm_kernels {
     void (*epilogue_row)(const sb_epilogue_step *step, int steps, float *row, int64_t m, int64_t n, int64_t count);
     sb_depthwise_tile_function *depthwise;
     sb_depthwise_row_function *depthwise_row;
+    sb_depthwise_line_function *depthwise_line;
 };
 
 sb_depthwise_tile_function sb_depthwise_f32_tile_scalar, sb_depthwise_f32_tile_avx2, sb_depthwise_f32_tile_avx512;
 sb_depthwise_row_function sb_depthwise_f32_row_scalar, sb_depthwise_f32_row_avx2, sb_depthwise_f32_row_avx512;
+sb_depthwise_line_function sb_depthwise_f32_line_scalar, sb_depthwise_f32_line_avx2, sb_depthwise_f32_line_avx512;
 
 extern const sb_gemm_kernels sb_gemm_f32_kernels_scalar;
 extern const sb_gemm_kernels sb_gemm_f32_kernels_avx2;

@@ -3,6 +3,11 @@
 
 #include "cpu/contraction/gemm.h"
 
+static float clip(const sb_epilogue_step *step, float y) {
+    y = y < step->scalar ? step->scalar : y;
+    return y > step->high ? step->high : y;
+}
+
 float sb_epilogue_reference(const sb_epilogue *epilogue, float y, int64_t m, int64_t n) {
     for (int s = 0; epilogue != NULL && s < epilogue->count; s++) {
         const sb_epilogue_step *step = &epilogue->steps[s];
@@ -32,9 +37,16 @@ float sb_epilogue_reference(const sb_epilogue *epilogue, float y, int64_t m, int
             y = y < 0.0f ? 0.0f : y;
             break;
         case SB_EPILOGUE_CLIP:
-            y = y < step->scalar ? step->scalar : y;
-            y = y > step->high ? step->high : y;
+            y = clip(step, y);
             break;
+        case SB_EPILOGUE_DIV_SCALAR:
+            y = y / step->scalar;
+            break;
+        case SB_EPILOGUE_GATE: {
+            const float product = step->factor * y;
+            y = y * clip(step, product + step->addend);
+            break;
+        }
         case SB_EPILOGUE_CALL:
             step->call(step->context, &y, m, n, 1);
             break;

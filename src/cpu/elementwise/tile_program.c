@@ -261,6 +261,13 @@ int sb_tile_program_count(const sb_tile_program *program) {
     return (int)program->count;
 }
 
+/* The instruction before `index` that wrote operand `operand` last; -1: none. */
+static int made_by(const sb_tile_program *program, int index, int operand) {
+    while (--index >= 0 && program->instructions[index].operands[0] != operand)
+        continue;
+    return index;
+}
+
 void sb_tile_program_instruction(const sb_tile_program *program, int index, sb_tile_instruction *result) {
     const instruction *instruction = &program->instructions[index];
     /* The base exists before the first instruction; afterwards the instruction before has just written `previous`. */
@@ -272,6 +279,7 @@ void sb_tile_program_instruction(const sb_tile_program *program, int index, sb_t
         result->operands[i] = operand == previous                                      ? SB_TILE_PREVIOUS
                               : operand >= OPERAND_INPUT && operand < OPERAND_REGISTER ? operand - OPERAND_INPUT
                                                                                        : SB_TILE_OTHER;
+        result->made_by[i] = made_by(program, index, operand);
     }
 }
 

@@ -36,6 +36,8 @@ typedef struct sb_tile_instruction {
     /* What each operand is: SB_TILE_PREVIOUS the result of the instruction before (the base for the first one), 0 and
      * up an input of the program, SB_TILE_OTHER any other value. */
     int operands[SB_WALK_OPERANDS];
+    /* Of an operand that is no input, which instruction made it; -1: none, it is the base. */
+    int made_by[SB_WALK_OPERANDS];
 } sb_tile_instruction;
 enum { SB_TILE_PREVIOUS = -1, SB_TILE_OTHER = -2 };
 
