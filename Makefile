@@ -35,12 +35,13 @@ test:
 	$(MAKE_PYTHON) & cmake --build $(BUILD) -j $(JOBS) && wait $$!
 	ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS)
 
-# The standard's cases in all 48 combinations of instruction set, threads, passes and layout.
+# The standard's cases in all 48 combinations of instruction set, threads, passes and layout; of the new ones also damaged models, and rows
+# of batches.
 test-bits:
 	tools/install-dependencies test
 	$(CONFIGURE_TESTS)
-	cmake --build $(BUILD) -j $(JOBS) --target samebit
-	ctest --test-dir $(BUILD) --output-on-failure -C bits -R conformance_bits_all
+	$(MAKE_PYTHON) & cmake --build $(BUILD) -j $(JOBS) --target samebit mutations batch_rows && wait $$!
+	ctest --test-dir $(BUILD) --output-on-failure -C bits -L bits
 
 # AddressSanitizer with UndefinedBehaviorSanitizer, then ThreadSanitizer.
 sanitize:

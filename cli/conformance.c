@@ -13,6 +13,10 @@
 #include "text.h"
 #include "whole_file.h"
 
+/* The standard's, of nearly all cases. */
+#define USUAL_ABSOLUTE 1e-7
+#define USUAL_RELATIVE 1e-3
+
 const option conformance_options[] = {
     MODEL_OPTIONS,
     SESSION_OPTIONS,
@@ -20,7 +24,8 @@ const option conformance_options[] = {
     {"json", NULL, false, "Print the results as JSON"},
     {"only", "TEXT", true, "Run only the cases whose name contains TEXT"},
     {"tolerance", "ATOL,RTOL", false,
-     "Allowed difference of floats from the recorded ones; default 1e-7,1e-3 as in the standard"},
+     "Allowed difference of floats from the recorded ones; default 1e-7,1e-3 as in the standard, or what a "
+     "case's own file tolerance.txt says: RTOL ATOL"},
     {"manifest", "FILE", false, "Cases to leave out: lines of NAME, a tab and the reason"},
     {"digests", "FILE", false, "Write a line with the digest of the outputs for each case that ran"},
     {"strided", NULL, false, "Hand every input over as a strided view"},
@@ -33,7 +38,8 @@ const option conformance_options[] = {
 typedef struct settings {
     sb_model_options model;
     sb_session_options session;
-    double absolute, relative;
+    double absolute, relative; /* of the case that runs */
+    bool own_tolerances;       /* cases may say theirs */
     long long repeats;
     bool verbose, strided;
     manifest manifest;
@@ -190,6 +196,31 @@ static sb_status run_loaded(const settings *settings, const sb_model *model, sb_
     }
 }
 
+/* The tolerance that a case says is its own, in its file tolerance.txt. */
+static sb_status read_tolerance(settings *settings, const char *folder, sb_error *error) {
+    char *path = join_path(folder, "tolerance.txt");
+    if (path == NULL)
+        return error->status = SB_ERROR_OUT_OF_MEMORY;
+    settings->absolute = USUAL_ABSOLUTE;
+    settings->relative = USUAL_RELATIVE;
+    FILE *file = fopen(path, "r");
+    sb_status status = SB_OK;
+    char rest;
+    if (file != NULL && (fscanf(file, "%lf %lf %c", &settings->relative, &settings->absolute, &rest) != 2 ||
+                         !(settings->relative >= 0) || !(settings->absolute >= 0))) {
+        status = error->status = SB_ERROR_INVALID_FILE;
+        snprintf(error->message, sizeof error->message,
+                 "%s: a tolerance is RTOL ATOL, two numbers that are not negative", path);
+    } else if (file == NULL && errno != ENOENT) {
+        status = error->status = SB_ERROR_IO;
+        snprintf(error->message, sizeof error->message, "cannot read %s: %s", path, strerror(errno));
+    }
+    if (file != NULL)
+        fclose(file);
+    free(path);
+    return status;
+}
+
 /* Notes what a passed case has left on the CPU. */
 static sb_status note_placement(settings *settings, sb_session *session, const char *name, sb_error *error) {
     cpu_operators own = {0};
@@ -208,6 +239,8 @@ static sb_status run_case(settings *settings, const char *folder, const char *na
     char *path = join_path(folder, "model.onnx");
     sb_status status =
         path != NULL ? sb_model_load(path, &settings->model, &model, error) : (error->status = SB_ERROR_OUT_OF_MEMORY);
+    if (status == SB_OK && settings->own_tolerances)
+        status = read_tolerance(settings, folder, error);
     if (status == SB_OK)
         status = sb_session_create(model, &settings->session, &session, error);
     if (status == SB_OK)
@@ -311,8 +344,7 @@ static bool read_settings(const arguments *arguments, settings *settings) {
     const char *tolerance = option_value(arguments, "tolerance");
     settings->arguments = arguments;
     settings->repeats = 1;
-    settings->absolute = 1e-7;
-    settings->relative = 1e-3;
+    settings->own_tolerances = tolerance == NULL;
     settings->verbose = has_option(arguments, "verbose");
     settings->strided = has_option(arguments, "strided");
     if (!read_model_options(arguments, &settings->model) || !read_session_options(arguments, &settings->session) ||

@@ -43,7 +43,7 @@ static sb_status infer_pad(sb_infer *infer) {
     sb_dim pads[2 * SB_MAX_RANK], dims[SB_MAX_RANK];
     int count = params->count, axis_count = 0;
     int64_t axes[SB_MAX_RANK];
-    bool known = true, axes_known = true, has_axes = sb_infer_input(infer, 3) != NULL;
+    bool known = true, axes_known = true, has_axes = sb_infer_input(infer, 3) != NULL, seen[SB_MAX_RANK] = {false};
     SB_TRY(sb_infer_require(infer, 0, SB_SET_ANY, &input));
     for (int i = 0; i < count; i++)
         pads[i] = sb_dim_constant(infer->scope, params->pads[i]);
@@ -68,6 +68,9 @@ static sb_status infer_pad(sb_infer *infer) {
         int64_t extent;
         if (has_axes)
             SB_TRY(sb_infer_axis(infer, axes[i], input->rank, &axis));
+        if (seen[axis])
+            return sb_infer_fail(infer, SB_ERROR_SHAPE, "axis %d is listed twice", axis);
+        seen[axis] = true;
         dims[axis] = sb_dim_add(infer->scope, dims[axis], sb_dim_add(infer->scope, pads[i], pads[i + padded]));
         if (sb_dim_is_constant(dims[axis], &extent) && extent < 0)
             return sb_infer_fail(infer, SB_ERROR_SHAPE, "the pads leave extent %lld of axis %d", (long long)extent,
@@ -88,6 +91,7 @@ static sb_status read_pads(const sb_call *call, int64_t *before, int64_t *after)
     const sb_tensor *input = sb_call_input(call, 0);
     int64_t pads[2 * SB_MAX_RANK], axes[SB_MAX_RANK];
     int count = params->count, padded = input->rank;
+    bool seen[SB_MAX_RANK] = {false};
     memcpy(pads, params->pads, sizeof pads);
     for (int i = 0; i < SB_MAX_RANK; i++)
         axes[i] = i;
@@ -100,6 +104,9 @@ static sb_status read_pads(const sb_call *call, int64_t *before, int64_t *after)
     for (int i = 0; i < padded; i++) {
         int axis;
         SB_TRY(sb_move_axis(call, axes[i], input->rank, &axis));
+        if (seen[axis])
+            return sb_call_fail(call, SB_ERROR_SHAPE, "axis %d is listed twice", axis);
+        seen[axis] = true;
         before[axis] = pads[i];
         after[axis] = pads[i + padded];
     }

@@ -25,6 +25,19 @@ says out "0 passed, 1 failed, 0 skipped"
 runs 1 "$samebit" conformance wrong --json
 json failed=1 cases.0.result=failed
 
+# A case's own tolerance: abs answers with up to 9 where relu's recorded answer is 0.
+printf '0 9\n' >wrong/test_relu/tolerance.txt
+runs 0 "$samebit" conformance wrong
+runs 1 "$samebit" conformance wrong --tolerance 1e-7,1e-3
+printf '9 0\n' >wrong/test_relu/tolerance.txt
+runs 1 "$samebit" conformance wrong
+runs 0 "$samebit" conformance wrong --tolerance 9,0
+for text in 1 "1 2 3" "-1 0" "0 nan" "none"; do
+    echo "$text" >wrong/test_relu/tolerance.txt
+    runs 1 "$samebit" conformance wrong
+    says out "tolerance.txt: a tolerance is RTOL ATOL, two numbers that are not negative"
+done
+
 runs 3 "$samebit" conformance no-such-folder
 says err "no-such-folder"
 runs 3 "$samebit" conformance --only no_such_case "$standard"
