@@ -330,8 +330,6 @@ class Tensor:
             raise BufferError("the tensor lies elsewhere: copy it with numpy(), or by the consumer")
         if copy:
             raise BufferError("samebit makes no copy here: ask the consumer for one")
-        if max_version is None or max_version[0] < 1:
-            return self._legacy_capsule()
         managed = ctypes.c_void_p()
         self._library.call("sb_tensor_to_dlpack", self.pointer, ctypes.byref(managed))
         legacy = max_version is None or max_version[0] < 1

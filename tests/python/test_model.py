@@ -26,6 +26,9 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 DIGITS = ROOT / "examples/digits"
 
 
+DOUBLE = made("g (bfloat16[n] x) => (bfloat16[n] y) { y = Add(x, x) }")
+
+
 def normal(shape, seed=1, dtype=np.float32):
     return np.random.default_rng(seed).standard_normal(shape).astype(dtype)
 
@@ -180,19 +183,19 @@ class Values(unittest.TestCase):
 
     @unittest.skipIf(ml_dtypes is None, "ml_dtypes is not installed")
     def test_bfloat16(self):
-        model = samebit.load(add_one("bfloat16"))
+        model = samebit.load(DOUBLE)
         x = normal((9,)).astype(ml_dtypes.bfloat16)
         y = model(x)
         self.assertEqual(y.dtype, ml_dtypes.bfloat16)
-        self.assertEqual(y.tobytes(), (x + ml_dtypes.bfloat16(1)).tobytes())
+        self.assertEqual(y.tobytes(), (x + x).tobytes())
         self.assertEqual(model(x.view(np.uint16)).tobytes(), y.tobytes())
 
     def test_bfloat16_without_ml_dtypes(self):
         code = ("import sys\nsys.modules['ml_dtypes'] = None\nimport numpy, samebit\n"
-                f"m = samebit.load({add_one('bfloat16')!r})\n"
+                f"m = samebit.load({DOUBLE!r})\n"
                 "y = m(numpy.array([0x3f80, 0x4000], numpy.uint16))\nprint(y.dtype, [hex(v) for v in y])\n")
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
-        self.assertEqual(done.stdout, "uint16 ['0x4000', '0x4040']\n", done.stderr)
+        self.assertEqual(done.stdout, "uint16 ['0x4000', '0x4080']\n", done.stderr)
 
     def test_text(self):
         model = samebit.load(made("g (string[n] x) => (string[n] y) { y = Identity(x) }"))
@@ -248,7 +251,7 @@ class Mistakes(unittest.TestCase):
         self.refuse(TypeError, "input x is object; pass an array", lambda: model(object()))
         self.refuse(TypeError, "complex128, which Samebit does not have", lambda: model(x.astype(complex)))
         self.refuse(ValueError, "has no output z; it has y", lambda: model.run({"x": x}, ["z"]))
-        self.refuse(samebit.ArgumentError, "dimensions", lambda: model(np.zeros((1,) * 13, np.float32)))
+        self.refuse(ValueError, "rank 13", lambda: model(np.zeros((1,) * 13, np.float32)))
         self.assertEqual(model(x).shape, (2, 4))
 
     def test_models(self):
