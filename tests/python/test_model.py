@@ -538,10 +538,12 @@ class Looking(unittest.TestCase):
         def visit(event):
             raise ZeroDivisionError("mine")
 
-        from samebit._compare import Observed
-
+        seen = []
         with self.assertRaisesRegex(ZeroDivisionError, "mine"):
-            Observed(visit).run(self.model, self.model._settings, {"x": self.x})
+            self.model.session(observer=visit)(self.x)
+        self.model.session(observer=seen.append)(self.x)
+        self.assertEqual([event.op for event in seen if event.kernel != "constant"], ["MatMul", "Mul", "Tanh", "Sigmoid"])
+        self.assertTrue(all(event.end_ns >= event.start_ns > 0 for event in seen))
 
     def test_arrays(self):
         found = samebit.compare(np.array([1, 2.0]), np.array([1, 2.5]), absolute=1)
