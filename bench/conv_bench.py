@@ -16,7 +16,6 @@ Shapes are drawn from the families by `--seed`, so that nobody tunes for a list;
 """
 
 import argparse
-import ctypes
 import json
 import math
 import pathlib
@@ -32,7 +31,8 @@ import onnx
 import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 
-import samebit_ctypes
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python"))
+import samebit  # noqa: E402
 
 # Two correct f32 implementations differ by rounding alone.
 LARGEST_DIFFERENCE = 1e-4
@@ -217,16 +217,6 @@ def draw(seed):
     return cases
 
 
-class Event(ctypes.Structure):
-    """As much of sb_node_event as is read here."""
-
-    _fields_ = [("name", ctypes.c_char_p), ("op", ctypes.c_char_p), ("kernel", ctypes.c_char_p),
-                ("depth", ctypes.c_int), ("start_ns", ctypes.c_int64), ("end_ns", ctypes.c_int64)]
-
-
-OBSERVER = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(Event), ctypes.c_void_p)
-
-
 def between(events):
     """The milliseconds of (name, milliseconds) behind the feeders and before the tail."""
     names = [name for name, _ in events]
@@ -237,37 +227,24 @@ def between(events):
 
 
 class Samebit:
-    def __init__(self, library, path, threads, isa):
-        self.library, self.events, self.kernels = library, [], []
-        self.observer = OBSERVER(self.observe)
-        self.model = samebit_ctypes.Model.__new__(samebit_ctypes.Model)
-        samebit_ctypes.Handle.__init__(self.model, library, library.sb_model_release)
-        options = samebit_ctypes.ModelOptions(ctypes.sizeof(samebit_ctypes.ModelOptions), isa, True, False)
-        library.sb_model_load(str(path).encode(), ctypes.byref(options), ctypes.byref(self.model.pointer))
-        session_options = samebit_ctypes.SessionOptions(ctypes.sizeof(samebit_ctypes.SessionOptions), threads)
-        session_options.observer = ctypes.cast(self.observer, ctypes.c_void_p)
-        self.session = ctypes.c_void_p()
-        library.sb_session_create(self.model.pointer, ctypes.byref(session_options), ctypes.byref(self.session))
+    def __init__(self, path, threads, isa):
+        self.events, self.kernels = [], []
+        self.session = samebit.load(path, threads=threads, isa=isa).session(observer=self.observe)
 
-    def observe(self, _, event, __):
-        event = event.contents
-        self.events.append((event.name.decode(), (event.end_ns - event.start_ns) / 1e6))
-        self.kernels.append(f"{event.op.decode()}:{event.kernel.decode()}")
-        return 0
+    def observe(self, event):
+        self.events.append((event.name, (event.end_ns - event.start_ns) / 1e6))
+        self.kernels.append(f"{event.op}:{event.kernel}")
 
     def feed(self, x):
-        self.x = samebit_ctypes.Tensor(self.library, x)
+        self.x = samebit.tensor(x)
 
     def run(self):
         self.events, self.kernels = [], []
-        output = samebit_ctypes.Tensor(self.library)
-        self.library.sb_session_run_tensors(self.session, (ctypes.c_void_p * 1)(self.x.pointer.value),
-                                            ctypes.byref(output.pointer))
-        self.output = output
+        self.output = self.session(self.x)
         return between(self.events)
 
     def close(self):
-        self.library.sb_session_destroy(self.session)
+        self.session.close()
 
 
 class Peer:
@@ -305,31 +282,31 @@ class Peer:
         return runs
 
 
-def measure(library, case, folder, arguments):
+def measure(case, folder, arguments):
     model, dims = case.model(numpy.random.default_rng(1))
     path = pathlib.Path(folder) / "case.onnx"
     onnx.save(model, path)
     x = numpy.random.default_rng(2).standard_normal(dims).astype(numpy.float32)
-    samebit = Samebit(library, path, arguments.threads, arguments.isa_number)
+    ours = Samebit(path, arguments.threads, arguments.isa)
     peer = Peer(path, arguments.threads)
-    samebit.feed(x)
+    ours.feed(x)
     peer.feed(x)
     times = []
     rounds = 3
     for _ in range(rounds):
-        for engine in (samebit, peer):
+        for engine in (ours, peer):
             engine.run()
             end = time.perf_counter() + arguments.seconds / rounds / 2
             done = 0
             while done < 3 or time.perf_counter() < end:
                 took = engine.run()
-                if engine is samebit:
+                if engine is ours:
                     times.append(took)
                 done += 1
     peer_times = peer.times()
-    difference = numpy.abs(samebit.output.numpy() - peer.output).max() / max(1e-30, numpy.abs(peer.output).max())
-    kernels = " ".join(samebit.kernels)
-    samebit.close()
+    difference = numpy.abs(ours.output - peer.output).max() / max(1e-30, numpy.abs(peer.output).max())
+    kernels = " ".join(ours.kernels)
+    ours.close()
     return statistics.median(times), statistics.median(peer_times), difference, kernels, peer.events
 
 
@@ -343,14 +320,13 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--kernels", action="store_true", help="what ran, too")
     arguments = parser.parse_args()
-    arguments.isa_number = {"best": 0, "scalar": 1, "avx2": 2, "avx512": 3}[arguments.isa]
-    library = samebit_ctypes.Library(arguments.library)
+    samebit.open_library(arguments.library)
     ratios, wrong = [], 0
     with tempfile.TemporaryDirectory() as folder:
         for case in draw(arguments.seed):
             if not re.search(arguments.only, case.name()):
                 continue
-            ours, theirs, difference, kernels, events = measure(library, case, folder, arguments)
+            ours, theirs, difference, kernels, events = measure(case, folder, arguments)
             ratios.append(theirs / ours)
             print(f"bench conv/{case.name()} samebit={ours:.3f} peer={theirs:.3f} unit=ms ratio={theirs / ours:.3f}",
                   flush=True)

@@ -25,11 +25,11 @@ import statistics
 import subprocess
 import sys
 
+import ml_dtypes
 import numpy
 
 import cpu_bench
 import engines
-import samebit_ctypes
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "models"))
 
@@ -138,7 +138,7 @@ def inputs_for(models, name, batch, dtype):
     inputs = dict(numpy.load(make_models.input_path(models, name, batch, dtype)))
     if dtype != "bf16":
         return inputs
-    return {key: array.astype(samebit_ctypes.BF16) if array.dtype == numpy.float32 else array
+    return {key: array.astype(ml_dtypes.bfloat16) if array.dtype == numpy.float32 else array
             for key, array in inputs.items()}
 
 
@@ -180,13 +180,13 @@ def cases_of(arguments):
 
 def main(argv=None):
     arguments = parse(argv)
-    library = samebit_ctypes.Library(arguments.build / "src" / "libsamebit.so")
+    engines.Samebit(arguments.build / "src" / "libsamebit.so")
     rates, digests, problems = {}, {}, []
     for case, name, batch, dtype, isa, threads in cases_of(arguments):
         make_models.write(arguments.models, name, dtype)
         path = make_models.model_path(arguments.models, name, dtype)
         inputs = inputs_for(arguments.models, name, batch, dtype)
-        session = engines.SamebitSession(library, str(path), threads, isa)
+        session = engines.SamebitSession(str(path), threads, isa)
         session.feed(inputs)
         other, scale = other_session(arguments.models, name, batch, dtype, threads)
         ours, theirs = measure([session, scale], arguments.seconds)

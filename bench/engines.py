@@ -7,11 +7,13 @@ copies the last run's results to numpy arrays, in the model's order of outputs.
 
 import json
 import pathlib
+import sys
 import tempfile
 
 import onnxruntime
 
-import samebit_ctypes
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python"))
+import samebit  # noqa: E402
 
 
 class OnnxRuntimeSession:
@@ -71,39 +73,37 @@ class OnnxRuntime:
 
 
 class SamebitSession:
-    def __init__(self, library, path, threads, isa="best"):
-        self.model = library.load_model(path, isa=isa)
-        self.session = self.model.create_session(threads)
+    def __init__(self, path, threads, isa="best"):
+        self.session = samebit.load(path, isa=isa).session(threads=threads)
         self.inputs = {}
         self.results = {}
 
     def feed(self, inputs):
-        self.inputs = {name: self.session.tensor(array) for name, array in inputs.items()}
+        self.inputs = {name: samebit.tensor(array) for name, array in inputs.items()}
 
     def run(self):
         self.results = self.session.run(self.inputs)
 
     def outputs(self):
-        return {name: tensor.numpy() for name, tensor in self.results.items()}
+        return dict(self.results)
 
     def digest(self):
         """What `samebit run --digest` prints for the last run."""
-        return self.session.digest(self.results)
+        return samebit.digest(*self.results.values())
 
     def close(self):
         self.inputs, self.results = {}, {}
         self.session.close()
-        self.model.close()
 
 
 class Samebit:
     name = "samebit"
 
     def __init__(self, path):
-        self.library = samebit_ctypes.Library(path)
+        samebit.open_library(path)
 
     def version(self):
-        return self.library.version()
+        return f"{samebit.version()}, numerics {samebit.numerics_version()}, {samebit.isa()}"
 
     def load(self, path, threads):
-        return SamebitSession(self.library, path, threads)
+        return SamebitSession(path, threads)

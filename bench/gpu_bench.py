@@ -20,10 +20,10 @@ import time
 import numpy
 import torch
 
-import samebit_ctypes
-
-sys.path.insert(0, str(pathlib.Path(__file__).parent / "models"))
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE / "models"), str(HERE.parent / "python")]
 import make_models  # noqa: E402
+import samebit  # noqa: E402
 
 SEQUENCE = 128
 
@@ -78,10 +78,9 @@ class Ours:
     """A session on the device, with inputs there."""
 
     def __init__(self, device, path, inputs, graphs="auto", passes=True, dependent_launch=False):
-        self.device = device
-        self.model = device.library.load_model(path, passes)
-        self.session = self.model.create_session(0, device, graphs, dependent_launch)
-        self.inputs = {name: device.upload(array) for name, array in inputs.items()}
+        model = samebit.load(path, device, passes=passes, device_outputs=True)
+        self.session = model.session(graphs=graphs, dependent_launch=dependent_launch)
+        self.inputs = {name: samebit.tensor(array, device) for name, array in inputs.items()}
         self.outputs = {}
 
     def run(self):
@@ -92,11 +91,11 @@ class Ours:
         """A run ends when its results are there."""
 
     def results(self):
-        return [self.device.download(tensor) for tensor in self.outputs.values()]
+        return [numpy.asarray(output) for output in self.outputs.values()]
 
     def note(self):
         report = self.session.graphs()
-        reason = report.reason.decode()
+        reason = report.reason
         return (f" graphs={report.recorded}/{report.segments} tasks={report.tasks}"
                 + (f" ({reason})" if reason else ""))
 
@@ -307,10 +306,10 @@ def main():
     arguments = parser.parse_args()
     torch.backends.cuda.matmul.allow_tf32 = False
     torch.backends.cudnn.allow_tf32 = False
-    library = samebit_ctypes.Library(arguments.library)
-    device = library.open_device(0)
+    samebit.open_library(arguments.library)
+    device = samebit.open_device("cuda")
     report = Report(arguments.write)
-    report.line(f"# {device.name()}, Samebit {library.version()}, PyTorch {torch.__version__}, "
+    report.line(f"# {device.name}, Samebit {samebit.version()}, numerics {samebit.numerics_version()}, PyTorch {torch.__version__}, "
                 f"cuDNN {torch.backends.cudnn.version()}")
     arguments.models.mkdir(parents=True, exist_ok=True)
     given = (device, arguments.models, report, arguments.only, arguments.seconds)

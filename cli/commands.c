@@ -12,7 +12,8 @@ const command commands[] = {
      .least_operands = 1,
      .most_operands = 1,
      .summary = "Run a model on tensors from files",
-     .description = "Reads the inputs, runs the model once and prints what came out, or writes it to a file.",
+     .description = "Reads the inputs, runs the model once and prints what came out, or writes it to a file. MODEL is a file, or - "
+                    "for standard input.",
      .options = run_options,
      .run = run_run},
     {.name = "dump",
@@ -72,7 +73,7 @@ const command commands[] = {
      .summary = "Print the SHA-256 digest of each array in .npy and .npz files",
      .description = "The digest covers dtype, extents and elements, in a form that is the same on "
                     "every machine; every "
-                    "NaN counts as the same.",
+                    "NaN counts as the same. FILE may be - for standard input.",
      .options = digest_options,
      .run = run_digest},
     {.name = "devices",

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "commands.h"
-#include "support.h"
+#include "standard_input.h"
 
 const option digest_options[] = {{0}};
 
@@ -12,7 +12,10 @@ static int print_digests(const char *path) {
     char **names, digest[SB_DIGEST_TEXT_BYTES];
     sb_tensor **tensors;
     sb_error error;
-    if (sb_tensors_load(path, &count, &names, &tensors, &error) != SB_OK)
+    const char *file = path;
+    if (find_array_file(&file) != EXIT_RIGHT)
+        return EXIT_USAGE;
+    if (sb_tensors_load(file, &count, &names, &tensors, &error) != SB_OK)
         return report(&error);
     for (int i = 0; i < count && code == EXIT_RIGHT; i++) {
         sb_value value = sb_value_of_tensor(tensors[i]);

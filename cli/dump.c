@@ -5,6 +5,7 @@
 #include "commands.h"
 #include "picture.h"
 #include "running.h"
+#include "standard_input.h"
 #include "text.h"
 #include "whole_file.h"
 
@@ -268,12 +269,11 @@ int run_dump(const arguments *arguments) {
     sb_model_options options;
     sb_model *model = NULL;
     sb_inspection *graph = NULL;
-    sb_error error;
     if (!read_model_options(arguments, &options))
         return EXIT_USAGE;
-    if (sb_model_load(arguments->positional[0], &options, &model, &error) != SB_OK)
-        return report(&error);
-    int code = inspect_with_settings(arguments, model, &graph);
+    int code = load_model_file(arguments->positional[0], &options, &model);
+    if (code == EXIT_RIGHT)
+        code = inspect_with_settings(arguments, model, &graph);
     const char *picture = option_value(arguments, "svg");
     if (code == EXIT_RIGHT && picture != NULL)
         code = write_picture(graph, picture);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "standard_input.h"
 #include "stepping.h"
 
 /* ---- reading files ---- */
@@ -55,14 +56,37 @@ static int read_archive(const sb_model *model, const char *path, sb_value *value
     return code;
 }
 
-static int read_input(const sb_model *model, const char *text, sb_value *values) {
-    char *name;
-    const char *path;
-    if (strchr(text, '=') == NULL && ends_with(text, ".npz"))
-        return read_archive(model, text, values);
-    if (!parse_assignment(text, &name, &path))
+/* The one input that a run needs and no state keeps; NULL, after printing, where there are several. */
+static const char *only_input(const arguments *arguments, const sb_model *model, const char *text) {
+    const char *only = NULL;
+    int count = 0;
+    for (int i = 0; i < sb_model_input_count(model); i++) {
+        const char *name = sb_model_input(model, i)->name;
+        if (is_kept(arguments, name, true))
+            continue;
+        only = name;
+        count++;
+    }
+    if (count == 1)
+        return only;
+    usage_error("the model has %d inputs, and --input takes NAME=FILE or FILE.npz, not %s", count, text);
+    return NULL;
+}
+
+static int read_input(const arguments *arguments, const sb_model *model, const char *text, sb_value *values) {
+    char *name = NULL;
+    const char *path = text;
+    if (strchr(text, '=') != NULL && !parse_assignment(text, &name, &path))
         return usage_error("--input takes NAME=FILE or FILE.npz, not %s", text);
-    int code = read_named(model, name, path, values);
+    int code = find_array_file(&path);
+    const char *input = name;
+    bool archive = code == EXIT_RIGHT && name == NULL && is_archive(path);
+    if (code == EXIT_RIGHT && name == NULL && !archive) {
+        input = only_input(arguments, model, text);
+        code = input != NULL ? EXIT_RIGHT : EXIT_USAGE;
+    }
+    if (code == EXIT_RIGHT)
+        code = archive ? read_archive(model, path, values) : read_named(model, input, path, values);
     free(name);
     return code;
 }
@@ -203,7 +227,7 @@ int read_given_inputs(const arguments *arguments, const sb_model *model, sb_valu
     int code = check_settings(arguments, model);
     const char *text;
     for (int i = 0; code == EXIT_RIGHT && (text = option_value_at(arguments, "input", i)) != NULL; i++)
-        code = read_input(model, text, values);
+        code = read_input(arguments, model, text, values);
     return code;
 }
 

@@ -8,6 +8,7 @@
 #include "capacities.h"
 #include "inputs.h"
 #include "placement.h"
+#include "standard_input.h"
 #include "stepping.h"
 
 double now_ns(void) {
@@ -46,9 +47,9 @@ static int load_model(const arguments *arguments, const sb_model_options *model,
     sb_error error;
     double start = now_ns();
     running->options = *session;
-    if (sb_model_load(arguments->positional[0], model, &running->model, &error) != SB_OK)
-        return report(&error);
-    int code = read_capacities(arguments, &running->capacities, &running->capacity_count);
+    int code = load_model_file(arguments->positional[0], model, &running->model);
+    if (code == EXIT_RIGHT)
+        code = read_capacities(arguments, &running->capacities, &running->capacity_count);
     running->options.capacities = running->capacities;
     running->options.capacity_count = running->capacity_count;
     if (code == EXIT_RIGHT)

@@ -30,7 +30,7 @@ from ._errors import (
     UnsupportedError,
 )
 from ._gemm import gemm
-from ._library import numerics_version, open_library, version
+from ._library import isa, numerics_version, open_library, version
 
 __version__ = "0.1.0"
 
@@ -45,6 +45,7 @@ _LATER = {
     "Inspection": "_inspect",
     "Metadata": "_model",
     "Model": "_model",
+    "NodeEvent": "_session",
     "Pair": "_state",
     "PlacedNode": "_session",
     "Profile": "_profile",
@@ -58,18 +59,20 @@ _LATER = {
     "devices": "_devices",
     "digest": "_compare",
     "load": "_model",
+    "open_device": "_devices",
+    "tensor": "_values",
 }
 
 if TYPE_CHECKING:
     from ._compare import Comparison, Finding, Findings, compare, digest
-    from ._devices import Device, DeviceDescription, devices
+    from ._devices import Device, DeviceDescription, devices, open_device
     from ._inference_session import InferenceSession, RunOptions, SessionOptions
     from ._inspect import Inspection
     from ._model import Metadata, Model, ValueInfo, load
     from ._profile import Profile
-    from ._session import PlacedNode, Session
+    from ._session import NodeEvent, PlacedNode, Session
     from ._state import Pair, State
-    from ._values import Tensor
+    from ._values import Tensor, tensor
 
 __all__ = [
     "ArgumentError",
@@ -88,6 +91,7 @@ __all__ = [
     "UnsupportedError",
     "engine",
     "gemm",
+    "isa",
     "numerics_version",
     "open_library",
     "version",

@@ -7,12 +7,11 @@ from typing import Dict, List, Optional
 from ._errors import ArgumentError
 from ._handles import text
 from ._library import KIND_TENSOR, library
-from ._session import Session
-from ._structures import DIGEST_BYTES, OBSERVER, Value
+from ._session import Observer, Session
+from ._structures import DIGEST_BYTES, Value
 from ._structures import Comparison as _Comparison
 from ._values import Tensor, fill_value, release_all, tensor_pointer
 
-_STATUS_OF_AN_OBSERVER = 10
 TRANSFER = b"Transfer"
 
 
@@ -158,41 +157,6 @@ class Findings:
         return "\n".join(lines + [str(finding) for finding in self.wrong])
 
 
-class Observed:
-    """A run with a function of Python that is called after each node of the model's own graph, with its event. What it
-    raises ends the run and is raised from there."""
-
-    def __init__(self, visit):
-        self.visit = visit
-        self.failure = None
-        self.callback = OBSERVER(self._call)
-
-    def _call(self, _, event, report):
-        try:
-            self.visit(event.contents)
-            return 0
-        except BaseException as failure:  # nothing of Python may pass through the library
-            self.failure = failure
-            if report:
-                report.contents.status = _STATUS_OF_AN_OBSERVER
-                report.contents.message = b"the observer failed"
-            return _STATUS_OF_AN_OBSERVER
-
-    def run_in(self, session, inputs):
-        """A run in a session that was made with `callback`."""
-        try:
-            return session.run(inputs)
-        except Exception:
-            if self.failure is not None:
-                raise self.failure from None
-            raise
-
-    def run(self, model, settings, inputs):
-        """A run in a session of its own."""
-        with Session(model, settings, observer=self.callback) as session:
-            return self.run_in(session, inputs)
-
-
 class Comparing:
     """Runs of a model that are looked at."""
 
@@ -212,7 +176,8 @@ class Comparing:
                     tensor = Tensor(library().sb_tensor_retain(event.outputs[index].pointer))
                     values[text(name)] = tensor.numpy().copy()  # its memory is used again
 
-        results = Observed(visit).run(self.model, self.settings, inputs)
+        with Session(self.model, self.settings, observer=Observer(visit)) as session:
+            results = session.run(inputs)
         for name, value in results.items():
             if value is not None and not isinstance(value, list):
                 values.setdefault(name, value)
@@ -254,7 +219,8 @@ class Comparing:
         try:
             for name, given in reference.items():
                 recorded[name] = tensor_pointer(given, 0, name)
-            Observed(visit).run(self.model, self.settings, inputs)
+            with Session(self.model, self.settings, observer=Observer(visit)) as session:
+                session.run(inputs)
         finally:
             for pointer in recorded.values():
                 known.sb_tensor_release(pointer)

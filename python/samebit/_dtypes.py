@@ -31,6 +31,13 @@ _TYPES = {
     "f8e5m2": ("float8_e5m2", "uint8", "float8e5m2"),
     "f8e5m2fnuz": ("float8_e5m2fnuz", "uint8", "float8e5m2fnuz"),
     "f8e8m0": ("float8_e8m0fnu", "uint8", "float8e8m0"),
+    "f6e3m2": ("float6_e3m2fn", "uint8", "float6e3m2"),
+    "f6e2m3": ("float6_e2m3fn", "uint8", "float6e2m3"),
+    "f4e2m1": ("float4_e2m1fn", "uint8", "float4e2m1"),
+    "s4": ("int4", "uint8", "int4"),
+    "u4": ("uint4", "uint8", "uint4"),
+    "s2": ("int2", "uint8", "int2"),
+    "u2": ("uint2", "uint8", "uint2"),
     "string": ("object", None, "string"),
 }
 

@@ -7,7 +7,7 @@ class Error(Exception):
     Attributes
     ----------
     status : str or None
-        The library's name of the kind of failure, such as "shape"; None when the library was not reached. Where
+        The library's name of the kind of failure, such as "shape mismatch"; None when the library was not reached. Where
         Python has a kind of exception for it, what is raised is of that kind too: see the subclasses.
     """
 
@@ -25,7 +25,7 @@ class ArgumentTypeError(Error, TypeError):
 
 
 class ShapeError(Error, ValueError):
-    """Shapes or dtypes do not fit each other or the model ("shape")."""
+    """Shapes or dtypes do not fit each other or the model ("shape mismatch")."""
 
 
 class ModelError(Error, ValueError):
@@ -33,7 +33,7 @@ class ModelError(Error, ValueError):
 
 
 class FileError(Error, OSError):
-    """The operating system refused a file operation ("input/output")."""
+    """The operating system refused a file operation ("input/output error")."""
 
 
 class FileFormatError(Error, ValueError):
@@ -49,11 +49,11 @@ class OutOfMemoryError(Error, MemoryError):
 
 
 class DeviceError(Error, RuntimeError):
-    """A device or its driver failed ("device")."""
+    """A device or its driver failed ("device error")."""
 
 
 class LimitError(Error, RuntimeError):
-    """A run needs more iterations than `iteration_limit` allows ("limit")."""
+    """A run needs more iterations than `iteration_limit` allows ("limit reached")."""
 
 
 class Interrupted(Error):
@@ -73,4 +73,3 @@ CLASSES = {
     11: Interrupted,
     12: LimitError,
 }
-INTERRUPTED = 11

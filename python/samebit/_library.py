@@ -268,6 +268,11 @@ def version():
     return library().sb_version().decode()
 
 
+def isa():
+    """The best instruction set of this processor: "scalar", "avx2" or "avx512"."""
+    return library().sb_isa_name(library().sb_isa_detect()).decode()
+
+
 def numerics_version():
     """The version of the numerics contract: outputs of equal versions have equal bits."""
     return library().sb_numerics_version()

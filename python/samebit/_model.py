@@ -15,7 +15,7 @@ from ._inspect import inspect
 from ._library import KIND_SEQUENCE, library
 from ._options import Settings, model_options
 from ._profile import Profile, measure
-from ._session import Session
+from ._session import Session, public_observer
 from ._state import State
 
 
@@ -221,7 +221,7 @@ class Model(Handle):
         `samebit run --digest` prints, and the same on every machine and device."""
         return self._with_session(lambda session: session.digest(*inputs, **named))
 
-    def session(self, *, state=None, symbols=None, **changes):
+    def session(self, *, state=None, symbols=None, observer=None, **changes):
         """A session of its own.
 
         Parameters
@@ -231,6 +231,9 @@ class Model(Handle):
             `symbols` for its extents and `capacity` for those that grow; it is the session's attribute `state`.
         symbols : dict, optional
             {symbol: number} for the extents of such a state.
+        observer : callable, optional
+            Called after each node with its samebit.NodeEvent, in the thread that runs the session. What it raises ends the
+            run and is raised from there.
         **changes
             Options as in samebit.load that differ from the model's: threads, device, capacity, …
         """
@@ -240,7 +243,7 @@ class Model(Handle):
                           entry=settings.entry, memory_limit=settings.memory_limit)
         elif symbols:
             raise ArgumentError("symbols are for a state that is made here: pass state={input: output} too")
-        return Session(self, settings, state)
+        return Session(self, settings, state, public_observer(observer))
 
     # ---- looking ----
 

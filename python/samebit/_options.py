@@ -64,7 +64,7 @@ class Settings:
             unknown = ", ".join(sorted(set(changes) - known))
             raise ArgumentTypeError(f"there is no option {unknown}; there are {', '.join(sorted(known))}") from None
 
-    def structure(self, state=None, observer=None, times_only=False):
+    def structure(self, state=None, observer=None):
         """A SessionOptions structure, which keeps what it points to."""
         force_cpu = self.force_cpu
         if force_cpu is not None and not isinstance(force_cpu, str):
@@ -74,7 +74,7 @@ class Settings:
             options = SessionOptions(
                 struct_bytes=ctypes.sizeof(SessionOptions),
                 threads=self.threads,
-                observer=ctypes.cast(observer, ctypes.c_void_p) if observer is not None else None,
+                observer=ctypes.cast(observer.callback, ctypes.c_void_p) if observer is not None else None,
                 iteration_limit=self.iteration_limit or 0,
                 memory_limit=self.memory_limit or 0,
                 device=self.device.pointer if self.device is not None else None,
@@ -84,7 +84,7 @@ class Settings:
                 device_outputs=self.device_outputs,
                 graphs=_number(GRAPH_MODE_NUMBERS, "the graph mode", self.graphs),
                 dependent_launch=self.dependent_launch,
-                observer_times_only=times_only,
+                observer_times_only=observer is not None and observer.times_only,
                 queue_depth=self.queue_depth,
                 state=state.pointer if state is not None else None,
                 entry=encoded(self.entry),

@@ -4,10 +4,9 @@ import dataclasses
 import time
 from typing import List
 
-from ._compare import Observed
 from ._errors import ArgumentError
 from ._handles import text
-from ._session import Session
+from ._session import Observer, Session
 
 
 @dataclasses.dataclass
@@ -72,10 +71,9 @@ def measure(model, settings, inputs, runs, warmup):
         node.least_ns = min(node.least_ns, taken)
         node.bytes = event.output_bytes
 
-    observed = Observed(visit)
-    with Session(model, settings, observer=observed.callback, times_only=True) as session:
+    with Session(model, settings, observer=Observer(visit, times_only=True)) as session:
         for _ in range(warmup + runs):
-            observed.run_in(session, inputs)
+            session.run(inputs)
             left[0] -= 1
     taken = []
     with Session(model, settings) as session:

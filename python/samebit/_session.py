@@ -9,8 +9,11 @@ from ._errors import ArgumentError, ArgumentTypeError, Error
 from ._handles import Handle, text
 from ._interrupts import interruptible
 from ._library import KIND_NONE, KIND_SEQUENCE, KIND_TENSOR, library
-from ._structures import PLACEMENT_VISITOR, GraphReport, RunReport, Value
+from ._structures import OBSERVER, PLACEMENT_VISITOR, GraphReport, RunReport, Value
 from ._values import Tensor, fill_value, input_memory, release_all
+
+# sb_status: "internal error", which a caller of the observer's run never sees.
+_OBSERVER_FAILED = 10
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,6 +56,60 @@ class LastRun:
     op: Optional[str]
 
 
+@dataclasses.dataclass(frozen=True)
+class NodeEvent:
+    """What a node did, for an observer; or a copy between the host and a device (`op` is "Transfer")."""
+
+    name: str
+    op: str
+    kernel: str
+    """What computed it: "reference", "constant" (known before the run), or the name of the kernel."""
+    depth: int
+    """0 in the model's own graph, more inside If, Loop and Scan."""
+    start_ns: int
+    end_ns: int
+    output_bytes: int
+    on_device: bool
+
+
+class Observer:
+    """A function of Python that the library calls after each node, with the event's structure. What it raises ends the run
+    and is raised from there."""
+
+    def __init__(self, visit, times_only=False):
+        self.visit = visit
+        self.times_only = times_only
+        self.failure = None
+        self.callback = OBSERVER(self._call)
+
+    def _call(self, _, event, report):
+        try:
+            self.visit(event.contents)
+            return 0
+        except BaseException as failure:  # nothing of Python may pass through the library
+            self.failure = failure
+            if report:
+                report.contents.status = _OBSERVER_FAILED
+                report.contents.message = b"the observer failed"
+            return _OBSERVER_FAILED
+
+    def raise_failure(self):
+        """Raises what the function has raised, if it has."""
+        failure, self.failure = self.failure, None
+        if failure is not None:
+            raise failure
+
+
+def public_observer(visit):
+    """The Observer of a function that takes a NodeEvent; None for None."""
+    if visit is None:
+        return None
+    return Observer(lambda event: visit(NodeEvent(
+        text(event.name), text(event.op), text(event.kernel), event.depth, event.start_ns, event.end_ns,
+        event.output_bytes, event.on_device,
+    )), times_only=True)
+
+
 class Session(Handle):
     """One timeline of runs of a model: `model.session()` makes it.
 
@@ -60,7 +117,7 @@ class Session(Handle):
     the same time wait for each other; different sessions of one model run at the same time.
     """
 
-    def __init__(self, model, settings, state=None, observer=None, times_only=False):
+    def __init__(self, model, settings, state=None, observer=None):
         known = library()
         self._library = known
         self.model = model
@@ -71,7 +128,7 @@ class Session(Handle):
         self._lock = threading.RLock()
         self._observer = observer  # which the library calls
         self._given = {}  # of queued runs: the host's memory that their inputs look at
-        self._options = settings.structure(state, observer, times_only)
+        self._options = settings.structure(state, observer)
         pointer = ctypes.c_void_p()
         known.call("sb_session_create", model.pointer, ctypes.byref(self._options), ctypes.byref(pointer))
         self._own(pointer.value, known.sb_session_destroy)
@@ -164,11 +221,16 @@ class Session(Handle):
         pointer, known = self.pointer, self._library
         if pointer is None:
             raise Error("the session has been closed")
-        return interruptible(
-            call,
-            lambda: known.sb_session_interrupt(pointer),
-            lambda: known.sb_session_clear_interrupt(pointer),
-        )
+        try:
+            return interruptible(
+                call,
+                lambda: known.sb_session_interrupt(pointer),
+                lambda: known.sb_session_clear_interrupt(pointer),
+            )
+        except Error:
+            if self._observer is not None:
+                self._observer.raise_failure()
+            raise
 
     def __call__(self, *inputs, **named):
         """Runs once on inputs by position or by name.

@@ -330,12 +330,25 @@ class Tensor:
             raise BufferError("the tensor lies elsewhere: copy it with numpy(), or by the consumer")
         if copy:
             raise BufferError("samebit makes no copy here: ask the consumer for one")
-        if max_version is None or max_version[0] < 1:
-            return self._legacy_capsule()
         managed = ctypes.c_void_p()
         self._library.call("sb_tensor_to_dlpack", self.pointer, ctypes.byref(managed))
         legacy = max_version is None or max_version[0] < 1
         return legacy_capsule(managed.value) if legacy else versioned_capsule(managed.value)
+
+
+def tensor(array, device=None):
+    """A samebit.Tensor of an array: over its own memory, which must not be written any more; with `device` (as in
+    samebit.load, a GPU) a copy there. What models run on again and again is brought into the library, or to a device,
+    once."""
+    from ._devices import open_device
+
+    place = open_device(device)
+    made = Tensor(tensor_pointer(array, 0, "array", place), place)
+    if place is None or made.device is not None:
+        return made
+    pointer = ctypes.c_void_p()
+    library().call("sb_tensor_to_device", place.pointer, made.pointer, ctypes.byref(pointer))
+    return Tensor(pointer.value, place)
 
 
 class _RawString(ctypes.Structure):

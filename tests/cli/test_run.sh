@@ -20,8 +20,35 @@ says out "all.npz:probabilities"
 refused "input image is missing: give --input image=FILE" "$samebit" run "$model"
 refused "the model has no input picture; it has image" "$samebit" run "$model" --input "picture=$samples"
 refused "input image is given twice" "$samebit" run "$model" --input "image=$samples" --input "image=$samples"
-refused "--input takes NAME=FILE" "$samebit" run "$model" --input "$samples"
+
+# A model's only input needs no name, and - is standard input: a model or an array, from a pipe or a file.
+runs 0 "$samebit" run "$model" --input "$samples" --digest
+says out "sha256 $documented"
+runs 0 sh -c 'cat "$2" | "$1" run "$3" --input - --digest' - "$samebit" "$samples" "$model"
+says out "sha256 $documented"
+runs 0 sh -c '"$1" run "$3" --input image=- --digest <"$2"' - "$samebit" "$samples" "$model"
+says out "sha256 $documented"
+runs 0 sh -c 'cat "$3" | "$1" run - --input "$2" --digest' - "$samebit" "$samples" "$model"
+says out "sha256 $documented"
+runs 0 sh -c '"$1" run - --input "$2" --digest <"$3"' - "$samebit" "$samples" "$model"
+says out "sha256 $documented"
+runs 0 sh -c 'cat all.npz | "$1" digest -' - "$samebit"
+says out "-:probabilities"
+runs 0 sh -c 'cat "$2" | "$1" dump -' - "$samebit" "$model"
+says out "probabilities"
+refused "the model has 2 inputs, and --input takes NAME=FILE or FILE.npz, not $samples" \
+    "$samebit" run "$standard/test_add/model.onnx" --input "$samples"
+runs 2 sh -c 'cat "$2" | "$1" run - --input -' - "$samebit" "$model"
+says err "- is standard input, which is the model already: give a file"
+runs 3 sh -c 'printf nonsense | "$1" run - --input "$2"' - "$samebit" "$samples"
+says err "standard input: "
+runs 3 sh -c '"$1" run - --input "$2" </dev/null' - "$samebit" "$samples"
+runs 3 sh -c 'printf nonsense | "$1" run "$2" --input -' - "$samebit" "$model"
+says err "/dev/stdin"
+runs 3 sh -c '"$1" run - <.' - "$samebit"
+says err "standard input: cannot be read"
 refused "--set takes SYMBOL=N, not batch" "$samebit" run "$model" --input "image=$samples" --set batch
+refused "input image is given twice" "$samebit" run "$model" --input "$samples" --input "$samples"
 refused "no input of the model has an extent of that name" "$samebit" run "$model" --set time=3
 refused "extent batch is 20, but --set asks for 3" "$samebit" run "$model" --input "image=$samples" --set batch=3
 runs 3 "$samebit" run missing.onnx

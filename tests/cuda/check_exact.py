@@ -18,8 +18,8 @@ import onnx
 from onnx import TensorProto, helper
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "bench"))
-import samebit_ctypes  # noqa: E402
+sys.path.insert(0, str(ROOT / "python"))
+import samebit  # noqa: E402
 
 TYPES = {"f16": TensorProto.FLOAT16, "bf16": TensorProto.BFLOAT16}
 
@@ -49,17 +49,13 @@ def same(ours, expected):
 class Pair:
     """A model on the device and on the CPU."""
 
-    def __init__(self, library, device, path):
-        self.device = device
-        model = library.load_model(path)
-        self.ours = model.create_session(0, device)
-        self.cpu = model.create_session(0)
+    def __init__(self, device, path):
+        model = samebit.load(path)
+        self.ours = model.session(device=device)
+        self.cpu = model.session()
 
     def differing(self, inputs):
-        given = {name: self.device.upload(array) for name, array in inputs.items()}
-        ours = self.device.download(self.ours.run(given)["y"])
-        given = {name: self.cpu.tensor(array) for name, array in inputs.items()}
-        return same(ours, self.cpu.run(given)["y"].numpy())
+        return same(self.ours.run(inputs)["y"], self.cpu.run(inputs)["y"])
 
 
 def draw(random, shape):
@@ -75,7 +71,7 @@ def draw(random, shape):
     return values
 
 
-def check_products(library, device, folder, count):
+def check_products(device, folder, count):
     total = 0
     for name, dtype in TYPES.items():
         path = folder / f"{name}.onnx"
@@ -84,7 +80,7 @@ def check_products(library, device, folder, count):
                     node("Cast", ["c"], "y", to=TensorProto.FLOAT)],
              [("a", ["batch", "m", "k"]), ("b", ["k", "n"])], ["batch", "m", "n"])
         pair, random, different, outputs = (
-            Pair(library, device, path), numpy.random.default_rng(16), 0, 0)
+            Pair(device, path), numpy.random.default_rng(16), 0, 0)
         for index in range(count):
             m, n = (int(size) for size in random.integers(1, 150, 2))
             k = int(random.choice([1, 7, 15, 16, 17, 100, 256, 1000, 4096]))
@@ -97,13 +93,13 @@ def check_products(library, device, folder, count):
     return total
 
 
-def check_casts(library, device, folder):
+def check_casts(device, folder):
     total = 0
     for name, dtype in TYPES.items():
         path = folder / f"cast_{name}.onnx"
         save(path, [node("Cast", ["x"], "narrow", to=dtype),
                     node("Cast", ["narrow"], "y", to=TensorProto.FLOAT)], [("x", ["n"])], ["n"])
-        pair, different = Pair(library, device, path), 0
+        pair, different = Pair(device, path), 0
         for start in range(0, 1 << 32, 1 << 27):
             bits = numpy.arange(start, start + (1 << 27), dtype=numpy.uint32)
             different += pair.differing({"x": bits.view(numpy.float32)})
@@ -117,11 +113,11 @@ def main():
     parser.add_argument("--library", required=True)
     parser.add_argument("--products", type=int, default=300)
     arguments = parser.parse_args()
-    library = samebit_ctypes.Library(arguments.library)
-    device = library.open_device(0)
+    samebit.open_library(arguments.library)
+    device = samebit.open_device("cuda")
     with tempfile.TemporaryDirectory() as folder:
-        different = check_products(library, device, pathlib.Path(folder), arguments.products)
-        different += check_casts(library, device, pathlib.Path(folder))
+        different = check_products(device, pathlib.Path(folder), arguments.products)
+        different += check_casts(device, pathlib.Path(folder))
     return 1 if different else 0
 
 

@@ -15,10 +15,9 @@ import sys
 import numpy
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "bench"))
-sys.path.insert(0, str(ROOT / "bench" / "models"))
-import samebit_ctypes  # noqa: E402
+sys.path[:0] = [str(ROOT / "bench" / "models"), str(ROOT / "python")]
 import make_models  # noqa: E402
+import samebit  # noqa: E402
 
 HIDDEN, HEADS, HEAD, LAYERS, VOCABULARY = 128, 4, 32, 2, 512
 
@@ -109,23 +108,21 @@ def decoder():
 
 
 class Checker:
-    def __init__(self, library, models, runs):
-        self.library = library
-        self.device = library.open_device(0)
+    def __init__(self, models, runs):
+        self.device = samebit.open_device("cuda")
         self.models = models
         self.runs = runs
         self.different = 0
 
-    def load(self, path):
-        return self.library.load_model(path)
+    def session(self, model, mode, **options):
+        return model.session(device=self.device, device_outputs=True, graphs=mode, **options)
 
     def on_device(self, session, inputs):
-        given = {name: self.device.upload(array) for name, array in inputs.items()}
-        return [self.device.download(tensor) for tensor in session.run(given).values()]
+        given = {name: samebit.tensor(array, self.device) for name, array in inputs.items()}
+        return [numpy.asarray(tensor) for tensor in session.run(given).values()]
 
     def on_cpu(self, session, inputs):
-        given = {name: session.tensor(array) for name, array in inputs.items()}
-        return [tensor.numpy() for tensor in session.run(given).values()]
+        return list(session.run(inputs).values())
 
     def compare(self, what, ours, expected):
         for left, right in zip(ours, expected):
@@ -136,12 +133,12 @@ class Checker:
 
     def replay(self, name, path, make_inputs, runs, force_cpu=None):
         """`make_inputs(random)` gives the inputs of a run."""
-        model = self.load(path)
-        eager = model.create_session(0, self.device, "off", force_cpu=force_cpu)
-        cpu = model.create_session(0)
+        model = samebit.load(path)
+        eager = self.session(model, "off", force_cpu=force_cpu)
+        cpu = model.session()
         for mode in ("capture", "build"):
             random = numpy.random.default_rng(3)
-            session = model.create_session(0, self.device, mode, force_cpu=force_cpu)
+            session = self.session(model, mode, force_cpu=force_cpu)
             for run in range(runs):
                 inputs = make_inputs(random)
                 ours = self.on_device(session, inputs)
@@ -150,7 +147,7 @@ class Checker:
                     self.compare(f"{name}, {mode}, run {run}, CPU", ours, self.on_cpu(cpu, inputs))
             report = session.graphs()
             print(f"{name} {mode}: {runs} runs, {report.recorded} of {report.segments} groups of "
-                  f"nodes recorded, {report.failed} failed {report.reason.decode()}", flush=True)
+                  f"nodes recorded, {report.failed} failed {report.reason}", flush=True)
             if report.failed or not report.recorded:
                 self.different += 1
 
@@ -174,31 +171,30 @@ class Checker:
 
         path = self.models / "decoder.onnx"
         onnx.save(decoder(), path)
-        model = self.load(path)
-        cpu = model.create_session(0)
+        model = samebit.load(path)
+        cpu = model.session()
+        inputs, outputs = ([info.name for info in infos] for infos in (model.inputs, model.outputs))
         for mode in ("off", "capture", "build"):
-            session = model.create_session(0, self.device, mode)
+            session = self.session(model, mode)
             random = numpy.random.default_rng(5)
             batch = 3
             empty = numpy.zeros((batch, HEADS, 0, HEAD), numpy.float32)
-            past = {name: empty for name in model.inputs[2:]}
-            bound = {name: self.device.upload(array) for name, array in past.items()}
+            past = {name: empty for name in inputs[2:]}
+            bound = {name: samebit.tensor(array, self.device) for name, array in past.items()}
             for step in range(steps):
                 count = 5 if step == 0 else 1
                 start = 0 if step == 0 else step + 4
                 given = {"token": random.integers(0, VOCABULARY, (batch, count)),
                          "position": numpy.tile(numpy.arange(start, start + count), (batch, 1))}
                 results = session.run(
-                    bound | {name: self.device.upload(array) for name, array in given.items()})
-                expected = cpu.run(
-                    {name: cpu.tensor(array) for name, array in (past | given).items()})
+                    bound | {name: samebit.tensor(array, self.device) for name, array in given.items()})
+                expected = cpu.run(past | given)
                 self.compare(f"decoder, {mode}, step {step}",
-                             [self.device.download(tensor) for tensor in results.values()],
-                             [tensor.numpy() for tensor in expected.values()])
-                names = [name.replace("present", "past") for name in model.outputs[1:]]
+                             [numpy.asarray(tensor) for tensor in results.values()],
+                             list(expected.values()))
+                names = [name.replace("present", "past") for name in outputs[1:]]
                 bound = dict(zip(names, list(results.values())[1:]))
-                past = {name: expected[output].numpy()
-                        for name, output in zip(names, model.outputs[1:])}
+                past = {name: expected[output] for name, output in zip(names, outputs[1:])}
             print(f"decoder {mode}: {steps} bound steps", flush=True)
 
 
@@ -210,7 +206,8 @@ def main():
     parser.add_argument("--only", default="")
     arguments = parser.parse_args()
     arguments.models.mkdir(parents=True, exist_ok=True)
-    checker = Checker(samebit_ctypes.Library(arguments.library), arguments.models, arguments.runs)
+    samebit.open_library(arguments.library)
+    checker = Checker(arguments.models, arguments.runs)
     for name, check in (
         ("decoder", lambda: checker.decode(100)),
         ("lstm512", lambda: checker.network("lstm512", checker.runs)),

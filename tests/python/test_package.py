@@ -6,9 +6,11 @@ import os
 import pathlib
 import random
 import re
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import unittest
 
@@ -17,7 +19,7 @@ sys.path += [str(ROOT / "tests/docs"), str(ROOT / "tests/python")]
 
 import samebit  # noqa: E402
 from arithmetic import chain16, store  # noqa: E402
-from samebit import _engine, _library  # noqa: E402
+from samebit import _engine, _errors, _library, _structures  # noqa: E402
 from plain_array import Array  # noqa: E402
 
 
@@ -81,13 +83,13 @@ class Opening(unittest.TestCase):
 
     def test_load_by_path(self):
         path = os.environ["SAMEBIT_LIBRARY"]
-        said = self.python(f"import samebit\nsamebit.load({path!r})\nprint(samebit.version())\nsamebit.load({path!r})\n"
-                           "try:\n    samebit.load('/another.so')\nexcept samebit.Error as failure:\n    print(failure)")
+        said = self.python(f"import samebit\nsamebit.open_library({path!r})\nprint(samebit.version())\n"
+                           f"samebit.open_library({path!r})\ntry:\n    samebit.open_library('/another.so')\nexcept samebit.Error as failure:\n    print(failure)")
         self.assertIn("already open", said)
 
     def test_versions_agree(self):
         self.assertEqual(samebit.version(), samebit.__version__)
-        project = (ROOT / "python/pyproject.toml").read_text()
+        project = (ROOT / "pyproject.toml").read_text()
         self.assertIn(f'version = "{samebit.__version__}"', project)
         self.assertGreaterEqual(samebit.numerics_version(), 1)
 
@@ -102,30 +104,64 @@ class Opening(unittest.TestCase):
 class Layouts(unittest.TestCase):
     def test_packed_products_are_the_structure(self):
         """Packed bytes, read back through the ctypes structure, which has the C compiler's layout."""
-        self.assertEqual(_engine.GEMM.size, ctypes.sizeof(_library.Gemm))
+        self.assertEqual(_engine.GEMM.size, ctypes.sizeof(_structures.Gemm))
         matrices = [(11, 4096 + i, 5 + i, 7 + i, 11 + i, 13 + i, 17 + i) for i in range(5)]
         a, b, c, bias, residual = matrices
         packed = samebit.engine().pack(a, b, c, 23, 0.5, bias, 3, 2, residual, True, 4711, "chain")
-        read = _library.Gemm.from_buffer_copy(packed)
-        self.assertEqual(read.struct_bytes, ctypes.sizeof(_library.Gemm))
+        read = _structures.Gemm.from_buffer_copy(packed)
+        self.assertEqual(read.struct_bytes, ctypes.sizeof(_structures.Gemm))
         for expected, name in zip(matrices, ("a", "b", "c", "bias", "residual")):
             matrix = getattr(read, name)
-            self.assertEqual(tuple(getattr(matrix, field) for field, _ in _library.Matrix._fields_), expected)
+            self.assertEqual(tuple(getattr(matrix, field) for field, _ in _structures.Matrix._fields_), expected)
         self.assertEqual((read.batches, read.scale, read.activation, read.gate, read.accumulate, read.rows, read.schedule),
                          (23, 0.5, 3, 2, True, 4711, b"chain"))
 
+    @unittest.skipUnless(shutil.which("cc"), "needs a C compiler")
+    def test_structures_are_the_headers(self):
+        """Size and every field's place, as the C compiler has them."""
+        renamed = {"ErrorReport": "sb_error", "String": "sb_string"}
+        lines, ours = [], []
+        for name, kind in vars(_structures).items():
+            if not isinstance(kind, type) or not issubclass(kind, ctypes.Structure):
+                continue
+            in_c = renamed.get(name) or "sb" + re.sub(r"[A-Z]", lambda letter: "_" + letter.group(0).lower(), name)
+            lines.append(f'printf("{in_c} %zu\\n", sizeof({in_c}));')
+            ours.append(f"{in_c} {ctypes.sizeof(kind)}")
+            for field, _ in kind._fields_:
+                of_c = "tensor" if (name, field) == ("Value", "pointer") else field
+                lines.append(f'printf("{in_c}.{field} %zu %zu\\n", offsetof({in_c}, {of_c}), '
+                             f'sizeof((({in_c} *)0)->{of_c}));')
+                place = getattr(kind, field)
+                ours.append(f"{in_c}.{field} {place.offset} {place.size}")
+        source = ("#include <samebit/samebit.h>\n#include <samebit/logp.h>\n#include <stdio.h>\n"
+                  "int main(void) {\n" + "\n".join(lines) + "\n}\n")
+        with tempfile.TemporaryDirectory() as folder:
+            program = pathlib.Path(folder) / "layouts"
+            subprocess.run(["cc", "-I", ROOT / "include", "-x", "c", "-", "-o", program], input=source, text=True, check=True)
+            theirs = subprocess.run([program], stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()
+        self.assertGreater(len(ours), 150)
+        self.assertEqual(ours, theirs)
+
     def test_numbers_are_the_headers(self):
         header = (ROOT / "include/samebit/gemm.h").read_text() + (ROOT / "include/samebit/dtype.h").read_text()
-        header += (ROOT / "include/samebit/isa.h").read_text() + (ROOT / "include/samebit/error.h").read_text()
+        header += "".join((ROOT / f"include/samebit/{name}.h").read_text() for name in ("isa", "error", "session", "value"))
 
         def number(name):
             return int(re.search(rf"\b{name}\b *=? *(\d+)", header).group(1))
 
         for names, prefix in ((_library.DTYPE_NUMBERS, "SB_"), (_library.ISA_NUMBERS, "SB_ISA_"),
-                              (_library.ACTIVATION_NUMBERS, "SB_ACTIVATION_"), (_library.GATE_NUMBERS, "SB_GATE_")):
+                              (_library.ACTIVATION_NUMBERS, "SB_ACTIVATION_"), (_library.GATE_NUMBERS, "SB_GATE_"),
+                              (_library.GRAPH_MODE_NUMBERS, "SB_GRAPHS_")):
             for name, value in names.items():
                 self.assertEqual(value, number(prefix + (name or "none").upper()), name)
-        self.assertEqual(_library.MESSAGE_BYTES, number("SB_ERROR_MESSAGE_BYTES"))
+        self.assertEqual((_library.KIND_NONE, _library.KIND_TENSOR, _library.KIND_SEQUENCE),
+                         (number("SB_KIND_NONE"), number("SB_KIND_TENSOR"), number("SB_KIND_SEQUENCE")))
+        kinds = {"INVALID_ARGUMENT": "ArgumentError", "OUT_OF_MEMORY": "OutOfMemoryError", "IO": "FileError",
+                 "INVALID_FILE": "FileFormatError", "INVALID_MODEL": "ModelError", "UNSUPPORTED": "UnsupportedError",
+                 "SHAPE": "ShapeError", "DEVICE": "DeviceError", "INTERRUPTED": "Interrupted", "LIMIT": "LimitError"}
+        self.assertEqual({number(f"SB_ERROR_{name}"): kind for name, kind in kinds.items()},
+                         {status: kind.__name__ for status, kind in _errors.CLASSES.items()})
+        self.assertEqual(_structures.MESSAGE_BYTES, number("SB_ERROR_MESSAGE_BYTES"))
 
 
 class Products(unittest.TestCase):
