@@ -12,7 +12,8 @@ const command commands[] = {
      .least_operands = 1,
      .most_operands = 1,
      .summary = "Run a model on tensors from files",
-     .description = "Reads the inputs, runs the model once and prints what came out, or writes it to a file. MODEL is a file, or - "
+     .description = "Reads the inputs, runs the model once and prints what came out, or writes it to a file. MODEL is "
+                    "a file, or - "
                     "for standard input.",
      .options = run_options,
      .run = run_run},

@@ -5,9 +5,9 @@
 #include "support.h"
 
 #define INPUT_OPTIONS                                                                                                  \
-    {"input", "[NAME=]FILE", true,                                                                                       \
+    {"input", "[NAME=]FILE", true,                                                                                     \
      "Read an input from a .npy, .npz or .pb file; a model's only input needs no NAME, FILE.npz alone holds "          \
-     "inputs by their names, and - is a .npy or .npz file from standard input"},                       \
+     "inputs by their names, and - is a .npy or .npz file from standard input"},                                       \
     {                                                                                                                  \
         "set", "SYMBOL=N", true, "Require (or, where inputs are made up, use) this value of a symbolic extent"         \
     }

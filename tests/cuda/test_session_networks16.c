@@ -147,7 +147,8 @@ static sb_value_id pool(network *net, const char *op, sb_value_id x, int64_t ker
 static sb_value_id classify(network *net, sb_value_id x, int64_t channels) {
     builder *b = &net->b;
     sb_value_id flat = builder_unary(b, "Flatten", builder_unary(b, "GlobalAveragePool", x));
-    sb_value_id in[] = {flat, constant(net, 0.2f, 2, (int64_t[]){11, channels}), constant(net, 0.2f, 1, (int64_t[]){11})};
+    sb_value_id in[] = {flat, constant(net, 0.2f, 2, (int64_t[]){11, channels}),
+                        constant(net, 0.2f, 1, (int64_t[]){11})};
     return attribute_node(b, "Gemm", 3, in, "transB", true, 1, (int64_t[]){1});
 }
 

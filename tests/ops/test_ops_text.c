@@ -25,8 +25,11 @@ static sb_tensor *word(const char *text, size_t bytes) {
 }
 
 static node_runner text_node(const char *op, int outputs, sb_tensor *first, sb_tensor *second) {
-    return (node_runner){
-        .op = op, .version = 20, .input_count = second != NULL ? 2 : 1, .output_count = outputs, .inputs = {first, second}};
+    return (node_runner){.op = op,
+                         .version = 20,
+                         .input_count = second != NULL ? 2 : 1,
+                         .output_count = outputs,
+                         .inputs = {first, second}};
 }
 
 static void check_words(const sb_tensor *tensor, int rank, const int64_t *dims, const char *const *texts) {
@@ -56,7 +59,8 @@ static void concatenates(void **unused) {
     check_words(outputs[0].tensor, 2, (int64_t[]){2, 3},
                 (const char *const[]){"ax", "a", "ayz", "\xc3\xa9x", "\xc3\xa9", "\xc3\xa9yz"});
     release_outputs(outputs);
-    runner = text_node("StringConcat", 1, words(2, (int64_t[]){0, 1}, NULL), words(1, (int64_t[]){1}, (const char *const[]){"x"}));
+    runner = text_node("StringConcat", 1, words(2, (int64_t[]){0, 1}, NULL),
+                       words(1, (int64_t[]){1}, (const char *const[]){"x"}));
     node_must_run(&runner, SB_ISA_BEST, outputs);
     check_words(outputs[0].tensor, 2, (int64_t[]){0, 1}, NULL);
     release_outputs(outputs);
@@ -93,7 +97,10 @@ static const split_case splits[] = {
     {"a\xe3\x80\x80 b\xc2\xa0"
      "c\x1f"
      "d",
-     NULL, ALL, 4, {"a", "b", "c", "d"}},
+     NULL,
+     ALL,
+     4,
+     {"a", "b", "c", "d"}},
     {"a\x85 b", NULL, ALL, 2, {"a\x85", "b"}}, /* a byte that is no character is no space */
 };
 
@@ -104,8 +111,8 @@ static void splits_texts(void **unused) {
         if (splits[i].delimiter != NULL)
             add_text(&runner, "delimiter", splits[i].delimiter);
         if (splits[i].most != ALL)
-            assert_int_equal(
-                sb_attributes_add_ints(&runner.attributes, "maxsplit", true, 1, &splits[i].most, NULL), SB_OK);
+            assert_int_equal(sb_attributes_add_ints(&runner.attributes, "maxsplit", true, 1, &splits[i].most, NULL),
+                             SB_OK);
         node_must_run(&runner, SB_ISA_BEST, outputs);
         node_clear(&runner);
         int64_t count = *(const int64_t *)(const void *)outputs[1].tensor->data;
@@ -118,8 +125,8 @@ static void splits_texts(void **unused) {
 
 static void fills_up(void **unused) {
     sb_value outputs[NODE_OUTPUTS] = {{0}};
-    node_runner runner = text_node("StringSplit", 2,
-                                   words(2, (int64_t[]){1, 3}, (const char *const[]){"a", "b c d", ""}), NULL);
+    node_runner runner =
+        text_node("StringSplit", 2, words(2, (int64_t[]){1, 3}, (const char *const[]){"a", "b c d", ""}), NULL);
     node_must_run(&runner, SB_ISA_BEST, outputs);
     check_words(outputs[0].tensor, 3, (int64_t[]){1, 3, 3},
                 (const char *const[]){"a", "", "", "b", "c", "d", "", "", ""});
@@ -221,11 +228,13 @@ static const match_case matches[] = {
     {"[[:a]", ":", true},
     {"\\Qa*\\E+", "a**", true},
     {"\\Q\\", "\\", true},
-    {"\\x41\\x{1F600}\\101\\0", "A\xf0\x9f\x98\x80"
-                                "A",
+    {"\\x41\\x{1F600}\\101\\0",
+     "A\xf0\x9f\x98\x80"
+     "A",
      false},
-    {"\\x41\\x{1F600}\\101", "A\xf0\x9f\x98\x80"
-                             "A",
+    {"\\x41\\x{1F600}\\101",
+     "A\xf0\x9f\x98\x80"
+     "A",
      true},
     {"\\a\\f\\t\\n\\r", "\a\f\t\n\r", true},
     {"\\.\\-\\/\\#", ".-/#", true},
@@ -271,12 +280,13 @@ static void matches_a_nul(void **unused) {
 /* What RE2 refuses, and the little that Samebit refuses besides. */
 static void refuses_patterns(void **unused) {
     static const char *const invalid[] = {
-        "(",      ")",         "a)",        "(?i",     "(?=a)",     "(?!a)",   "(?<=a)",    "(?<!a)",   "(?>a)",     "(?#a)",
-        "(?P=n)", "(?P<>a)",   "(?P<n a)",  "(?",      "(?i-)",     "(?--i)",  "(?z)",      "*",        "+a",        "a|*",
-        "(*a)",   "a**",       "a+*",       "a*+",     "a??\?",     "a{2}{3}", "a{1001}",   "a{2,1}",   "[",         "[a",
-        "[]",     "[^]",       "[b-a]",     "[[:x:]]", "[a-\\d]",   "\\",      "\\1",       "(a)\\1",   "\\8",       "\\Z",
-        "\\h",    "\\k",       "[\\b]",     "\\x",     "\\x1",      "\\x{",    "\\x{}",     "\\x{110000}", "\\p",   "\\p{",
-        "\\p{}",  "\\p{Xx}",   "\\pX",      "\\E",     "(?R)",      "(?1)",    "\xff",      "(?|a)",    "\\p{L&}",   "\\p{Cn}",
+        "(",      ")",      "a)",          "(?i",      "(?=a)",   "(?!a)",   "(?<=a)",  "(?<!a)",  "(?>a)",
+        "(?#a)",  "(?P=n)", "(?P<>a)",     "(?P<n a)", "(?",      "(?i-)",   "(?--i)",  "(?z)",    "*",
+        "+a",     "a|*",    "(*a)",        "a**",      "a+*",     "a*+",     "a??\?",   "a{2}{3}", "a{1001}",
+        "a{2,1}", "[",      "[a",          "[]",       "[^]",     "[b-a]",   "[[:x:]]", "[a-\\d]", "\\",
+        "\\1",    "(a)\\1", "\\8",         "\\Z",      "\\h",     "\\k",     "[\\b]",   "\\x",     "\\x1",
+        "\\x{",   "\\x{}",  "\\x{110000}", "\\p",      "\\p{",    "\\p{}",   "\\p{Xx}", "\\pX",    "\\E",
+        "(?R)",   "(?1)",   "\xff",        "(?|a)",    "\\p{L&}", "\\p{Cn}",
     };
     for (size_t i = 0; i < sizeof invalid / sizeof invalid[0]; i++) {
         node_runner runner = matcher(invalid[i], word("a", 1));
@@ -312,7 +322,8 @@ static void follows_many_ways(void **unused) {
 
 static void zeros_are_empty_text(void **unused) {
     sb_value outputs[NODE_OUTPUTS] = {{0}};
-    node_runner runner = text_node("Trilu", 1, words(2, (int64_t[]){2, 2}, (const char *const[]){"a", "b", "c", "d"}), NULL);
+    node_runner runner =
+        text_node("Trilu", 1, words(2, (int64_t[]){2, 2}, (const char *const[]){"a", "b", "c", "d"}), NULL);
     node_must_run(&runner, SB_ISA_BEST, outputs);
     check_words(outputs[0].tensor, 2, (int64_t[]){2, 2}, (const char *const[]){"a", "b", "", "d"});
     release_outputs(outputs);
@@ -360,9 +371,11 @@ static void no_failure_leaks(void **unused) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(concatenates),     cmocka_unit_test(splits_texts),         cmocka_unit_test(fills_up),
-        cmocka_unit_test(matches_whole_texts), cmocka_unit_test(matches_a_nul),     cmocka_unit_test(refuses_patterns),
-        cmocka_unit_test(follows_many_ways), cmocka_unit_test(zeros_are_empty_text), cmocka_unit_test(no_failure_leaks),
+        cmocka_unit_test(concatenates),      cmocka_unit_test(splits_texts),
+        cmocka_unit_test(fills_up),          cmocka_unit_test(matches_whole_texts),
+        cmocka_unit_test(matches_a_nul),     cmocka_unit_test(refuses_patterns),
+        cmocka_unit_test(follows_many_ways), cmocka_unit_test(zeros_are_empty_text),
+        cmocka_unit_test(no_failure_leaks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -245,10 +245,10 @@ typedef struct line {
     const sb_epilogue *epilogue;
     float *y; /* the line's first pixel */
     axis axis;
-    phase phases[SB_CONV_RANK];                                                /* the last one changes along the line */
+    phase phases[SB_CONV_RANK];                                         /* the last one changes along the line */
     int64_t base[SB_CONV_RANK], first[SB_CONV_RANK], end[SB_CONV_RANK]; /* of those before the last: what reaches */
-    const float *x;       /* input pixel 0 of the line that reaching positions (first, …) read */
-    int64_t x_pixel;      /* from an input pixel to the next */
+    const float *x;               /* input pixel 0 of the line that reaching positions (first, …) read */
+    int64_t x_pixel;              /* from an input pixel to the next */
     int64_t x_line[SB_CONV_RANK]; /* from a kernel position of a phase to the next, for the axes before the last */
 } line;
 
@@ -334,8 +334,8 @@ static void compute_block(const line *line, int64_t group, int64_t base, int64_t
         for (int d = joined; d < last; d++)
             pieces *= line->end[d] - line->first[d];
         for (; pieces > 0; pieces--) {
-            runs += point_at_inputs(line, position, base, rows, first, end,
-                                    line->workspace.a + runs * SB_GEMM_BLOCK_ROWS);
+            runs +=
+                point_at_inputs(line, position, base, rows, first, end, line->workspace.a + runs * SB_GEMM_BLOCK_ROWS);
             more = next_position(line, position, last - 1);
         }
         compute_runs(line, group, rows, runs, place + at, begins, !more);

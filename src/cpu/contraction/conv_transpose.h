@@ -34,15 +34,15 @@ typedef struct sb_conv_transpose_shape {
 typedef struct sb_conv_transpose_plan {
     const sb_gemm_kernels *kernels;
     sb_conv_transpose_shape shape;
-    int64_t columns;         /* of a group's product */
-    int64_t channels;        /* of a group's input */
-    int64_t taps;            /* kernel positions, but for those that are columns */
-    int64_t runs;            /* the most of them that reach one output */
-    int64_t lines;           /* of output pixels along the last axis */
-    int64_t line_pixels;     /* output pixels of a line; where it folds: input pixels */
-    int64_t copied_lines;    /* input lines that are copied for one output line, 0 where channels are contiguous */
-    size_t packed_bytes;     /* align to 64 */
-    size_t workspace_bytes;  /* of one call; align to 64 */
+    int64_t columns;        /* of a group's product */
+    int64_t channels;       /* of a group's input */
+    int64_t taps;           /* kernel positions, but for those that are columns */
+    int64_t runs;           /* the most of them that reach one output */
+    int64_t lines;          /* of output pixels along the last axis */
+    int64_t line_pixels;    /* output pixels of a line; where it folds: input pixels */
+    int64_t copied_lines;   /* input lines that are copied for one output line, 0 where channels are contiguous */
+    size_t packed_bytes;    /* align to 64 */
+    size_t workspace_bytes; /* of one call; align to 64 */
 } sb_conv_transpose_plan;
 
 /** Plans a transposed convolution whose extents are consistent. UNSUPPORTED when sizes overflow. */
