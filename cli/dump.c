@@ -12,6 +12,7 @@
 const option dump_options[] = {
     {"set", "SYMBOL=N", true, "Show the graph for this value of a symbolic extent"},
     {"json", NULL, false, "Print the graph as JSON"},
+    {"warnings", NULL, false, "Print what was tolerated in the file, a line each, and nothing else"},
     {"svg", "FILE", false, "Write a picture of the graph"},
     MODEL_OPTIONS,
     {0},
@@ -175,8 +176,9 @@ static void print_totals(const sb_inspection *graph) {
     putchar('\n');
 }
 
-static void print_text(const sb_inspection *graph) {
+static void print_text(const sb_inspection *graph, const sb_model *model) {
     char room[TEXT_BYTES];
+    int warnings = sb_model_warning_count(model);
     printf("graph %s\n\n", printable(sb_inspection_name(graph), room));
     print_values(graph, "inputs", sb_inspection_input_count(graph), sb_inspection_input);
     print_values(graph, "outputs", sb_inspection_output_count(graph), sb_inspection_output);
@@ -185,6 +187,9 @@ static void print_text(const sb_inspection *graph) {
     print_nodes(graph, 0);
     putchar('\n');
     print_totals(graph);
+    if (warnings != 0)
+        printf("%d warning%s about the file: --warnings shows %s\n", warnings, warnings == 1 ? "" : "s",
+               warnings == 1 ? "it" : "them");
 }
 
 /* ---- JSON ---- */
@@ -253,6 +258,22 @@ static json_t *graph_json(const sb_inspection *graph) {
                      "nodes", nodes, "totals", sums);
 }
 
+/* ---- warnings ---- */
+
+static void print_warnings(const sb_model *model) {
+    for (int i = 0; i < sb_model_warning_count(model); i++) {
+        print_escaped(stdout, sb_model_warning(model, i));
+        putchar('\n');
+    }
+}
+
+static json_t *warnings_json(const sb_model *model) {
+    json_t *warnings = json_array();
+    for (int i = 0; i < sb_model_warning_count(model); i++)
+        json_array_append_new(warnings, text_json(sb_model_warning(model, i)));
+    return warnings;
+}
+
 /* ---- the command ---- */
 
 static int write_picture(const sb_inspection *graph, const char *path) {
@@ -263,6 +284,12 @@ static int write_picture(const sb_inspection *graph, const char *path) {
     if (!drawn)
         out_of_memory();
     return end_file(&file, drawn) ? EXIT_RIGHT : EXIT_FAILED;
+}
+
+static bool print_graph_json(const sb_inspection *graph, const sb_model *model) {
+    json_t *all = graph_json(graph);
+    json_object_set_new(all, "warnings", warnings_json(model));
+    return print_json_value(stdout, all);
 }
 
 int run_dump(const arguments *arguments) {
@@ -278,9 +305,11 @@ int run_dump(const arguments *arguments) {
     if (code == EXIT_RIGHT && picture != NULL)
         code = write_picture(graph, picture);
     if (code == EXIT_RIGHT && has_option(arguments, "json"))
-        code = print_json_value(stdout, graph_json(graph)) ? EXIT_RIGHT : EXIT_FAILED;
+        code = print_graph_json(graph, model) ? EXIT_RIGHT : EXIT_FAILED;
+    else if (code == EXIT_RIGHT && has_option(arguments, "warnings"))
+        print_warnings(model);
     else if (code == EXIT_RIGHT && picture == NULL)
-        print_text(graph);
+        print_text(graph, model);
     sb_inspection_release(graph);
     sb_model_release(model);
     return code;

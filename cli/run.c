@@ -104,6 +104,14 @@ static int print_outputs(const arguments *arguments, const running *running, dou
     return EXIT_RIGHT;
 }
 
+/* Says that there are warnings, and where to read them: a run is not the place for a list. */
+static void mention_warnings(const arguments *arguments, const sb_model *model) {
+    int count = sb_model_warning_count(model);
+    if (count != 0)
+        fprintf(stderr, "samebit: %d warning%s about the file: samebit dump --warnings %s\n", count,
+                count == 1 ? "" : "s", arguments->positional[0]);
+}
+
 int run_run(const arguments *arguments) {
     sb_model_options model_options;
     sb_session_options session_options;
@@ -112,6 +120,8 @@ int run_run(const arguments *arguments) {
     running running;
     double nanoseconds = 0;
     int code = open_running(arguments, &model_options, &session_options, &running);
+    if (code == EXIT_RIGHT)
+        mention_warnings(arguments, running.model);
     if (code == EXIT_RIGHT)
         code = read_given_inputs(arguments, running.model, running.inputs);
     if (code == EXIT_RIGHT)

@@ -53,6 +53,18 @@ const char *printable(const char *text, char room[TEXT_BYTES]) {
     return room;
 }
 
+void print_escaped(FILE *file, const char *text) {
+    while (*text != '\0') {
+        uint32_t code;
+        size_t count = read_character(text, &code);
+        if (count == 0 || is_control(code))
+            fputc('?', file);
+        else
+            fwrite(text, 1, count, file);
+        text += count == 0 ? 1 : count;
+    }
+}
+
 void print_markup(FILE *file, const char *text) {
     while (*text != '\0') {
         uint32_t code;

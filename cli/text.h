@@ -13,6 +13,8 @@
 /** A copy for the terminal: control characters and bytes that are not UTF-8 become '?', long text
  * is cut with '…'. Returns `room`. */
 const char *printable(const char *text, char room[TEXT_BYTES]);
+/** Prints all of a text in the same way. */
+void print_escaped(FILE *file, const char *text);
 
 /** Prints text for XML and HTML: markup is escaped, and what XML does not allow becomes U+FFFD. */
 void print_markup(FILE *file, const char *text);

@@ -67,6 +67,14 @@ typedef struct sb_model_metadata {
 /** What the model's file says of itself; NULL for a model that was made by calls. */
 SB_API const sb_model_metadata *sb_model_describe(const sb_model *model);
 
+/** How many things in the model's file were tolerated that break the rules of its format, or are newer than what Samebit
+ * knows. Each has one meaning, the one that others who read such files give it; what has none is an error of loading.
+ * At most 1,001 are listed. 0 for a model that was made by calls. */
+SB_API int sb_model_warning_count(const sb_model *model);
+/** Sentence `index`, which must be in range, for whoever made the file: what it says, and how it was taken. Names in it
+ * are bytes as in the file. The text is the model's. */
+SB_API const char *sb_model_warning(const sb_model *model, int index);
+
 /** What is known of an input or output before running. All pointers are the model's. */
 typedef struct sb_value_description {
     const char *name;

@@ -14,9 +14,10 @@ static sb_status import_graph(void *context, sb_graphs *graphs, sb_error *error)
     sb_graph *graph = NULL;
     SB_TRY(sb_scope_create(&graphs->scope, error));
     if (from->path != NULL)
-        SB_TRY(sb_onnx_load_file(from->path, graphs->scope, &graph, &graphs->metadata, error));
+        SB_TRY(sb_onnx_load_file(from->path, graphs->scope, &graph, &graphs->metadata, &graphs->warnings, error));
     else
-        SB_TRY(sb_onnx_load(from->bytes, from->size, NULL, graphs->scope, &graph, &graphs->metadata, error));
+        SB_TRY(sb_onnx_load(from->bytes, from->size, NULL, graphs->scope, &graph, &graphs->metadata, &graphs->warnings,
+                            error));
     return sb_graphs_add(graphs, "", graph, error);
 }
 

@@ -47,6 +47,7 @@ void sb_graphs_clear(sb_graphs *graphs) {
     sb_free(graphs->entries);
     sb_variables_clear(&graphs->variables);
     sb_metadata_clear(&graphs->metadata);
+    sb_warnings_clear(&graphs->warnings);
     sb_scope_destroy(graphs->scope);
     *graphs = (sb_graphs){0};
 }

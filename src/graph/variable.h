@@ -12,6 +12,7 @@
 
 #include "graph/graph.h"
 #include "graph/metadata.h"
+#include "graph/warnings.h"
 
 typedef struct sb_variable {
     char *name;         /* unique in the model; owned */
@@ -50,6 +51,7 @@ typedef struct sb_graphs {
     sb_variables variables;
     size_t count, capacity;
     sb_entry *entries;
+    sb_warnings warnings;       /* of what was tolerated in the file */
     sb_model_metadata metadata; /* nothing (NULL) where the graphs come from no file */
 } sb_graphs;
 

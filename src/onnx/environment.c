@@ -56,12 +56,6 @@ sb_status sb_environment_find(sb_importer *importer, sb_environment *environment
         *value = *known;
         return SB_OK;
     }
-    bool own = environment->prefix[0] == '\0'; /* not a function, whose names are nobody else's */
-    if (own && sb_names_find(&environment->builder->reserved, name) != NULL)
-        return sb_fail(error, SB_ERROR_INVALID_MODEL,
-                       "node '%.200s' uses value '%.200s' before the node that makes it: nodes must "
-                       "be in an order in which they can run",
-                       node != NULL ? node : "", name);
     if (environment->outer == NULL && node == NULL)
         return sb_fail(error, SB_ERROR_INVALID_MODEL, "the graph's output '%.200s' is a value that nothing defines",
                        name);

@@ -199,12 +199,16 @@ static sb_status finish_outputs(sb_importer *importer, sb_environment *environme
 }
 
 static sb_status read_body(sb_importer *importer, sb_environment *environment, const Onnx__NodeProto *node,
-                           const Onnx__FunctionProto *proto, const char *name, sb_value_id *outputs,
-                           sb_environment *body, sb_error *error) {
+                           sb_onnx_function *function, const char *name, sb_value_id *outputs, sb_environment *body,
+                           sb_error *error) {
+    const Onnx__FunctionProto *proto = function->proto;
     SB_TRY(bind_inputs(importer, environment, node, proto, name, body, error));
     SB_TRY(prepare_outputs(environment, node, proto, outputs, body, error));
+    const Onnx__GraphProto nodes = {.name = proto->name, .n_node = proto->n_node, .node = proto->node};
+    if (function->order == NULL)
+        SB_TRY(sb_onnx_order(importer, &nodes, &function->order, error));
     for (size_t i = 0; i < proto->n_node; i++)
-        SB_TRY(sb_onnx_read_node(importer, body, proto->node[i], i, error));
+        SB_TRY(sb_onnx_read_node(importer, body, proto->node[function->order[i]], function->order[i], error));
     return finish_outputs(importer, environment, node, proto, name, outputs, body, error);
 }
 
@@ -224,7 +228,7 @@ sb_status sb_onnx_read_call(sb_importer *importer, sb_environment *environment, 
     if (prefix != NULL && outputs != NULL) {
         snprintf(prefix, bytes, "%s/", name);
         sb_environment body = {.builder = environment->builder, .call = &call, .prefix = prefix};
-        status = read_body(importer, environment, node, function->proto, name, outputs, &body, error);
+        status = read_body(importer, environment, node, function, name, outputs, &body, error);
         sb_environment_clear(&body);
     } else {
         status = sb_fail_memory(error, bytes + node->n_output * sizeof *outputs);

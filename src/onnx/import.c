@@ -41,46 +41,39 @@ static bool fill_metadata(sb_model_metadata *metadata, const Onnx__ModelProto *m
 
 /* ---- the graph ---- */
 
-static sb_status check_model(const Onnx__ModelProto *model, sb_error *error) {
+static sb_status check_model(sb_importer *importer, sb_error *error) {
+    const Onnx__ModelProto *model = importer->model;
     if (model->graph == NULL)
         return sb_fail(error, SB_ERROR_INVALID_MODEL, "the file holds no graph: is it an ONNX model?");
     if (model->ir_version > SB_ONNX_NEWEST_IR)
-        return sb_fail(error, SB_ERROR_UNSUPPORTED,
-                       "the file is of ONNX's format version %" PRId64 ", and %d is the newest "
-                       "supported: save the model with an older ir_version",
+        return sb_warn(importer->warnings, error,
+                       "the file is of ONNX's format version %" PRId64 "; it is read as version %d, the newest known",
                        model->ir_version, SB_ONNX_NEWEST_IR);
     return SB_OK;
 }
 
-static sb_status check_outputs(const sb_graph *graph, const Onnx__GraphProto *proto, sb_error *error) {
+static sb_status check_outputs(sb_importer *importer, const sb_graph *graph, const Onnx__GraphProto *proto,
+                               sb_error *error) {
     for (size_t i = 0; i < graph->output_count; i++)
-        SB_TRY(sb_onnx_check_type(proto->output[i]->type, &graph->values[graph->outputs[i]].fact,
+        SB_TRY(sb_onnx_check_type(importer, proto->output[i]->type, &graph->values[graph->outputs[i]].fact,
                                   proto->output[i]->name, error));
     return SB_OK;
 }
 
-static sb_status check_declared(const sb_graph *graph, const Onnx__GraphProto *proto, const sb_names *values,
-                                sb_error *error) {
+static sb_status check_declared(sb_importer *importer, const sb_graph *graph, const Onnx__GraphProto *proto,
+                                const sb_names *values, sb_error *error) {
     for (size_t i = 0; i < proto->n_value_info; i++) {
         const char *name = proto->value_info[i]->name;
         const int32_t *value = name != NULL ? sb_names_find(values, name) : NULL;
-        sb_status status = SB_OK;
         if (value != NULL)
-            status = sb_onnx_check_type(proto->value_info[i]->type, &graph->values[*value].fact, name, error);
-        if (status == SB_ERROR_INVALID_MODEL)
-            return sb_fail_within(error, status,
-                                  "a declaration in value_info, which the file may also leave "
-                                  "out, is wrong: ");
-        /* A type that Samebit does not have cannot be that of a value that it has computed, but says
-         * nothing about the others either. */
-        if (status != SB_OK && status != SB_ERROR_UNSUPPORTED)
-            return status;
+            SB_TRY(sb_onnx_check_type(importer, proto->value_info[i]->type, &graph->values[*value].fact, name, error));
     }
     return SB_OK;
 }
 
-/* What the file says of values inside the graph must be what its nodes make of them. */
-static sb_status check_values(const sb_graph *graph, const Onnx__GraphProto *proto, sb_error *error) {
+/* What the file says of values inside the graph, against what its nodes make of them. */
+static sb_status check_values(sb_importer *importer, const sb_graph *graph, const Onnx__GraphProto *proto,
+                              sb_error *error) {
     if (proto->n_value_info == 0)
         return SB_OK;
     sb_names values = {0};
@@ -91,7 +84,7 @@ static sb_status check_values(const sb_graph *graph, const Onnx__GraphProto *pro
             status = sb_fail_memory(error, sizeof(sb_name_entry));
     }
     if (status == SB_OK)
-        status = check_declared(graph, proto, &values, error);
+        status = check_declared(importer, graph, proto, &values, error);
     sb_names_clear(&values);
     return status;
 }
@@ -99,14 +92,14 @@ static sb_status check_values(const sb_graph *graph, const Onnx__GraphProto *pro
 /* Everything from the unpacked message to the finished graph. */
 static sb_status build(sb_importer *importer, sb_graph **graph, sb_error *error) {
     const Onnx__ModelProto *model = importer->model;
-    SB_TRY(check_model(model, error));
+    SB_TRY(check_model(importer, error));
     SB_TRY(sb_onnx_find_functions(importer, error));
     SB_TRY(sb_onnx_survey(importer, error));
     sb_graph_builder *builder;
     SB_TRY(sb_onnx_read_graph(importer, model->graph, NULL, &builder, error));
-    sb_status status = check_outputs(builder->graph, model->graph, error);
+    sb_status status = check_outputs(importer, builder->graph, model->graph, error);
     if (status == SB_OK)
-        status = check_values(builder->graph, model->graph, error);
+        status = check_values(importer, builder->graph, model->graph, error);
     if (status == SB_OK)
         *graph = sb_graph_builder_take(builder);
     sb_graph_builder_destroy(builder);
@@ -114,8 +107,10 @@ static sb_status build(sb_importer *importer, sb_graph **graph, sb_error *error)
 }
 
 static void end_import(sb_importer *importer) {
-    for (size_t i = 0; i < importer->function_count; i++)
+    for (size_t i = 0; i < importer->function_count; i++) {
         sb_free(importer->functions[i].key);
+        sb_free(importer->functions[i].order);
+    }
     sb_free(importer->functions);
     sb_names_clear(&importer->function_names);
     for (size_t i = 0; i < importer->shared_count; i++)
@@ -127,10 +122,10 @@ static void end_import(sb_importer *importer) {
 }
 
 static sb_status load(const sb_mapping *file, bool mapped, const char *folder, sb_scope *scope, sb_graph **graph,
-                      sb_model_metadata *metadata, sb_error *error) {
+                      sb_model_metadata *metadata, sb_warnings *warnings, sb_error *error) {
     const void *bytes = file->bytes;
     size_t size = file->size;
-    sb_importer importer = {.scope = scope, .size = size, .dense_left = SB_ONNX_DENSE_BYTES};
+    sb_importer importer = {.scope = scope, .size = size, .warnings = warnings, .dense_left = SB_ONNX_DENSE_BYTES};
     sb_arena_begin(&importer.arena, sb_wire_budget(size));
     sb_external_begin(&importer.external, folder);
     if (mapped)
@@ -157,12 +152,12 @@ static sb_status load(const sb_mapping *file, bool mapped, const char *folder, s
 }
 
 sb_status sb_onnx_load(const void *bytes, size_t size, const char *folder, sb_scope *scope, sb_graph **graph,
-                       sb_model_metadata *metadata, sb_error *error) {
-    return load(&(sb_mapping){bytes, size}, false, folder, scope, graph, metadata, error);
+                       sb_model_metadata *metadata, sb_warnings *warnings, sb_error *error) {
+    return load(&(sb_mapping){bytes, size}, false, folder, scope, graph, metadata, warnings, error);
 }
 
 sb_status sb_onnx_load_file(const char *path, sb_scope *scope, sb_graph **graph, sb_model_metadata *metadata,
-                            sb_error *error) {
+                            sb_warnings *warnings, sb_error *error) {
     sb_mapping mapping;
     SB_TRY(sb_file_map(path, &mapping, error));
     const char *slash = strrchr(path, '/');
@@ -174,7 +169,7 @@ sb_status sb_onnx_load_file(const char *path, sb_scope *scope, sb_graph **graph,
     }
     memcpy(folder, length != 0 ? path : ".", length != 0 ? length : 1);
     folder[length != 0 ? length : 1] = '\0';
-    sb_status status = load(&mapping, true, folder, scope, graph, metadata, error);
+    sb_status status = load(&mapping, true, folder, scope, graph, metadata, warnings, error);
     sb_free(folder);
     sb_file_unmap(&mapping);
     if (status != SB_OK)

@@ -21,6 +21,7 @@ typedef struct sb_onnx_function {
     const Onnx__AttributeProto **defaults; /* in the arena */
     int state;                             /* of the survey: 0 not seen, 1 inside, 2 done */
     size_t cost;                           /* what one call unfolds to */
+    size_t *order;                         /* of its nodes; NULL before the first call */
 } sb_onnx_function;
 
 typedef struct sb_importer {
@@ -29,7 +30,9 @@ typedef struct sb_importer {
     sb_external external;
     size_t size; /* of the file */
     const Onnx__ModelProto *model;
-    size_t dense_left; /* of SB_ONNX_DENSE_BYTES */
+    sb_warnings *warnings; /* NULL: nobody wants them */
+    bool newer_noted;      /* that nodes are of an operator set that is not known yet */
+    size_t dense_left;     /* of SB_ONNX_DENSE_BYTES */
     size_t function_count;
     sb_onnx_function *functions;
     sb_names function_names;              /* to index */
@@ -71,8 +74,10 @@ sb_status sb_onnx_fact_of_type(sb_scope *scope, const Onnx__TypeProto *type, con
                                sb_error *error);
 /** Makes the symbols that a type names, so that no fresh one takes their names. */
 void sb_onnx_declare_symbols(sb_scope *scope, const Onnx__TypeProto *type);
-/** Checks that an inferred fact does not contradict a declared type. `name` is the value's. */
-sb_status sb_onnx_check_type(const Onnx__TypeProto *type, const sb_fact *fact, const char *name, sb_error *error);
+/** Warns when a declared type is not what the nodes make, or is none that Samebit has: what they make counts. `name` is
+ * the value's. */
+sb_status sb_onnx_check_type(sb_importer *importer, const Onnx__TypeProto *type, const sb_fact *fact, const char *name,
+                             sb_error *error);
 /** The type as text, for attributes. */
 sb_status sb_onnx_type_text(const Onnx__TypeProto *type, char *text, size_t bytes, sb_error *error);
 
@@ -89,7 +94,7 @@ sb_status sb_onnx_function_of(const sb_importer *importer, const Onnx__NodeProto
  * call themselves, and models that unfold without measure. */
 sb_status sb_onnx_survey(sb_importer *importer, sb_error *error);
 /** The version of the operator set that a node means, checked against what Samebit supports. */
-sb_status sb_onnx_version(const sb_importer *importer, const sb_environment *environment, const Onnx__NodeProto *node,
+sb_status sb_onnx_version(sb_importer *importer, const sb_environment *environment, const Onnx__NodeProto *node,
                           const char *name, int *version, sb_error *error);
 
 /* ---- graphs ---- */
@@ -109,6 +114,9 @@ sb_status sb_environment_define(sb_environment *environment, const char *name, s
 /** A name for a node that no other node of the graph has; the caller frees it. `op_type` names nodes without a name. */
 sb_status sb_environment_node_name(sb_environment *environment, const Onnx__NodeProto *node, size_t index, char **name,
                                    sb_error *error);
+/** An order in which a graph's nodes can run: theirs where that is one, and else there is a warning. `*order` is an array
+ * of their numbers that the caller frees. INVALID_MODEL when nodes feed each other in a circle. */
+sb_status sb_onnx_order(sb_importer *importer, const Onnx__GraphProto *graph, size_t **order, sb_error *error);
 /** Reads a graph into a fresh builder, which the caller destroys. */
 sb_status sb_onnx_read_graph(sb_importer *importer, const Onnx__GraphProto *proto, sb_environment *outer,
                              sb_graph_builder **builder, sb_error *error);

@@ -56,10 +56,21 @@ static sb_status take_apart(const Onnx__TypeProto *type, declared *parts, sb_err
     }
 }
 
+/* Writers have names for extents of which they know nothing, which are therefore not the same extent. */
+static bool says_nothing(const char *symbol) {
+    static const char *const names[] = {"", "?", "*", "-1", "None", "unk", "unknown"};
+    symbol += strspn(symbol, " ");
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (strcmp(symbol, names[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
 /* The name of a symbolic dimension; NULL for numbers and for those that have none. */
 static const char *symbol_name(const Onnx__TensorShapeProto__Dimension *dim) {
     bool named = dim->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM && dim->dim_param != NULL &&
-                 dim->dim_param[0] != '\0';
+                 !says_nothing(dim->dim_param);
     return named ? dim->dim_param : NULL;
 }
 
@@ -95,7 +106,8 @@ sb_status sb_onnx_fact_of_type(sb_scope *scope, const Onnx__TypeProto *type, con
     declared parts;
     sb_status status = take_apart(type, &parts, error);
     if (status == SB_OK && parts.dtype == SB_DTYPE_NONE)
-        status = sb_fail(error, SB_ERROR_INVALID_MODEL, "its type is missing");
+        status = sb_fail(error, SB_ERROR_INVALID_MODEL,
+                         "its type is missing: give the model's input one, in its own entry or in value_info");
     sb_dim dims[SB_MAX_RANK] = {0};
     int rank = parts.shape != NULL ? (int)parts.shape->n_dim : SB_RANK_UNKNOWN;
     for (int i = 0; status == SB_OK && i < rank; i++)
@@ -154,17 +166,19 @@ static bool contradicts(const declared *parts, const sb_fact *fact) {
     return false;
 }
 
-sb_status sb_onnx_check_type(const Onnx__TypeProto *type, const sb_fact *fact, const char *name, sb_error *error) {
+sb_status sb_onnx_check_type(sb_importer *importer, const Onnx__TypeProto *type, const sb_fact *fact, const char *name,
+                             sb_error *error) {
     declared parts;
-    sb_status status = take_apart(type, &parts, error);
-    if (status != SB_OK)
-        return sb_fail_within(error, status, "value '%.200s': ", name);
+    sb_error reason;
+    if (take_apart(type, &parts, &reason) != SB_OK)
+        return sb_warn(importer->warnings, error, "value '%.200s': what it is declared as is ignored: %.300s", name,
+                       reason.message);
     if (!contradicts(&parts, fact))
         return SB_OK;
     char inferred[SB_FACT_TEXT_BYTES], said[SB_FACT_TEXT_BYTES];
     declared_text(&parts, said, sizeof said);
-    return sb_fail(error, SB_ERROR_INVALID_MODEL, "value '%.200s' is declared as %s, but the nodes make it %s", name,
-                   said, sb_fact_text(fact, inferred, sizeof inferred));
+    return sb_warn(importer->warnings, error, "value '%.200s' is declared as %s, but the nodes make it %s", name, said,
+                   sb_fact_text(fact, inferred, sizeof inferred));
 }
 
 sb_status sb_onnx_type_text(const Onnx__TypeProto *type, char *text, size_t bytes, sb_error *error) {

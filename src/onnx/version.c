@@ -84,13 +84,25 @@ static bool is_unchanged(const char *operator_name) {
     return false;
 }
 
-static sb_status check_standard(const Onnx__NodeProto *node, const char *name, int64_t *version, sb_error *error) {
+/* A newer set is taken for the newest known: few operators change their meaning from one to the next. */
+static sb_status read_as_newest(sb_importer *importer, const Onnx__NodeProto *node, const char *name, int64_t *version,
+                                sb_error *error) {
+    int64_t asked = *version;
+    *version = SB_NEWEST_OPSET;
+    if (importer->newer_noted)
+        return SB_OK;
+    importer->newer_noted = true;
+    return sb_warn(importer->warnings, error,
+                   "node '%.200s' (%.100s) is of operator set %" PRId64
+                   "; it and all others of such a set are read as of %d, the "
+                   "newest known",
+                   name, node->op_type, asked, SB_NEWEST_OPSET);
+}
+
+static sb_status check_standard(sb_importer *importer, const Onnx__NodeProto *node, const char *name, int64_t *version,
+                                sb_error *error) {
     if (*version > SB_NEWEST_OPSET)
-        return sb_fail(error, SB_ERROR_UNSUPPORTED,
-                       "node %.200s (%.100s) is of operator set %" PRId64 ", and %d is the newest "
-                       "supported: export the model for that, or convert it with "
-                       "onnx.version_converter",
-                       name, node->op_type, *version, SB_NEWEST_OPSET);
+        return read_as_newest(importer, node, name, version, error);
     if (*version >= SB_OLDEST_OPSET)
         return SB_OK;
     if (!is_unchanged(node->op_type))
@@ -102,7 +114,7 @@ static sb_status check_standard(const Onnx__NodeProto *node, const char *name, i
     return SB_OK;
 }
 
-sb_status sb_onnx_version(const sb_importer *importer, const sb_environment *environment, const Onnx__NodeProto *node,
+sb_status sb_onnx_version(sb_importer *importer, const sb_environment *environment, const Onnx__NodeProto *node,
                           const char *name, int *version, sb_error *error) {
     const Onnx__ModelProto *model = importer->model;
     const char *domain = sb_onnx_domain(node->domain);
@@ -120,7 +132,7 @@ sb_status sb_onnx_version(const sb_importer *importer, const sb_environment *env
                        "node %.200s (%.100s): the model imports no version of its operator set '%.100s'", name,
                        node->op_type, domain);
     if (domain[0] == '\0')
-        SB_TRY(check_standard(node, name, &found, error));
+        SB_TRY(check_standard(importer, node, name, &found, error));
     *version = (int)found;
     return SB_OK;
 }

@@ -146,6 +146,14 @@ void sb_model_release(sb_model *model) {
 
 /* ---- looking at it ---- */
 
+int sb_model_warning_count(const sb_model *model) {
+    return (int)model->graphs.warnings.count;
+}
+
+const char *sb_model_warning(const sb_model *model, int index) {
+    return model->graphs.warnings.texts[index];
+}
+
 const sb_model_metadata *sb_model_describe(const sb_model *model) {
     return model->graphs.metadata.producer_name != NULL ? &model->graphs.metadata : NULL;
 }

@@ -98,7 +98,7 @@ static void test_digits(void **state) {
     sb_session *session;
     char digest[SB_DIGEST_TEXT_BYTES], expected[SB_DIGEST_TEXT_BYTES] = "";
     MUST(sb_scope_create(&scope, error));
-    MUST(sb_onnx_load_file(DIGITS "/digits.onnx", scope, &d.file, NULL, error));
+    MUST(sb_onnx_load_file(DIGITS "/digits.onnx", scope, &d.file, NULL, NULL, error));
     MUST(sb_builder_create(&d.builder, error));
     sb_model *model = build_digits(&d);
     sb_builder_destroy(d.builder);

@@ -80,7 +80,7 @@ static sb_status load(const char *dims, const char *external, float *value, sb_e
     sb_scope *scope;
     sb_graph *graph;
     SB_TRY(sb_scope_create(&scope, error));
-    sb_status status = sb_onnx_load_file(in_folder("model/model.onnx"), scope, &graph, NULL, error);
+    sb_status status = sb_onnx_load_file(in_folder("model/model.onnx"), scope, &graph, NULL, NULL, error);
     if (status == SB_OK) {
         const sb_tensor *tensor = graph->values[0].fact.constant;
         *value = sb_tensor_elements(tensor) != 0 ? *(const float *)sb_tensor_data(tensor) : -1;
@@ -178,7 +178,7 @@ static void test_copies(void **state) {
     sb_graph *graph;
     sb_error error = {0};
     assert_int_equal(sb_scope_create(&scope, NULL), SB_OK);
-    assert_int_equal(sb_onnx_load_file(in_folder("model/model.onnx"), scope, &graph, NULL, &error),
+    assert_int_equal(sb_onnx_load_file(in_folder("model/model.onnx"), scope, &graph, NULL, NULL, &error),
                      SB_ERROR_UNSUPPORTED);
     assert_non_null(strstr(error.message, "tensor 'w2': its external data begin at byte 1"));
     sb_scope_destroy(scope);
@@ -195,9 +195,9 @@ static void test_from_memory(void **state) {
     sb_graph *graph;
     sb_error error = {0};
     assert_int_equal(sb_scope_create(&scope, NULL), SB_OK);
-    assert_int_equal(sb_onnx_load(bytes, size, NULL, scope, &graph, NULL, &error), SB_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(sb_onnx_load(bytes, size, NULL, scope, &graph, NULL, NULL, &error), SB_ERROR_INVALID_ARGUMENT);
     assert_non_null(strstr(error.message, "load it from its file"));
-    assert_int_equal(sb_onnx_load(bytes, size, in_folder("model"), scope, &graph, NULL, &error), SB_OK);
+    assert_int_equal(sb_onnx_load(bytes, size, in_folder("model"), scope, &graph, NULL, NULL, &error), SB_OK);
     sb_graph_destroy(graph);
     sb_scope_destroy(scope);
     assert_int_equal(sb_allocation_count().live_blocks, 0);
@@ -239,7 +239,7 @@ static void test_large_file(void **state) {
     sb_scope *scope;
     sb_graph *graph;
     assert_int_equal(sb_scope_create(&scope, NULL), SB_OK);
-    assert_int_equal(sb_onnx_load_file(in_folder("model/model.onnx"), scope, &graph, NULL, NULL), SB_OK);
+    assert_int_equal(sb_onnx_load_file(in_folder("model/model.onnx"), scope, &graph, NULL, NULL, NULL), SB_OK);
     assert_int_equal(graph->value_count, TENSORS);
     for (int i = 0; i < TENSORS; i++)
         assert_memory_equal(sb_tensor_data(graph->values[i].fact.constant), data, ELEMENTS * sizeof *data);

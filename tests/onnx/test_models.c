@@ -48,7 +48,7 @@ static sb_status load(const void *bytes, size_t size, sb_error *error) {
     sb_scope *scope;
     sb_graph *graph;
     SB_TRY(sb_scope_create(&scope, error));
-    sb_status status = sb_onnx_load(bytes, size, NULL, scope, &graph, NULL, error);
+    sb_status status = sb_onnx_load(bytes, size, NULL, scope, &graph, NULL, NULL, error);
     if (status == SB_OK)
         sb_graph_destroy(graph);
     sb_scope_destroy(scope);
@@ -63,7 +63,7 @@ static void test_all(void **state) {
         sb_graph *graph;
         sb_error error = {0};
         assert_int_equal(sb_scope_create(&scope, &error), SB_OK);
-        sb_status status = sb_onnx_load_file(paths[i], scope, &graph, NULL, &error);
+        sb_status status = sb_onnx_load_file(paths[i], scope, &graph, NULL, NULL, &error);
         if (status == SB_OK) {
             loaded++;
             sb_graph_destroy(graph);

@@ -21,21 +21,27 @@ typedef struct loaded_model {
     sb_scope *scope;
     sb_graph *graph;
     sb_model_metadata info;
+    sb_warnings warnings;
 } loaded_model;
 
 static inline sb_status load_text(const char *text, loaded_model *model, sb_error *error) {
     static uint8_t bytes[TEXT_PROTO_ROOM];
     size_t size = text_proto(&onnx__model_proto__descriptor, text, bytes);
+    model->warnings = (sb_warnings){0};
     SB_TRY(sb_scope_create(&model->scope, error));
-    sb_status status = sb_onnx_load(bytes, size, NULL, model->scope, &model->graph, &model->info, error);
-    if (status != SB_OK)
+    sb_status status =
+        sb_onnx_load(bytes, size, NULL, model->scope, &model->graph, &model->info, &model->warnings, error);
+    if (status != SB_OK) {
+        sb_warnings_clear(&model->warnings);
         sb_scope_destroy(model->scope);
+    }
     return status;
 }
 
 static inline void unload(loaded_model *model) {
     sb_graph_destroy(model->graph);
     sb_metadata_clear(&model->info);
+    sb_warnings_clear(&model->warnings);
     sb_scope_destroy(model->scope);
 }
 
@@ -53,6 +59,16 @@ static inline void expect_refused(const char *text, sb_status status, const char
     sb_status found = load_text(text, &model, &error);
     if (found != status || strstr(error.message, message) == NULL)
         fail_msg("'%s' is not in '%s' (%s)", message, error.message, sb_status_name(found));
+    assert_int_equal(sb_allocation_count().live_blocks, 0);
+}
+
+/* The model loads, with one warning, in which `warning` occurs. */
+static inline void expect_warning(const char *text, const char *warning) {
+    loaded_model model = load_or_fail(text);
+    if (model.warnings.count != 1 || strstr(model.warnings.texts[0], warning) == NULL)
+        fail_msg("'%s' is not the only warning: %zu, the first is '%s'", warning, model.warnings.count,
+                 model.warnings.count != 0 ? model.warnings.texts[0] : "");
+    unload(&model);
     assert_int_equal(sb_allocation_count().live_blocks, 0);
 }
 

@@ -59,7 +59,7 @@ static void check_model(const char *path) {
     sb_graph *graph = NULL;
     snprintf(folder, sizeof folder, "%.*s", (int)(strlen(path) - strlen("/model.onnx")), path);
     MUST(sb_scope_create(&scope, error));
-    if (sb_onnx_load_file(path, scope, &graph, NULL, NULL) == SB_OK) {
+    if (sb_onnx_load_file(path, scope, &graph, NULL, NULL, NULL) == SB_OK) {
         sb_value *values = sb_allocate_array(graph->value_count + 1, sizeof *values);
         if (load_inputs(folder, graph, values))
             (void)run_nodes(graph, values, visit_case, folder, NULL);
