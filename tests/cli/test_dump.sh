@@ -51,6 +51,25 @@ self_contained names.svg
 runs 0 "$samebit" dump names.onnx --no-passes --json
 json nodes#=2 nodes.1.name=../../etc/passwd
 
+# What was tolerated in a file.
+tolerated=$source/tests/fuzz/seeds/onnx
+runs 0 "$samebit" dump --warnings "$tolerated/tolerated_order.onnx"
+says out "graph 'g': node 'y' stands before a node that it needs; nodes run in an order in which they can"
+[ "$(wc -l <out)" -eq 1 ] || fail "not one line"
+runs 0 "$samebit" dump "$tolerated/tolerated_order.onnx"
+says out "1 warning about the file: --warnings shows it"
+runs 0 "$samebit" dump "$tolerated/tolerated_inner.onnx"
+says out "2 warnings about the file: --warnings shows them"
+runs 0 "$samebit" dump --json "$tolerated/tolerated_declared.onnx"
+json "warnings.1=value 'a' is declared as f32[9,9], but the nodes make it f32[n,4]" warnings#=2
+runs 0 "$samebit" dump --warnings "$model"
+silent out
+silent err
+runs 0 "$samebit" dump --json "$model"
+json warnings#=0
+runs 0 "$samebit" dump --warnings names.onnx
+! LC_ALL=C grep -q "$(printf '\033')" out || fail "an escape sequence reached the terminal"
+
 runs 3 "$samebit" dump missing.onnx
 runs 3 "$samebit" dump "$model" --svg no/such/folder/graph.svg
 says err "cannot write no/such/folder/graph.svg"

@@ -58,4 +58,11 @@ runs 3 "$samebit" run "$model" --input "image=$digits/labels.npy"
 says err "image"
 runs 3 "$samebit" run "$model" --input "image=$samples" --output no/such/folder/all.npz
 says err "no/such/folder"
+# A file with warnings: one line tells where they are.
+"$tool" array -1 1 3 tolerated.npy
+tolerated=$source/tests/fuzz/seeds/onnx/tolerated_declared.onnx
+runs 0 "$samebit" run "$tolerated" --input x=tolerated.npy
+says err "samebit: 2 warnings about the file: samebit dump --warnings $tolerated"
+[ "$(wc -l <err)" -eq 1 ] || fail "more than a line"
+says out "y: f32[3,4]"
 finish
