@@ -81,8 +81,7 @@ standing() {
 standing test_if "If itself only runs graphs, whose nodes have kernels of their own"
 standing test_transpose_default "Transpose shows its input in another way, which needs no kernel"
 standing test_gather_0 "Gather moves elements by its reference evaluation"
-standing test_dft "DFT has only its reference evaluation"
-standing test_softmax_axis_0 "axis 0 is not the last one of 3, the only one with a row kernel"
+standing test_det_2d "Det has only its reference evaluation"
 standing test_cast_FLOAT_to_STRING "Cast has no row loop for (f32) → string"
 standing test_pow_types_float32_int64 "Pow has no row loop for (f32, s64) → f32"
 
