@@ -4,6 +4,7 @@
 
 #include "base/workers.h"
 #include "ops/attention.h"
+#include "ops/attention_values.h"
 #include "ops/number.h"
 #include "support/failing.h"
 #include "support/must.h"
@@ -308,6 +309,33 @@ static void threads_change_nothing(void **unused) {
     }
 }
 
+/* The errors that docs/numerics.md tells of the polynomials; every float was tried once. */
+static void polynomials_are_near(void **unused) {
+    enum { STRIDE = 97 };
+    static const sb_dtype stored[] = {SB_BF16, SB_F16, SB_F32};
+    static const double bounds[] = {7.5e-5, 2.7e-6, 6.8e-8};
+    double worst[3] = {0};
+    long double wide = 0;
+    for (uint32_t bits = 0x30800000u; bits <= 0x3f000000u; bits += STRIDE) {
+        for (int sign = 0; sign < 2; sign++) {
+            float f = sb_bits_to_f32(bits | (uint32_t)sign << 31);
+            for (int i = 0; i < 3; i++)
+                worst[i] = fmax(worst[i], fabs((double)sb_attention_power_f32(stored[i], f) / exp2((double)f) - 1));
+        }
+    }
+    for (int i = 0; i < 3; i++) {
+        if (!(worst[i] <= bounds[i]) || worst[i] < bounds[i] * 0.9)
+            fail_msg("%s: %g, and the page says %g", sb_dtype_name(stored[i]), worst[i], bounds[i]);
+    }
+    random_source source = {7};
+    for (int i = 0; i < 200000; i++) {
+        double f = (double)random_between(&source, -(INT64_C(1) << 50), INT64_C(1) << 50) * 0x1p-51;
+        wide = fmaxl(wide, fabsl((long double)sb_attention_power_f64(SB_F64, f) / exp2l((long double)f) - 1));
+    }
+    if (!(wide <= 1.3e-16L))
+        fail_msg("f64: %Lg", wide);
+}
+
 /* ---- LinearAttention ---- */
 
 /* Positions from `start` of batch rows from `row`; `outputs` are the caller's. */
@@ -399,13 +427,10 @@ static void failing_allocations_leave_nothing(void **unused) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_do_not_see_each_other),
-        cmocka_unit_test(hidden_keys_change_nothing),
-        cmocka_unit_test(chunks_are_the_whole),
-        cmocka_unit_test(layouts_and_operators_agree),
-        cmocka_unit_test(threads_change_nothing),
-        cmocka_unit_test(states_of_f32_continue),
-        cmocka_unit_test(failing_allocations_leave_nothing),
+        cmocka_unit_test(rows_do_not_see_each_other), cmocka_unit_test(hidden_keys_change_nothing),
+        cmocka_unit_test(chunks_are_the_whole),       cmocka_unit_test(layouts_and_operators_agree),
+        cmocka_unit_test(threads_change_nothing),     cmocka_unit_test(polynomials_are_near),
+        cmocka_unit_test(states_of_f32_continue),     cmocka_unit_test(failing_allocations_leave_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -162,6 +162,22 @@ static void reshape_divides(void **unused) {
     finish(&b);
 }
 
+static void attention_behind_a_past(void **unused) {
+    builder b = start(NULL);
+    sb_value_id q = INPUT(&b, SB_F32, "batch", "time", "32"), k = INPUT(&b, SB_F32, "batch", "time", "16");
+    sb_value_id v = INPUT(&b, SB_F32, "batch", "time", "12"), past_k = INPUT(&b, SB_F32, "batch", "2", "past", "8");
+    sb_value_id past_v = INPUT(&b, SB_F32, "batch", "2", "past", "6");
+    set_int(&b, "q_num_heads", 4);
+    set_int(&b, "kv_num_heads", 2);
+    sb_value_id y = node(&b, "Attention", 6, (sb_value_id[]){q, k, v, SB_NO_VALUE, past_k, past_v}, 0, 4);
+    infer(&b);
+    expect_fact(&b, y, "f32[batch,time,24]");
+    expect_fact(&b, y + 1, "f32[batch,2,past+time,8]");
+    expect_fact(&b, y + 2, "f32[batch,2,past+time,6]");
+    expect_fact(&b, y + 3, "f32[batch,4,time,past+time]");
+    finish(&b);
+}
+
 static void views_of_symbols(void **unused) {
     builder b = start(NULL);
     sb_value_id x = INPUT(&b, SB_F32, "batch", "1", "time");
@@ -500,6 +516,7 @@ int main(void) {
         cmocka_unit_test_teardown(operators_have_names, leaves_nothing),
         cmocka_unit_test_teardown(reshape_by_computed_shape, leaves_nothing),
         cmocka_unit_test_teardown(reshape_divides, leaves_nothing),
+        cmocka_unit_test_teardown(attention_behind_a_past, leaves_nothing),
         cmocka_unit_test_teardown(views_of_symbols, leaves_nothing),
         cmocka_unit_test_teardown(parts_and_wholes, leaves_nothing),
         cmocka_unit_test_teardown(size_of_symbols, leaves_nothing),
