@@ -2,7 +2,8 @@
  *
  * The digest is the SHA-256 of a canonical form: for each value its kind, dtype, rank and extents as little-endian
  * 64-bit integers, then its elements in row-major order, little-endian, with every NaN replaced by the dtype's positive
- * quiet NaN (0x7f for f8e4m3fn, 0x7e for f8e5m2), elements of less than 8 bits as a byte each, zeros above their bits; text as its length and bytes; sequences as their count and items. */
+ * quiet NaN (0x7f for f8e4m3fn, 0x7e for f8e5m2), elements of less than 8 bits as a byte each, zeros above their bits;
+ * text as its length and bytes; sequences as their count and items. */
 #ifndef SAMEBIT_DIGEST_H
 #define SAMEBIT_DIGEST_H
 

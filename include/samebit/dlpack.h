@@ -101,7 +101,8 @@ extern "C" {
  * given out by a run or a copy is finished there, so that its reader need wait for no stream). The result keeps the
  * elements alive until its deleter is called (from any thread, once), which also frees it. It is marked read-only,
  * because tensors are immutable. The small types have the codes of DLPack 1.1; elements of less than 8 bits take a byte
- * each, which the flag DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED (bit 2, DLPack 1.2) tells. Errors: UNSUPPORTED for SB_STRING; OUT_OF_MEMORY. */
+ * each, which its flag DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED (bit 2) tells. Errors: UNSUPPORTED for SB_STRING;
+ * OUT_OF_MEMORY. */
 SB_API SB_MUST_CHECK sb_status sb_tensor_to_dlpack(sb_tensor *tensor, DLManagedTensorVersioned **managed,
                                                    sb_error *error);
 
@@ -110,8 +111,8 @@ SB_API SB_MUST_CHECK sb_status sb_tensor_to_dlpack(sb_tensor *tensor, DLManagedT
  * those of kDLBool must be 0 or 1.
  *
  * Errors: UNSUPPORTED for another major version of DLPack, memory that is not the CPU's (see sb_tensor_from_dlpack_on),
- * and types that Samebit does not have, elements of less than 8 bits without the flag above too; INVALID_ARGUMENT for structures that contradict themselves and elements that
- * are not aligned; SHAPE; OUT_OF_MEMORY. */
+ * and types that Samebit does not have, elements of less than 8 bits without the flag above too; INVALID_ARGUMENT for
+ * structures that contradict themselves and elements that are not aligned; SHAPE; OUT_OF_MEMORY. */
 SB_API SB_MUST_CHECK sb_status sb_tensor_from_dlpack(DLManagedTensorVersioned *managed, sb_tensor **tensor,
                                                      sb_error *error);
 

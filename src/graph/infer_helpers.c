@@ -19,6 +19,8 @@ sb_status sb_infer_fail(const sb_infer *infer, sb_status status, const char *for
     return sb_fail(infer->error, status, "node %s (%s): %s", infer->node->name, infer->node->op->name, message);
 }
 
+_Static_assert(SB_DTYPE_COUNT <= 32, "a set of dtypes is a bit for each");
+
 static void append_name(char *text, size_t bytes, size_t *used, const char *name) {
     if (*used < bytes)
         *used += (size_t)snprintf(text + *used, bytes - *used, *used == 0 ? "%s" : ", %s", name);

@@ -35,7 +35,7 @@ static const struct {
     {SB_S2, kDLInt, 2},
     {SB_U2, kDLUInt, 2},
 };
-/* That elements of less than 8 bits take a byte each: DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED since DLPack 1.2. */
+/* That elements of less than 8 bits take a byte each: DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED since DLPack 1.1. */
 #define FLAG_PADDED (UINT64_C(1) << 2)
 enum { TYPES = sizeof types / sizeof *types };
 
@@ -61,13 +61,14 @@ sb_status sb_tensor_to_dlpack(sb_tensor *tensor, DLManagedTensorVersioned **mana
         type++;
     if (type == TYPES)
         return sb_fail(error, SB_ERROR_UNSUPPORTED, "DLPack has no type for %s elements", sb_dtype_name(tensor->dtype));
+    bool is_newer = sb_dtype_is_small(tensor->dtype);
     exported *fresh = sb_allocate_array(1, sizeof *fresh);
     if (fresh == NULL)
         return sb_fail_memory(error, sizeof *fresh);
     memcpy(fresh->dims, tensor->dims, sizeof fresh->dims);
     memcpy(fresh->strides, tensor->strides, sizeof fresh->strides);
     fresh->managed = (DLManagedTensorVersioned){
-        .version = {DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION},
+        .version = {DLPACK_MAJOR_VERSION, is_newer && DLPACK_MINOR_VERSION < 1 ? 1 : DLPACK_MINOR_VERSION},
         .manager_ctx = sb_tensor_retain(tensor),
         .deleter = delete_exported,
         .flags = DLPACK_FLAG_BITMASK_READ_ONLY | (types[type].bits < 8 ? FLAG_PADDED : 0),

@@ -30,6 +30,12 @@ static void numbers_are_written_as_numpy_does(void **unused) {
     expect_text(SB_U64, &(uint64_t){UINT64_MAX}, "18446744073709551615");
     expect_text(SB_S8, &(int8_t){-128}, "-128");
     expect_text(SB_BOOL, &(uint8_t){1}, "True");
+    expect_text(SB_F8E4M3FN, &(uint8_t){0x38}, "1.0");
+    expect_text(SB_F8E5M2, &(uint8_t){0xfc}, "-INF");
+    expect_text(SB_F4E2M1, &(uint8_t){0x0f}, "-6.0");
+    expect_text(SB_F8E8M0, &(uint8_t){0x7c}, "0.125");
+    expect_text(SB_S4, &(uint8_t){0x0f}, "-1");
+    expect_text(SB_U2, &(uint8_t){0xff}, "3");
 }
 
 static bool read_text(const char *text, sb_dtype dtype, void *element) {
@@ -84,6 +90,28 @@ static void text_that_is_no_number_is_named(void **unused) {
     expect_refusal(complex, SB_ERROR_UNSUPPORTED, "element type 14");
 }
 
+/* Text becomes a small type by the attributes, and a small type becomes text. */
+static void text_and_small_types(void **unused) {
+    sb_tensor *texts = NULL;
+    sb_string entries[] = {{"-0.4375", 7}, {"1e6", 3}, {"nan", 3}};
+    for (int saturate = 0; saturate < 2; saturate++) {
+        assert_int_equal(sb_tensor_from_strings(1, (int64_t[]){3}, entries, &texts, NULL), SB_OK);
+        node_runner runner = make_node("Cast", 19, texts, NULL, NULL);
+        add_int(&runner, "to", 19);
+        add_int(&runner, "saturate", saturate);
+        expect_output(runner, LIST(SB_F8E5M2, (uint8_t, 0xb7, saturate ? 0x7b : 0x7c, 0x7e)));
+    }
+    assert_int_equal(sb_tensor_from_strings(1, (int64_t[]){3}, entries, &texts, NULL), SB_OK);
+    node_runner integers = make_node("Cast", 21, texts, NULL, NULL);
+    add_int(&integers, "to", 22);
+    expect_output(integers, LIST(SB_S4, (uint8_t, 0, 1000000 & 15, 0)));
+    sb_string written[] = {{"-1.5", 4}, {"6.0", 3}};
+    assert_int_equal(sb_tensor_from_strings(1, (int64_t[]){2}, written, &texts, NULL), SB_OK);
+    node_runner back = make_node("Cast", 23, LIST(SB_F4E2M1, (uint8_t, 0x0b, 0x07)), NULL, NULL);
+    add_int(&back, "to", 8);
+    expect_output(back, texts);
+}
+
 static void quantising(void **unused) {
     /* Ties to even, saturation, NaN as 0. */
     expect_output(make_node("QuantizeLinear", 13, LIST(SB_F32, (float, 1, 3, -1000, 1000, NAN)),
@@ -112,6 +140,7 @@ int main(void) {
         cmocka_unit_test(numbers_are_read_as_the_standard_says),
         cmocka_unit_test(every_f16_survives_text),
         cmocka_unit_test_teardown(text_that_is_no_number_is_named, leaves_nothing),
+        cmocka_unit_test_teardown(text_and_small_types, leaves_nothing),
         cmocka_unit_test_teardown(quantising, leaves_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,14 +2,14 @@
  * held within 2^20 before it becomes an integer, beyond which any zero point of 16 bits leaves the range anyhow. */
 #include "base/isa.h"
 #include "cpu/elementwise/quantize_rows.h"
-#include "numerics/scalar.h"
 #include "ops/convert_loops.h"
+#include "ops/quantize_values.h"
 
 #define PIECE 256
 #define BEYOND 1048576.0f
 
-static inline int32_t quantized(float x, float scale, int32_t zero, int32_t least, int32_t most) {
-    float value = sb_round_half_even_f32(sb_div_f32(x, scale));
+static inline int32_t quantized(float quotient, int32_t zero, int32_t least, int32_t most) {
+    float value = sb_round_half_even_f32(quotient);
     value = value > BEYOND ? BEYOND : value;
     value = value < -BEYOND ? -BEYOND : value;
     value = value == value ? value : 0.0f;
@@ -18,18 +18,49 @@ static inline int32_t quantized(float x, float scale, int32_t zero, int32_t leas
     return sum > most ? most : sum;
 }
 
+static bool is_small_float(sb_dtype dtype) {
+    return (SB_SET(dtype) & SB_SET_SMALL_FLOAT) != 0;
+}
+
+/* At most a piece. Integers of 2 and 4 bits go through s8. */
 static void load(sb_dtype to, void *values, sb_dtype from, const char *data, int64_t step, int64_t count) {
+    int8_t bytes[PIECE];
     char *operands[2] = {values, (char *)(uintptr_t)data};
     sb_walk_row *const(*loops)[SB_DTYPE_COUNT] = SB_ISA_NAME(sb_convert_loops);
+    if ((SB_SET(from) & SB_SET_SMALL_INTEGER) != 0) {
+        loops[SB_S8][from](NULL, count, (char *const[]){(char *)bytes, operands[1]}, (const int64_t[]){1, step});
+        operands[1] = (char *)bytes;
+        step = 1;
+        from = SB_S8;
+    }
     sb_walk_row *loop = to == from ? loops[SB_DTYPE_NONE][sb_dtype_size(to)] : loops[to][from];
     loop(NULL, count, operands, (const int64_t[]){(int64_t)sb_dtype_size(to), step});
 }
 
-/* Scales and zero points of a piece. A single one of each is read once. */
+/* x / scale in place of x, where that is rounded to 16 bits; and where each element has a scale of its own. */
+static void divide(const sb_quantize_types *types, const float *x, const float *scales, bool single, int64_t count,
+                   float *quotients) {
+    const sb_dtype precision = types->precision;
+    const float scale = scales[0];
+    if (precision != SB_F32)
+        for (int64_t i = 0; i < count; i++)
+            quotients[i] = sb_quantize_quotient(x[i], scales[single ? 0 : i], precision);
+    else if (single)
+        for (int64_t i = 0; i < count; i++)
+            quotients[i] = sb_div_f32(x[i], scale);
+    else
+        for (int64_t i = 0; i < count; i++)
+            quotients[i] = sb_div_f32(x[i], scales[i]);
+}
+
+/* Scales and zero points of a piece. A single one of each is read once. Zero points of small floats are f32. */
 typedef struct factors {
     bool single;
     float scales[PIECE];
-    int32_t zeros[PIECE];
+    union {
+        int32_t zeros[PIECE];
+        float float_zeros[PIECE];
+    };
 } factors;
 
 static void load_factors(const sb_quantize_types *types, sb_dtype zero, int64_t start, int64_t count, char *const *data,
@@ -39,7 +70,7 @@ static void load_factors(const sb_quantize_types *types, sb_dtype zero, int64_t 
         return;
     int64_t loaded = factors->single ? 1 : count;
     load(SB_F32, factors->scales, types->scale, data[2] + start * steps[2], steps[2], loaded);
-    load(SB_S32, factors->zeros, zero, data[3] + start * steps[3], steps[3], loaded);
+    load(is_small_float(zero) ? SB_F32 : SB_S32, factors->zeros, zero, data[3] + start * steps[3], steps[3], loaded);
 }
 
 static void quantize(void *opaque, int64_t count, char *const *data, const int64_t *steps) {
@@ -56,18 +87,36 @@ static void quantize(void *opaque, int64_t count, char *const *data, const int64
             x = (const float *)(const void *)(data[1] + start * steps[1]);
         else
             load(SB_F32, values, types->input, data[1] + start * steps[1], steps[1], size);
+        divide(types, x, factors.scales, factors.single, size, values);
         if (factors.single) {
-            float scale = factors.scales[0];
             int32_t zero = factors.zeros[0];
             for (int64_t i = 0; i < size; i++)
-                results[i] = quantized(x[i], scale, zero, least, most);
+                results[i] = quantized(values[i], zero, least, most);
         } else {
             for (int64_t i = 0; i < size; i++)
-                results[i] = quantized(x[i], factors.scales[i], factors.zeros[i], least, most);
+                results[i] = quantized(values[i], factors.zeros[i], least, most);
         }
         char *stored[2] = {data[0] + start * steps[0], (char *)results};
         SB_ISA_NAME(sb_convert_loops)
         [types->output][SB_S32](NULL, size, stored, (const int64_t[]){steps[0], sizeof *results});
+    }
+}
+
+static void quantize_to_floats(void *opaque, int64_t count, char *const *data, const int64_t *steps) {
+    const sb_quantize_types *types = opaque;
+    sb_conversion conversion = {types->output, SB_F32, types->saturate, 0};
+    float values[PIECE];
+    factors factors;
+    for (int64_t start = 0; start < count; start += PIECE) {
+        int64_t size = count - start < PIECE ? count - start : PIECE;
+        load_factors(types, types->output, start, size, data, steps, &factors);
+        load(SB_F32, values, types->input, data[1] + start * steps[1], steps[1], size);
+        divide(types, values, factors.scales, factors.single, size, values);
+        for (int64_t i = 0; i < size && types->has_zero; i++)
+            values[i] += factors.float_zeros[factors.single ? 0 : i];
+        char *stored[2] = {data[0] + start * steps[0], (char *)values};
+        SB_ISA_NAME(sb_convert_loops)
+        [types->output][SB_F32](&conversion, size, stored, (const int64_t[]){steps[0], sizeof *values});
     }
 }
 
@@ -96,4 +145,20 @@ static void dequantize(void *opaque, int64_t count, char *const *data, const int
     }
 }
 
-const sb_quantize_rows SB_ISA_NAME(sb_quantize_rows) = {quantize, dequantize};
+static void dequantize_floats(void *opaque, int64_t count, char *const *data, const int64_t *steps) {
+    const sb_quantize_types *types = opaque;
+    float values[PIECE];
+    factors factors;
+    for (int64_t start = 0; start < count; start += PIECE) {
+        int64_t size = count - start < PIECE ? count - start : PIECE;
+        load_factors(types, types->input, start, size, data, steps, &factors);
+        load(SB_F32, values, types->input, data[1] + start * steps[1], steps[1], size);
+        for (int64_t i = 0; i < size; i++) {
+            int64_t factor = factors.single ? 0 : i;
+            SB_AT(float, data[0], steps[0], start + i) =
+                sb_dequantize_float(values[i], factors.scales[factor], factors.float_zeros[factor]);
+        }
+    }
+}
+
+const sb_quantize_rows SB_ISA_NAME(sb_quantize_rows) = {quantize, dequantize, quantize_to_floats, dequantize_floats};

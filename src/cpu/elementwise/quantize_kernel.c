@@ -1,11 +1,10 @@
-/* Kernels of QuantizeLinear and DequantizeLinear with integers of 8 and 16 bits. */
+/* Kernels of QuantizeLinear and DequantizeLinear with integers of 2 to 16 bits and small floats. */
 #include <stdio.h>
 #include <string.h>
 
 #include "cpu/elementwise/quantize_rows.h"
 #include "cpu/list.h"
 #include "cpu/spread.h"
-#include "ops/element_type.h"
 
 static const sb_quantize_rows *rows_for(sb_isa isa) {
 #if SB_HAS_X86_KERNELS
@@ -22,31 +21,28 @@ static bool is_narrow_float(sb_dtype dtype) {
     return dtype == SB_F32 || dtype == SB_F16 || dtype == SB_BF16;
 }
 
-static bool is_quantized(sb_dtype dtype) {
-    return dtype == SB_U8 || dtype == SB_S8 || dtype == SB_U16 || dtype == SB_S16;
+static bool is_scale(sb_dtype dtype) {
+    return is_narrow_float(dtype) || dtype == SB_F8E8M0;
+}
+
+static bool is_small_float(sb_dtype dtype) {
+    return (SB_SET(dtype) & SB_SET_SMALL_FLOAT) != 0;
 }
 
 static bool supports_quantize(const sb_kernel_query *query, char *why) {
-    sb_dtype input = query->inputs[0]->dtype, scale = query->inputs[1]->dtype, output = query->outputs[0].dtype,
-             precision;
-    if (sb_node_element_type(query->node, "precision", SB_F32, &precision, NULL) != SB_OK || precision != SB_F32) {
-        snprintf(why, SB_WHY_BYTES, "a precision other than f32 has no kernel");
-        return false;
-    }
-    if (is_narrow_float(input) && is_narrow_float(scale) && is_quantized(output))
+    sb_dtype input = query->inputs[0]->dtype, scale = query->inputs[1]->dtype;
+    if (is_narrow_float(input) && is_scale(scale))
         return true;
-    snprintf(why, SB_WHY_BYTES,
-             "quantizing %s to %s with a scale of %s has no kernel; floats to integers of 8 and 16 bits have",
-             sb_dtype_name(input), sb_dtype_name(output), sb_dtype_name(scale));
+    snprintf(why, SB_WHY_BYTES, "quantizing %s with a scale of %s has no kernel; floats have", sb_dtype_name(input),
+             sb_dtype_name(scale));
     return false;
 }
 
 static bool supports_dequantize(const sb_kernel_query *query, char *why) {
     sb_dtype input = query->inputs[0]->dtype, scale = query->inputs[1]->dtype, output = query->outputs[0].dtype;
-    if (is_quantized(input) && scale == SB_F32 && output == SB_F32)
+    if (input != SB_S32 && is_scale(scale) && output == SB_F32)
         return true;
-    snprintf(why, SB_WHY_BYTES,
-             "dequantizing %s to %s with a scale of %s has no kernel; integers of 8 and 16 bits to f32 have",
+    snprintf(why, SB_WHY_BYTES, "dequantizing %s to %s with a scale of %s has no kernel; up to 16 bits to f32 have",
              sb_dtype_name(input), sb_dtype_name(output), sb_dtype_name(scale));
     return false;
 }
@@ -62,12 +58,16 @@ static void run_part(sb_call *call, sb_walk_row *row, sb_dtype zero_dtype, const
 }
 
 static sb_status quantize_part(sb_call *call, const sb_quantize_types *types, const sb_tensor *const operands[4]) {
-    run_part(call, rows_for(call->isa)->quantize, types->output, types, operands);
+    const sb_quantize_rows *rows = rows_for(call->isa);
+    run_part(call, is_small_float(types->output) ? rows->quantize_to_floats : rows->quantize, types->output, types,
+             operands);
     return SB_OK;
 }
 
 static sb_status dequantize_part(sb_call *call, const sb_quantize_types *types, const sb_tensor *const operands[4]) {
-    run_part(call, rows_for(call->isa)->dequantize, types->input, types, operands);
+    const sb_quantize_rows *rows = rows_for(call->isa);
+    run_part(call, is_small_float(types->input) ? rows->dequantize_floats : rows->dequantize, types->input, types,
+             operands);
     return SB_OK;
 }
 
