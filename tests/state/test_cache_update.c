@@ -19,7 +19,8 @@ static void run_kind(const update_kind *kind, int64_t in_place) {
     memcpy(expected, sb_tensor_data(initial), sizeof expected);
     sb_tensor_release(initial);
     for (int64_t run = 0; run < RUNS; run++) {
-        int64_t last = kind->circular ? 100 : UPDATE_ROWS - UPDATE_COUNT, first = run % (last + 1), second = last - first;
+        int64_t last = kind->circular ? 100 : UPDATE_ROWS - UPDATE_COUNT, first = run % (last + 1),
+                second = last - first;
         sb_tensor *inputs[] = {numbers(3, (int64_t[]){UPDATE_BATCH, UPDATE_COUNT, UPDATE_WIDTH}, (uint64_t)run),
                                start_list(first, second)},
                   *output;
