@@ -14,13 +14,13 @@ typedef struct family {
 static const family families[] = {
     {"contraction", "#1f5fae",
      " Conv ConvTranspose ConvInteger QLinearConv DeformConv MatMul MatMulInteger QLinearMatMul "
-     "Gemm Einsum "
+     "Gemm Einsum CausalConvWithState "
      "Attention LinearAttention FlexAttention DFT STFT "},
     {"recurrent", "#6b3fa0", " RNN GRU LSTM "},
     {"activation", "#a8324a",
      " Relu LeakyRelu PRelu Elu Selu Celu Gelu Sigmoid HardSigmoid HardSwish Mish Softplus "
      "Softsign Tanh "
-     "ThresholdedRelu Clip Softmax LogSoftmax Hardmax Erf Shrink Swish "},
+     "ThresholdedRelu Clip Softmax LogSoftmax Hardmax Erf Shrink Swish SwiGLU "},
     {"normalisation", "#1c7c54",
      " BatchNormalization InstanceNormalization LayerNormalization GroupNormalization "
      "RMSNormalization "
@@ -36,12 +36,14 @@ static const family families[] = {
      "Sinh Cosh Asinh "
      "Acosh Atanh Ceil Floor Round Sum Mean Max Min Equal Greater Less GreaterOrEqual LessOrEqual "
      "And Or Xor Not "
-     "Where IsNaN IsInf BitShift BitwiseAnd BitwiseOr BitwiseXor BitwiseNot Det "},
-    {"quantisation and types", "#8a2f7f", " QuantizeLinear DequantizeLinear DynamicQuantizeLinear Cast CastLike "},
+     "Where IsNaN IsInf BitShift BitwiseAnd BitwiseOr BitwiseXor BitwiseNot Det "
+     "RotaryEmbedding "},
+    {"quantisation and types", "#8a2f7f",
+     " QuantizeLinear DequantizeLinear DynamicQuantizeLinear Cast CastLike BitCast "},
     {"movement", "#566273",
      " Reshape Flatten Squeeze Unsqueeze Transpose Slice Split Concat Gather GatherElements "
      "GatherND Scatter "
-     "ScatterElements ScatterND Pad Expand Tile DepthToSpace SpaceToDepth Identity Shape Size "
+     "ScatterElements ScatterND TensorScatter Pad Expand Tile DepthToSpace SpaceToDepth Identity Shape Size "
      "Constant "
      "ConstantOfShape Range EyeLike OneHot Compress Resize Upsample ReverseSequence Trilu NonZero "
      "Col2Im "

@@ -191,6 +191,7 @@ struct sb_call {
     sb_isa isa;                   /* the instruction set that kernels may use */
     const sb_call_target *target; /* the device that the call gives its work to; NULL on the host */
     sb_call_way way;              /* for a kernel to say, and for those who ask how nodes were computed */
+    bool untouched; /* for a kernel that fails: nothing has been written, also where it computes in place */
     sb_error *error;
 };
 

@@ -126,9 +126,16 @@ static sb_status choose_kernel(sb_planned_step *planned, sb_program *program, co
         else
             SB_TRY(sb_place(placement, program, step, facts->inputs, facts->outputs, &planned->kernel, why, error));
         planned->side = planned->kernel != NULL ? SB_DEVICE : SB_HOST;
-        if (planned->side == SB_DEVICE)
+        if (planned->side == SB_DEVICE) {
+            const sb_kernel_query query = {.node = program->steps[step].node,
+                                           .inputs = facts->inputs,
+                                           .outputs = facts->outputs,
+                                           .isa = program->isa};
+            if (planned->kernel->in_place != NULL)
+                planned->in_place = planned->kernel->in_place(&query);
             return sb_program_prepare(program, step, placement->queue, planned->kernel, facts->inputs, facts->outputs,
                                       &planned->prepared, error);
+        }
         SB_TRY(sb_plan_explain(planned, why, error));
     }
     return sb_program_choose(program, step, facts->inputs, facts->outputs, &planned->kernel, &planned->prepared,

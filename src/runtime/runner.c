@@ -547,6 +547,16 @@ sb_status sb_runner_step(sb_runner *runner, size_t index, sb_error *error) {
     sb_status status = runner->plan->steps[index].mode == SB_STEP_STATIC ? run_static(runner, index, &call)
                                                                          : run_dynamic(runner, index, &call);
     keep_outputs(runner, &call, status);
+    runner->untouched = status != SB_OK && call.untouched;
+    return status;
+}
+
+/* A step that may write a variable. One that fails before it has written anything leaves the state as it was. */
+static sb_status run_updating_step(sb_runner *runner, size_t index, sb_error *error) {
+    bool *began = &runner->plan->binding->run.began, before = *began;
+    *began = true;
+    sb_status status = sb_runner_step(runner, index, error);
+    *began = before || status == SB_OK || !runner->untouched;
     return status;
 }
 
@@ -606,15 +616,17 @@ static sb_status run_steps(sb_runner *runner, const sb_value *inputs, sb_error *
         const sb_step *step = &program->steps[s];
         sb_segment *segment = replays ? runner->plan->segment_of[s] : NULL;
         SB_TRY(check_interrupt(runner, step, error));
-        if (runner->plan->binding != NULL && (segment != NULL ? segment->end : s + 1) > runner->plan->first_update)
-            runner->plan->binding->run.began = true;
+        bool updates =
+            runner->plan->binding != NULL && (segment != NULL ? segment->end : s + 1) > runner->plan->first_update;
         if (segment != NULL) {
+            if (updates)
+                runner->plan->binding->run.began = true;
             SB_TRY(sb_segment_run(runner, segment, error));
             s = segment->end - 1;
             continue;
         }
         if (runner->plan->steps[s].mode != SB_STEP_SKIP)
-            SB_TRY(sb_runner_step(runner, s, error));
+            SB_TRY(updates ? run_updating_step(runner, s, error) : sb_runner_step(runner, s, error));
         else if (runner->settings->observer != NULL)
             SB_TRY(observe_constants(runner, s, error));
         for (size_t r = 0; r < step->release_count; r++)

@@ -37,6 +37,7 @@ struct sb_runner {
     sb_value *inputs; /* of the graph that this runner is nested for, while its node gives them */
     /* The step in progress; room for the largest. */
     const sb_step *step;
+    bool untouched;        /* it has failed, and had written nothing */
     sb_value *step_values; /* inputs and, behind them, outputs */
     sb_fact *step_facts;   /* of the outputs; borrowed */
     sb_call_target target; /* of the step */

@@ -51,7 +51,9 @@ static sb_status launch_tensor_scatter(sb_call *call) {
     int64_t *starts;
     int axis;
     sb_tensor *output;
+    call->untouched = true;
     SB_TRY(sb_tensor_scatter_check(call, &axis, &starts));
+    call->untouched = false;
     sb_status status = sb_call_output(call, 0, &output);
     if (status == SB_OK)
         status = fill(call, sb_call_input(call, 0), output);
