@@ -1,19 +1,20 @@
-/* The kernel for LayerNormalization over trailing dimensions in f32. */
+/* The kernel for LayerNormalization over trailing dimensions in f32, f16 and bf16. A row of 16 bits is widened to f32, goes
+ * through the row kernel of f32 in the first-level cache, and is rounded once, as the definition says. */
 #include <stdio.h>
-#include <string.h>
 
 #include "cpu/list.h"
+#include "cpu/pieces.h"
 #include "cpu/rows/normalize.h"
+#include "ops/convert_loops.h"
 #include "ops/row_normalization.h"
 
-/* Elements of all rows together below which one thread is enough. */
-#define GRAIN_ELEMENTS 8192
+/* Elements that a thread takes at once, about. */
+#define PIECE_ELEMENTS 8192
 
-/* The dimension with which a row begins: the attribute `axis`, from the end when negative. */
-static int row_start(const sb_node *node, int64_t otherwise, int rank) {
-    const sb_attribute *attribute = sb_attributes_find(&node->attributes, "axis");
-    int64_t axis = attribute != NULL ? attribute->ints[0] : otherwise;
-    return (int)(axis < 0 ? axis + rank : axis);
+/* The dimension with which a row begins. */
+static int row_start(const sb_node *node, int rank) {
+    const sb_norm_params *params = node->params;
+    return (int)(params->axis < 0 ? params->axis + rank : params->axis);
 }
 
 /* The product of extents from `start` on. */
@@ -24,14 +25,12 @@ static int64_t row_length(const sb_tensor *tensor, int start) {
     return length;
 }
 
-static int64_t row_grain(int64_t length) {
-    return length >= GRAIN_ELEMENTS ? 1 : GRAIN_ELEMENTS / (length > 0 ? length : 1);
+static bool is_computed_in_f32(sb_dtype dtype) {
+    return dtype == SB_F32 || dtype == SB_F16 || dtype == SB_BF16;
 }
 
-/* ---- layer normalisation ---- */
-
 static bool is_row_vector(const sb_fact *fact, const sb_fact *input, int start) {
-    if (fact->dtype != SB_F32 || fact->rank != input->rank - start)
+    if (!is_computed_in_f32(fact->dtype) || fact->rank != input->rank - start)
         return false;
     for (int d = 0; d < fact->rank; d++) {
         if (!sb_dim_equal(fact->dims[d], input->dims[start + d]))
@@ -40,81 +39,138 @@ static bool is_row_vector(const sb_fact *fact, const sb_fact *input, int start) 
     return true;
 }
 
-static bool supports_layer_norm(const sb_kernel_query *query, char *why) {
-    const sb_fact *input = query->inputs[0];
-    const sb_fact *bias = query->node->input_count > 2 ? query->inputs[2] : NULL;
-    int start = row_start(query->node, -1, input->rank);
-    if (input->dtype == SB_F32 && is_row_vector(query->inputs[1], input, start) &&
-        (bias == NULL || is_row_vector(bias, input, start)))
-        return true;
-    snprintf(why, SB_WHY_BYTES, "only f32 with scale and bias of the normalised shape has a row kernel");
+static bool wants_moments(const sb_node *node) {
+    for (int o = 1; o < node->output_count; o++) {
+        if (node->outputs[o] != SB_NO_VALUE)
+            return true;
+    }
     return false;
 }
 
-typedef struct layer_norm_task {
-    const sb_row_kernels *kernels;
-    const float *x, *scale, *bias;
-    float *y, *mean, *inverse; /* mean and inverse may be NULL */
-    int64_t length;
-    float epsilon;
-} layer_norm_task;
-
-static void layer_norm_rows(void *context, int64_t begin, int64_t end) {
-    const layer_norm_task *task = context;
-    for (int64_t row = begin; row < end; row++) {
-        float mean, inverse;
-        task->kernels->layer_norm(task->x + row * task->length, task->y + row * task->length, task->length, task->scale,
-                                  task->bias, task->epsilon, &mean, &inverse);
-        if (task->mean != NULL)
-            task->mean[row] = mean;
-        if (task->inverse != NULL)
-            task->inverse[row] = inverse;
+static bool supports_layer_norm(const sb_kernel_query *query, char *why) {
+    const sb_fact *input = query->inputs[0];
+    const sb_fact *bias = query->node->input_count > 2 ? query->inputs[2] : NULL;
+    const sb_norm_params *params = query->node->params;
+    if (!is_computed_in_f32(input->dtype)) {
+        snprintf(why, SB_WHY_BYTES, "layer normalisation of %s has no row kernel", sb_dtype_name(input->dtype));
+        return false;
     }
+    int start = row_start(query->node, input->rank);
+    if (!is_row_vector(query->inputs[1], input, start) || (bias != NULL && !is_row_vector(bias, input, start))) {
+        snprintf(why, SB_WHY_BYTES,
+                 "only scale and bias of f32, f16 or bf16 and the normalised shape have a row kernel");
+        return false;
+    }
+    if (params->stash != SB_F32 && wants_moments(query->node)) {
+        snprintf(why, SB_WHY_BYTES, "mean and deviation in %s have no row kernel", sb_dtype_name(params->stash));
+        return false;
+    }
+    return true;
 }
 
-static sb_status optional_output(sb_call *call, int index, float **data) {
+/* Gapless rows. */
+typedef struct layer_norm {
+    const sb_row_kernels *kernels;
+    sb_walk_row *widen, *round; /* to f32 and back; NULL for f32 */
+    const char *x;
+    char *y;
+    int64_t size;                 /* bytes of an element of x and y */
+    int64_t count, length, piece; /* rows, elements of one, rows that a thread takes at once */
+    const float *scale, *bias;    /* bias may be NULL */
+    float epsilon;
+    float *mean, *inverse; /* one for each row, or NULL */
+} layer_norm;
+
+static void normalize_row(const layer_norm *work, int64_t row, float *workspace) {
+    const int64_t wide = sizeof(float), at = row * work->length * work->size;
+    const float *x = work->widen != NULL ? workspace : (const float *)(const void *)(work->x + at);
+    float *y = work->widen != NULL ? workspace : (float *)(void *)(work->y + at), mean, inverse;
+    if (work->widen != NULL)
+        work->widen(NULL, work->length, (char *const[]){(char *)workspace, (char *)(uintptr_t)(work->x + at)},
+                    (const int64_t[]){wide, work->size});
+    work->kernels->layer_norm(x, y, work->length, work->scale, work->bias, work->epsilon, &mean, &inverse);
+    if (work->round != NULL)
+        work->round(NULL, work->length, (char *const[]){work->y + at, (char *)workspace},
+                    (const int64_t[]){work->size, wide});
+    if (work->mean != NULL)
+        work->mean[row] = mean;
+    if (work->inverse != NULL)
+        work->inverse[row] = inverse;
+}
+
+static void normalize_rows(void *context, int64_t index, void *workspace) {
+    const layer_norm *work = context;
+    int64_t begin = index * work->piece, end = begin + work->piece;
+    for (int64_t row = begin; row < end && row < work->count; row++)
+        normalize_row(work, row, workspace);
+}
+
+static sb_status run(sb_call *call, layer_norm *work, const sb_tensor *x, sb_tensor *y) {
+    int64_t elements = sb_tensor_elements(x);
+    if (elements == 0)
+        return SB_OK;
+    if (x->dtype != SB_F32) {
+        work->widen = sb_convert_loop_for(call->isa, SB_F32, x->dtype);
+        work->round = sb_convert_loop_for(call->isa, x->dtype, SB_F32);
+    }
+    work->x = x->data;
+    work->y = y->data;
+    work->size = (int64_t)sb_dtype_size(x->dtype);
+    work->count = elements / work->length;
+    work->piece = work->length < PIECE_ELEMENTS ? PIECE_ELEMENTS / work->length : 1;
+    return sb_pieces_run(call, (work->count - 1) / work->piece + 1,
+                         work->widen != NULL ? (size_t)work->length * sizeof(float) : 0, normalize_rows, work);
+}
+
+/* Input `index`, scale or bias, as gapless f32 in the call's workspace; NULL where it is left out. */
+static sb_status load_factor(sb_call *call, int index, const float **factor) {
     sb_tensor *tensor;
-    *data = NULL;
+    void *values;
+    *factor = NULL;
+    if (sb_call_input(call, index) == NULL)
+        return SB_OK;
+    SB_TRY(sb_call_contiguous(call, index, &tensor));
+    int64_t count = sb_tensor_elements(tensor);
+    sb_status status = sb_call_workspace(call, (size_t)count * sizeof(float), &values);
+    if (status == SB_OK)
+        sb_convert_loop_for(call->isa, SB_F32,
+                            tensor->dtype)(NULL, count, (char *const[]){values, tensor->data},
+                                           (const int64_t[]){sizeof(float), (int64_t)sb_dtype_size(tensor->dtype)});
+    *factor = values;
+    sb_tensor_release(tensor);
+    return status;
+}
+
+static sb_status find_moments(sb_call *call, int index, float **moments) {
+    sb_tensor *tensor;
     if (!sb_call_wants(call, index))
         return SB_OK;
     SB_TRY(sb_call_output(call, index, &tensor));
-    *data = (float *)(void *)tensor->data;
+    *moments = (float *)(void *)tensor->data;
     return SB_OK;
 }
 
 static sb_status launch_layer_norm(sb_call *call) {
-    const sb_attribute *epsilon = sb_attributes_find(&call->node->attributes, "epsilon");
-    sb_tensor *output, *inputs[3] = {NULL, NULL, NULL};
-    layer_norm_task task = {.kernels = sb_row_kernels_for(call->isa),
-                            .epsilon = epsilon != NULL ? epsilon->floats[0] : 1e-5f};
+    const sb_norm_params *params = call->node->params;
+    sb_tensor *input, *output;
+    layer_norm work = {.kernels = sb_row_kernels_for(call->isa), .epsilon = params->epsilon};
     SB_TRY(sb_call_output(call, 0, &output));
-    SB_TRY(optional_output(call, 1, &task.mean));
-    SB_TRY(optional_output(call, 2, &task.inverse));
-    sb_status status = SB_OK;
-    for (int i = 0; i < 3 && status == SB_OK; i++) {
-        if (sb_call_input(call, i) != NULL)
-            status = sb_call_contiguous(call, i, &inputs[i]);
-    }
-    if (status == SB_OK) {
-        task.x = (const float *)(const void *)inputs[0]->data;
-        task.scale = (const float *)(const void *)inputs[1]->data;
-        task.bias = inputs[2] != NULL ? (const float *)(const void *)inputs[2]->data : NULL;
-        task.y = (float *)(void *)output->data;
-        task.length = row_length(inputs[0], row_start(call->node, -1, inputs[0]->rank));
-        int64_t elements = sb_tensor_elements(inputs[0]);
-        if (elements != 0)
-            sb_workers_run(call->workers, elements / task.length, row_grain(task.length), layer_norm_rows, &task);
-        for (int o = 1; o < 3 && task.length == 0; o++)
-            sb_norm_note_nothing(sb_call_wants(call, o) ? call->outputs[o].tensor : NULL);
-    }
-    for (int i = 0; i < 3; i++)
-        sb_tensor_release(inputs[i]);
+    SB_TRY(find_moments(call, 1, &work.mean));
+    SB_TRY(find_moments(call, 2, &work.inverse));
+    SB_TRY(load_factor(call, 1, &work.scale));
+    SB_TRY(load_factor(call, 2, &work.bias));
+    SB_TRY(sb_call_contiguous(call, 0, &input));
+    work.length = row_length(input, row_start(call->node, input->rank));
+    sb_status status = run(call, &work, input, output);
+    for (int o = 1; o < 3 && work.length == 0; o++)
+        sb_norm_note_nothing(sb_call_wants(call, o) ? call->outputs[o].tensor : NULL);
+    sb_tensor_release(input);
     return status;
 }
 
 const sb_kernel sb_cpu_kernels_normalize[] = {
     {.op = "LayerNormalization",
-     .name = "layer-norm-f32-rows",
+     .name = "layer-norm-rows",
      .supports = supports_layer_norm,
      .launch = launch_layer_norm},
     {0},
