@@ -46,8 +46,8 @@ class Models(unittest.TestCase):
         for version in ({}, {"max_version": (1, 0)}):
             taken = samebit.Tensor(_values._take_over(y.__dlpack__(**version), model.device), model.device)
             self.assertEqual((taken.address, taken.numpy().tobytes()), (y.address, y.numpy().tobytes()))
-        with self.assertRaisesRegex(ValueError, "device"):
-            samebit.load(NETWORK)(y)
+        with self.assertRaisesRegex(ValueError, "input x lies on device 0, and the session runs on the CPU"):
+            samebit.load(NETWORK)(samebit.tensor(x, "cuda"))
 
     def test_arrays_of_others(self):
         """They are read where they lie, behind what their maker has given to the legacy stream."""
