@@ -15,13 +15,17 @@ the measured read bandwidth at which the weights go by.
 """
 
 import argparse
+import pathlib
 import re
 import sys
 
 import torch
 
 import gpu_timing
-import samebit_gemm
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python"))
+import samebit  # noqa: E402
+from samebit import _products  # noqa: E402
 
 # name: (layers, [(K, N, whether gated)] of one layer, the last product)
 MODELS = {
@@ -46,7 +50,7 @@ def our_step(engine, weights, start):
         columns = weight.shape[0] // 2 if gated else weight.shape[0]
         out = torch.empty(rows.shape[0], columns, device="cuda", dtype=torch.bfloat16)
         options = {"gate": "stacked", "activation": "silu"} if gated else {}
-        products.append(samebit_gemm.product(engine, rows[:, :weight.shape[1]], weight.t(), out, **options))
+        products.append(_products.product(engine, rows[:, :weight.shape[1]], weight.t(), out, **options))
         rows = out
 
     def launch(stream):
@@ -78,9 +82,9 @@ def main():
     parser.add_argument("--write", help="also write the lines to this file")
     arguments = parser.parse_args()
     report = gpu_timing.Report(arguments.write)
-    samebit_gemm.load(arguments.library)
-    engine = samebit_gemm.Engine("cuda:0")
-    report.line(f"# {torch.cuda.get_device_name(0)}, Samebit {samebit_gemm.version()}, PyTorch {torch.__version__}")
+    samebit.open_library(arguments.library)
+    engine = samebit.Engine("cuda:0")
+    report.line(f"# {torch.cuda.get_device_name(0)}, Samebit {samebit.version()}, PyTorch {torch.__version__}")
     ceilings = gpu_timing.Ceilings(report, 0.2)
     for name in MODELS:
         wanted = [rows for rows in ROWS if not arguments.only or re.search(arguments.only, f"chain/{name}/b{rows}")]

@@ -21,6 +21,7 @@ gpu_timing.py for how time is taken. Exit status 1 when a result is wrong.
 """
 
 import argparse
+import pathlib
 import random
 import re
 import statistics
@@ -29,8 +30,11 @@ import sys
 import torch
 
 import gpu_timing
-import samebit_gemm
 import triton_matmul
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python"))
+import samebit  # noqa: E402
+from samebit import _products  # noqa: E402
 
 LAYERS = [(4096, 12288), (4096, 4096), (4096, 14336), (14336, 4096), (4096, 32000)]
 ROWS = [128, 256, 512, 1024, 2048]
@@ -103,11 +107,11 @@ class Bench:
     def __init__(self, arguments):
         self.arguments = arguments
         self.report = gpu_timing.Report(arguments.write)
-        samebit_gemm.load(arguments.library)
-        self.engine = samebit_gemm.Engine("cuda:0")
+        samebit.open_library(arguments.library)
+        self.engine = samebit.Engine("cuda:0")
         self.report.line(
-            f"# {torch.cuda.get_device_name(0)}, Samebit {samebit_gemm.version()}, numerics "
-            f"{samebit_gemm.numerics_version()}, PyTorch {torch.__version__}, cuBLAS of CUDA "
+            f"# {torch.cuda.get_device_name(0)}, Samebit {samebit.version()}, numerics "
+            f"{samebit.numerics_version()}, PyTorch {torch.__version__}, cuBLAS of CUDA "
             f"{torch.version.cuda}")
         self.ceilings = gpu_timing.Ceilings(self.report, 0.2 if arguments.quick else 0.6)
         self.groups = {}  # group: [(name, ratio, share of the limit, ratio to Triton)]
@@ -138,10 +142,10 @@ class Bench:
             return gpu_timing.Side(launches, limit, self.arguments.eager), results[0]
 
         try:
-            ours, our_result = side(lambda a, b, out: samebit_gemm.product(
+            ours, our_result = side(lambda a, b, out: _products.product(
                 self.engine, a, b, out, schedule=self.arguments.schedule, **options).run,
                 columns // 2 if family == "gated" else columns)
-        except samebit_gemm.Error as error:
+        except samebit.Error as error:
             if error.status != "unsupported" or not self.arguments.schedule:
                 raise
             return self.report.line(f"# {name}: {error}")
@@ -165,7 +169,7 @@ class Bench:
             peer_result = (torch.nn.functional.silu(gate) * value).bfloat16()
         differing = int((our_result.view(torch.int16) != peer_result.view(torch.int16)).sum())
         schedule = (self.arguments.schedule
-                    or samebit_gemm.product(self.engine, a, b, our_result, **options).chosen())
+                    or _products.product(self.engine, a, b, our_result, **options).chosen())
         more += (f" same_as_cublas={1 - differing / our_result.numel():.4f} differ={differing}"
                  f" limit={limit:.4g} of_limit={limit / medians[0]:.3f}"
                  f" noise={100 * max(timing.noise() for timing in timings[:2]):.1f}%"

@@ -49,13 +49,15 @@ def sweep(arguments):
     import torch
 
     import gpu_timing
-    import samebit_gemm
 
-    sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+    here = pathlib.Path(__file__).resolve().parent
+    sys.path[:0] = [str(here), str(here.parent / "python")]
     import gemm16_bench
+    import samebit
+    from samebit import _products
 
-    samebit_gemm.load(arguments.library)
-    engine = samebit_gemm.Engine("cuda:0")
+    samebit.open_library(arguments.library)
+    engine = samebit.Engine("cuda:0")
     schedules = [name for name, _ in read_table()]
     with open(arguments.write, "w", encoding="utf-8") as file:
         end = time.monotonic() + arguments.seconds
@@ -71,9 +73,9 @@ def sweep(arguments):
                                 for (a, b), out in zip(sets, outs)]}
             for name in schedules:
                 if worth_trying(name, m):
-                    products = [samebit_gemm.product(engine, a, b, out, schedule=name)
+                    products = [_products.product(engine, a, b, out, schedule=name)
                                 for (a, b), out in zip(sets, outs)]
-                    if samebit_gemm.refused(products[0].run) is None:
+                    if _products.refused(products[0].run) is None:
                         sides[name] = [product.run for product in products]
             times = {name: statistics.median(gpu_timing.Side(launches, 50.0).time(0.02))
                      for name, launches in sides.items()}

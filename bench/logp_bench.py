@@ -13,15 +13,16 @@ medians in milliseconds. Exit status 1 when a result is wrong.
 """
 
 import argparse
+import pathlib
 import re
 import sys
 
 import torch
 
 import gpu_timing
-import samebit_gemm
 import triton_matmul
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python"))
 import samebit.torch  # noqa: E402
 
 SHAPES = [(4096, 4096, 151936), (4096, 4096, 128256), (1024, 4096, 151936), (64, 4096, 151936)]
@@ -85,7 +86,7 @@ class Bench:
     def __init__(self, arguments):
         self.seconds = arguments.seconds
         self.report = gpu_timing.Report(arguments.write)
-        self.report.line(f"# {torch.cuda.get_device_name(0)}, Samebit {samebit_gemm.version()}, "
+        self.report.line(f"# {torch.cuda.get_device_name(0)}, Samebit {samebit.version()}, "
                          f"PyTorch {torch.__version__}")
         self.ceilings = gpu_timing.Ceilings(self.report)
         self.wrong = []
@@ -146,7 +147,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=3.0, help="for one case")
     parser.add_argument("--write", help="also write the lines to this file")
     arguments = parser.parse_args()
-    samebit_gemm.load(arguments.library)
+    samebit.open_library(arguments.library)
     bench = Bench(arguments)
     for shape in SHAPES:
         extents = "x".join(map(str, shape))

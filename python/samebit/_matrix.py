@@ -1,7 +1,6 @@
 """Arrays of other libraries as matrices of Samebit, without a copy: anything that speaks DLPack, and
 torch tensors more directly."""
 
-import ctypes
 import sys
 
 from ._capsules import Tensor, Versioned, is_capsule, pointer_of

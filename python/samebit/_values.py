@@ -15,7 +15,7 @@ import numpy
 from ._dtypes import dtype_name, tables
 from ._capsules import is_capsule, legacy_capsule, mark_used, pointer_of, versioned_capsule
 from ._errors import ArgumentError, ArgumentTypeError, Error, UnsupportedError
-from ._library import KIND_NONE, KIND_SEQUENCE, KIND_TENSOR, library
+from ._library import KIND_SEQUENCE, KIND_TENSOR, library
 from ._matrix import CPU, CUDA, KINDS, export, is_torch
 from ._structures import String, Value
 

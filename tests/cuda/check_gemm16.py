@@ -24,8 +24,9 @@ import time
 
 import torch
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "bench"))
-import samebit_gemm  # noqa: E402
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "python"))
+import samebit  # noqa: E402
+from samebit import _products  # noqa: E402
 
 import gemm16_cases  # noqa: E402
 import gemm16_invariance as invariance  # noqa: E402
@@ -41,7 +42,7 @@ class Bits:
 
     def __init__(self, engine, device):
         self.engine, self.device = engine, device
-        self.cpu = samebit_gemm.Engine("cpu")
+        self.cpu = samebit.Engine("cpu")
         self.cases, self.elements = 0, 0
         self.outputs = collections.Counter()  # of schedules
         self.ran = collections.Counter()
@@ -51,7 +52,7 @@ class Bits:
     def run(self, case):
         """What is wrong, in words, or None."""
         start = case.there["c"].clone()
-        reason = samebit_gemm.refused(case.product(self.cpu, case.blocks).run)
+        reason = _products.refused(case.product(self.cpu, case.blocks).run)
         if reason:
             self.reasons[reason[:80]] += 1
             return None
@@ -63,7 +64,7 @@ class Bits:
         for schedule in self.engine.schedules:
             blocks["c"].copy_(start)
             product = case.product(self.engine, blocks, schedule)
-            if samebit_gemm.refused(product.run, invariance.stream(self.device)):
+            if _products.refused(product.run, invariance.stream(self.device)):
                 self.refused[schedule] += 1
                 if schedule == chosen:
                     return f"{schedule} is chosen and refuses"
@@ -184,7 +185,7 @@ def check_invariance(engine, device):
 
 
 def check_order(engine, device):
-    cpu, fine = samebit_gemm.Engine("cpu"), True
+    cpu, fine = samebit.Engine("cpu"), True
     sizes, sequences, steps = ((64, 128, 256, 512, 520, 1024), 8, 40) if device == "cuda" else (
         (32, 33), 2, 10)
     for size in sizes:
@@ -211,11 +212,11 @@ def main():
     parser.add_argument("--seed", type=int, default=1, help="of the first case")
     parser.add_argument("--case", type=int, help="only the case of this seed")
     arguments = parser.parse_args()
-    samebit_gemm.load(arguments.library)
-    engine = (samebit_gemm.Engine("cuda:0") if arguments.device == "cuda" else
-              samebit_gemm.Engine("cpu", isa="scalar"))
+    samebit.open_library(arguments.library)
+    engine = (samebit.Engine("cuda:0") if arguments.device == "cuda" else
+              samebit.Engine("cpu", isa="scalar"))
     say(f"# {torch.cuda.get_device_name(0) if arguments.device == 'cuda' else 'CPU'}, Samebit "
-        f"{samebit_gemm.version()}, schedules {', '.join(engine.schedules)}")
+        f"{samebit.version()}, schedules {', '.join(engine.schedules)}")
     start, fine = time.monotonic(), True
     if arguments.only in (None, "bits"):
         fine &= check_bits(engine, arguments)

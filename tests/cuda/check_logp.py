@@ -21,9 +21,8 @@ import time
 
 import torch
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "bench"))
-import samebit_gemm  # noqa: E402
-
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "python"))
+import samebit  # noqa: E402
 from samebit.torch import linear_logp  # noqa: E402
 
 INTEGERS = {2: torch.int16, 4: torch.int32}
@@ -164,7 +163,7 @@ def main():
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--device", default="cuda")
     arguments = parser.parse_args()
-    samebit_gemm.load(arguments.library)
+    samebit.open_library(arguments.library)
     extents = (4096, 4096, 151936, 16) if arguments.device != "cpu" else (150, 48, 3001, 5)
     fine = check_bits(arguments.device, arguments.seed, arguments.seconds)
     return 0 if fine and check_model(arguments.device, *extents) else 1

@@ -5,7 +5,7 @@ import random
 
 import torch
 
-import samebit_gemm
+from samebit import _products
 
 INTEGERS = {torch.float16: torch.int16, torch.bfloat16: torch.int16, torch.float32: torch.int32}
 
@@ -47,7 +47,7 @@ class Place:
     def describe(self, block):
         batch, row, column = self.strides
         address = block.data_ptr() + self.offset * block.element_size()
-        return (samebit_gemm.DTYPES[self.dtype], address, *self.extents[1:], row, column, batch)
+        return (_products.DTYPES[self.dtype], address, *self.extents[1:], row, column, batch)
 
     def __repr__(self):
         return f"{str(self.dtype)[6:]}{list(self.extents)} strides {list(self.strides)} at {self.offset}"
@@ -279,7 +279,7 @@ class Case:
         described = {name: self.places[name].describe(block) for name, block in blocks.items()}
         if self.residual_is_c:
             described["residual"] = described["c"]
-        return samebit_gemm.Product(engine, schedule=schedule, **described, **self.options)
+        return _products.Product(engine, schedule=schedule, **described, **self.options)
 
     def difference(self, ours, expected):
         """What differs first between two blocks of C, in words."""

@@ -8,7 +8,7 @@ import random
 
 import torch
 
-import samebit_gemm
+from samebit import _products
 from gemm16_cases import INTEGERS
 
 
@@ -41,8 +41,8 @@ class Forward:
     def __call__(self, x, weight, out=None):
         if out is None:
             out = torch.empty(x.shape[0], weight.shape[0], dtype=x.dtype, device=x.device)
-        product = samebit_gemm.product(self.engine, x, weight.t(), out, schedule=self.schedule)
-        if samebit_gemm.refused(product.run, stream(self.device)):
+        product = _products.product(self.engine, x, weight.t(), out, schedule=self.schedule)
+        if _products.refused(product.run, stream(self.device)):
             return None
         return out
 
@@ -58,7 +58,7 @@ class SplitForward(Forward):
         half, sums = x.shape[1] // 2, []
         for part in (slice(None, half), slice(half, None)):
             sums.append(torch.empty(x.shape[0], weight.shape[0], device=x.device))
-            samebit_gemm.product(self.engine, x[:, part], weight[:, part].t(), sums[-1]).run(
+            _products.product(self.engine, x[:, part], weight[:, part].t(), sums[-1]).run(
                 stream(self.device))
         total = (sums[0] + sums[1]).to(x.dtype)
         return total if out is None else out.copy_(total)
@@ -174,9 +174,9 @@ class Gradient:
         self.engine, self.device, self.schedule = engine, device, schedule
 
     def __call__(self, x, dy, lengths, out, accumulate):
-        product = samebit_gemm.product(self.engine, dy.t(), x, out, lengths=lengths,
+        product = _products.product(self.engine, dy.t(), x, out, lengths=lengths,
                                      accumulate=accumulate, schedule=self.schedule)
-        if samebit_gemm.refused(product.run, stream(self.device)):
+        if _products.refused(product.run, stream(self.device)):
             return None
         return out
 

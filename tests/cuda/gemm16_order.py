@@ -9,7 +9,7 @@ import random
 
 import torch
 
-import samebit_gemm
+from samebit import _products
 
 MATRICES = 5
 
@@ -39,11 +39,11 @@ def prepare(engine, matrices, steps):
         operands = (engine, a[:rows], b, c[:rows])
         options = {"scale": step["scale"],
                    "residual": None if residual is None else matrices[residual][:rows]}
-        forced = samebit_gemm.product(*operands, schedule=step["schedule"], **options)
-        chosen = samebit_gemm.product(*operands, **options)
+        forced = _products.product(*operands, schedule=step["schedule"], **options)
+        chosen = _products.product(*operands, **options)
 
         def launch(stream, forced=forced, chosen=chosen):
-            if samebit_gemm.refused(forced.run, stream):
+            if _products.refused(forced.run, stream):
                 chosen.run(stream)
 
         launches.append(launch)

@@ -197,6 +197,24 @@ class Values(unittest.TestCase):
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
         self.assertEqual(done.stdout, "uint16 ['0x4000', '0x4080']\n", done.stderr)
 
+    @unittest.skipIf(ml_dtypes is None, "ml_dtypes is not installed")
+    def test_small_types(self):
+        """Each is told to be what ml_dtypes calls it, and its numbers are those of ml_dtypes."""
+        from samebit._dtypes import _TYPES, tables
+
+        known = [name for name, (_, bits, _) in _TYPES.items() if bits == "uint8" and name in tables().names.values()]
+        self.assertGreater(len(known), 8)
+        for name in known:
+            dtype = np.dtype(getattr(ml_dtypes, _TYPES[name][0]))
+            x = np.array([0.5, 1, 2, 0]).astype(dtype) if name != "f8e8m0" else np.array([0.5, 1, 2]).astype(dtype)
+            tensor = samebit.tensor(x)
+            self.assertEqual((tensor.dtype, tensor.address), (name, x.ctypes.data))
+            self.assertEqual((tensor.numpy().dtype, tensor.numpy().tobytes()), (dtype, x.tobytes()))
+        cast = samebit.load(made("g (float[n] x) => (float8e4m3fn[n] y) { y = Cast <to = 17> (x) }", opset=19))
+        x = normal((50,)) * 8
+        y = cast(x)
+        self.assertEqual((y.dtype, y.tobytes()), (ml_dtypes.float8_e4m3fn, x.astype(ml_dtypes.float8_e4m3fn).tobytes()))
+
     def test_text(self):
         model = samebit.load(made("g (string[n] x) => (string[n] y) { y = Identity(x) }"))
         for given in (["a", "äö", ""], np.array(["a", "äö", ""]), np.array(["a", "äö", ""], object)):

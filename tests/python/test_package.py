@@ -84,7 +84,8 @@ class Opening(unittest.TestCase):
     def test_load_by_path(self):
         path = os.environ["SAMEBIT_LIBRARY"]
         said = self.python(f"import samebit\nsamebit.open_library({path!r})\nprint(samebit.version())\n"
-                           f"samebit.open_library({path!r})\ntry:\n    samebit.open_library('/another.so')\nexcept samebit.Error as failure:\n    print(failure)")
+                           f"samebit.open_library({path!r})\ntry:\n"
+                           "    samebit.open_library('/another.so')\nexcept samebit.Error as failure:\n    print(failure)")
         self.assertIn("already open", said)
 
     def test_versions_agree(self):

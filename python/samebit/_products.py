@@ -1,21 +1,17 @@
-"""16-bit products of PyTorch's tensors for benchmarks and checks, over the package in python/samebit.
+"""16-bit products of PyTorch's tensors for benchmarks and checks.
 
-    load("libsamebit.so")
-    engine = Engine("cuda:0")
+    engine = samebit.Engine("cuda:0")
     product(engine, x, weight.t(), out, activation="silu").run(torch.cuda.current_stream().cuda_stream)
 
-Here a product is described once and run many times, into a given output, by a given schedule; the
-package itself offers more comfort and less control.
+Here a product is described once and run many times, into a given output, by a given schedule; samebit.gemm offers more
+comfort and less control.
 """
-
-import pathlib
-import sys
 
 import torch
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python"))
-from samebit._engine import NO_MATRIX, Engine, activation_number, gate_number  # noqa: E402, F401
-from samebit._library import DTYPE_NUMBERS, Error, load, numerics_version, version  # noqa: E402, F401
+from ._engine import NO_MATRIX, activation_number, gate_number
+from ._errors import Error
+from ._library import DTYPE_NUMBERS
 
 DTYPES = {torch.float16: DTYPE_NUMBERS["f16"], torch.bfloat16: DTYPE_NUMBERS["bf16"],
           torch.float32: DTYPE_NUMBERS["f32"]}
