@@ -5,6 +5,7 @@
 #include "cpu/elementwise/quantize_rows.h"
 #include "cpu/list.h"
 #include "cpu/spread.h"
+#include "ops/element_type.h"
 
 static const sb_quantize_rows *rows_for(sb_isa isa) {
 #if SB_HAS_X86_KERNELS
@@ -21,20 +22,32 @@ static bool is_narrow_float(sb_dtype dtype) {
     return dtype == SB_F32 || dtype == SB_F16 || dtype == SB_BF16;
 }
 
+/* The quantized types that the rows know: integers of 8 and 16 bits, each of which takes its own space. */
+static bool is_quantized(sb_dtype dtype) {
+    return dtype == SB_U8 || dtype == SB_S8 || dtype == SB_U16 || dtype == SB_S16;
+}
+
 static bool supports_quantize(const sb_kernel_query *query, char *why) {
-    sb_dtype input = query->inputs[0]->dtype, scale = query->inputs[1]->dtype;
-    if (is_narrow_float(input) && is_narrow_float(scale))
+    sb_dtype input = query->inputs[0]->dtype, scale = query->inputs[1]->dtype, output = query->outputs[0].dtype;
+    sb_dtype precision;
+    if (sb_node_element_type(query->node, "precision", SB_F32, &precision, NULL) != SB_OK || precision != SB_F32) {
+        snprintf(why, SB_WHY_BYTES, "a precision other than f32 has no kernel");
+        return false;
+    }
+    if (is_narrow_float(input) && is_narrow_float(scale) && is_quantized(output))
         return true;
-    snprintf(why, SB_WHY_BYTES, "quantizing %s with a scale of %s has no kernel; floats have", sb_dtype_name(input),
-             sb_dtype_name(scale));
+    snprintf(why, SB_WHY_BYTES,
+             "quantizing %s with a scale of %s to %s has no kernel; floats to integers of 8 and 16 bits have",
+             sb_dtype_name(input), sb_dtype_name(scale), sb_dtype_name(output));
     return false;
 }
 
 static bool supports_dequantize(const sb_kernel_query *query, char *why) {
     sb_dtype input = query->inputs[0]->dtype, scale = query->inputs[1]->dtype, output = query->outputs[0].dtype;
-    if (sb_dtype_size(input) <= 2 && scale == SB_F32 && output == SB_F32)
+    if (is_quantized(input) && scale == SB_F32 && output == SB_F32)
         return true;
-    snprintf(why, SB_WHY_BYTES, "dequantizing %s to %s with a scale of %s has no kernel; 8 and 16 bits to f32 have",
+    snprintf(why, SB_WHY_BYTES,
+             "dequantizing %s to %s with a scale of %s has no kernel; integers of 8 and 16 bits to f32 have",
              sb_dtype_name(input), sb_dtype_name(output), sb_dtype_name(scale));
     return false;
 }
