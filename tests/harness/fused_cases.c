@@ -40,6 +40,31 @@ HARNESS_GROUP(fused, bodies, HARNESS_CPU_IF_ANY | HARNESS_CUDA) {
     }
 }
 
+/* Bodies over short rows (half of the channels of an image, channels last), and over operands that lie across each other's
+ * memory, which go by rectangles. */
+HARNESS_GROUP(fused, rectangles, HARNESS_CPU_IF_ANY | HARNESS_CUDA) {
+    static const fused_shape images[] = {{4, {1, 16, 17, 23}}, {4, {2, 3, 31, 9}}, {3, {5, 150, 40}},
+                                         {4, {1, 70, 6, 130}}, {2, {700, 5}},      {4, {3, 2, 20, 33}}};
+    static const sb_dtype dtypes[] = {SB_F32, SB_F32, SB_F16, SB_BF16};
+    for (int round = 0; round < 120; round++) {
+        builder b = builder_create();
+        sb_tensor *tensors[SB_WALK_OPERANDS] = {NULL};
+        const fused_shape *shape = &images[round % 6];
+        sb_dtype dtype = dtypes[round / 6 % 4];
+        sb_value_id x = graph_input(h, &b, dtype, shape->rank, shape->dims, PACKED, tensors);
+        sb_value_id y = graph_input(h, &b, dtype, shape->rank, shape->dims, PACKED, tensors);
+        for (int i = 0; i < 2; i++) {
+            sb_tensor_release(tensors[i]);
+            tensors[i] = random_tensor(h, (distribution)((round + i) % DISTRIBUTIONS), dtype, shape->rank, shape->dims);
+        }
+        sb_value_id z = add_broadcast_input(h, &b, dtype, shape, tensors);
+        sb_value_id value = builder_binary(&b, "Add", builder_unary(&b, "Relu", x), y);
+        harness_run_fused(h, &b, builder_binary(&b, "Mul", z, value), tensors);
+        release_all(tensors, SB_WALK_OPERANDS);
+        builder_destroy(&b);
+    }
+}
+
 static sb_value_id add_statistic(harness *h, builder *b, sb_dtype dtype, int64_t channels, bool positive,
                                  sb_tensor **tensors) {
     sb_value_id value = graph_input(h, b, dtype, 1, &channels, PACKED, tensors);

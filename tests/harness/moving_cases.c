@@ -122,6 +122,32 @@ HARNESS_GROUP(moving, pads, HARNESS_CUDA) {
     }
 }
 
+/* Images in every order of dimensions in memory. */
+HARNESS_GROUP(moving, images, HARNESS_CPU | HARNESS_CUDA) {
+    static const char *const modes[] = {"constant", "edge", "reflect", "wrap"};
+    static const int64_t pads[][8] = {
+        {0, 0, 1, 2, 0, 0, 3, 0}, {0, 1, 0, 0, 1, 0, 0, 2}, {0, 0, -2, 4, 0, 0, 1, -3}, {1, 0, 0, 0, 0, 3, 0, 0}};
+    for (int round = 0; round < 64; round++) {
+        sb_dtype dtype = sizes[round / 2 % SIZES];
+        int64_t channels = (int64_t[]){1, 5, 16, 33}[round / 4 % 4];
+        harness_case test = harness_op("Pad", 19);
+        add_input(&test, random_tensor(h, ORDINARY, dtype, 4, DIMS(2, channels, 9, 12)));
+        add_list(&test, 8, pads[round % 4]);
+        if (round % 3 == 0)
+            add_input(&test, any_tensor(h, dtype, 0, NULL));
+        set_text(&test, "mode", modes[round / 16]);
+        harness_run(h, &test);
+        test = harness_op("Concat", 13);
+        for (int part = 0; part < 3; part++) {
+            int64_t dims[4] = {2, channels, 9, 12};
+            dims[round % 4] = part + 1;
+            add_input(&test, random_tensor(h, ORDINARY, dtype, 4, dims));
+        }
+        set_int(&test, "axis", round % 4);
+        harness_run(h, &test);
+    }
+}
+
 HARNESS_GROUP(moving, making, HARNESS_CUDA) {
     for (int dtype = 1; dtype < SB_STRING; dtype++) {
         harness_case test = harness_op("ConstantOfShape", 9);

@@ -29,6 +29,8 @@ static const row_shape shapes[] = {
     {2, {7, 5}, 0, {0}},
     {0, {0}, 0, {0}},
     {4, {2, 3, 5, 7}, 4, {0, 1, 2, 3}},
+    {2, {4500, 19}, 1, {0}},
+    {4, {2, 35, 6, 5}, 1, {1}},
 };
 #define SHAPES (int)(sizeof shapes / sizeof shapes[0])
 
@@ -81,6 +83,34 @@ static void check_plain(harness *h, const char *op, int version, sb_dtype dtype,
     else
         set_int(&test, "axis", shape->axes[0]);
     harness_run(h, &test);
+}
+
+/* Rows that lie side by side in memory, as the channels of most images do, and in every other order. */
+HARNESS_GROUP(rows, orders_in_memory, HARNESS_CPU | HARNESS_CUDA) {
+    static const char *const ops[] = {"ReduceMean", "ReduceMax",       "ReduceMin",   "ReduceL1",
+                                      "ReduceL2",   "ReduceSumSquare", "ReduceLogSum"};
+    static const row_shape images[] = {
+        {4, {2, 37, 5, 9}, 2, {2, 3}}, {4, {1, 16, 40, 130}, 2, {2, 3}}, {4, {3, 18, 4, 7}, 1, {1}},
+        {4, {2, 5, 33, 3}, 1, {3}},    {4, {2, 5, 33, 3}, 3, {0, 2, 3}},
+    };
+    for (int i = 0; i < 5; i++) {
+        for (size_t o = 0; o < sizeof ops / sizeof ops[0]; o++) {
+            for (int t = 0; t < 3; t++) {
+                harness_case test = harness_op(ops[o], 18);
+                add_input(&test, random_tensor(h, (distribution)((o + (size_t)t) % DISTRIBUTIONS), float_types[t], 4,
+                                               images[i].dims));
+                add_list(&test, images[i].axis_count, images[i].axes);
+                harness_run(h, &test);
+            }
+        }
+        for (int t = 0; t < 6; t++) {
+            harness_case test = harness_op(t % 2 == 0 ? "Softmax" : "LogSoftmax", t < 4 ? 13 : 11);
+            add_input(&test,
+                      random_tensor(h, (distribution)((i + t) % DISTRIBUTIONS), float_types[t / 2], 4, images[i].dims));
+            set_int(&test, "axis", images[i].axes[0]);
+            harness_run(h, &test);
+        }
+    }
 }
 
 HARNESS_GROUP(rows, plain_rows, HARNESS_CUDA) {

@@ -58,6 +58,25 @@ HARNESS_GROUP(sampling, resize, HARNESS_CUDA) {
     }
 }
 
+/* Images in every order of dimensions in memory, channels last among them, of more and fewer lanes than a vector. */
+HARNESS_GROUP(sampling, resized_images, HARNESS_CPU | HARNESS_CUDA) {
+    static const char *const modes[] = {"nearest", "linear", "cubic"};
+    static const float scales[][4] = {{1, 1, 2, 2}, {1, 1, 0.5f, 3}, {1, 2, 1.3f, 1}, {2, 1, 1, 1}};
+    static const int64_t channels[] = {1, 3, 16, 37};
+    for (int round = 0; round < 96; round++) {
+        harness_case test = harness_op("Resize", 19);
+        sb_dtype dtype = round % 3 == 0 ? (sb_dtype[]){SB_F32, SB_U8, SB_F64, SB_F16}[round / 3 % 4] : SB_F32;
+        add_input(&test, random_tensor(h, (distribution)(round % DISTRIBUTIONS), dtype, 4,
+                                       DIMS(2, channels[round / 4 % 4], 9, 11)));
+        add_input(&test, NULL);
+        add_floats(&test, 4, scales[round % 4]);
+        set_text(&test, "mode", modes[round % 3]);
+        set_text(&test, "coordinate_transformation_mode", round % 7 == 0 ? "tf_half_pixel_for_nn" : "half_pixel");
+        set_text(&test, "nearest_mode", round % 2 == 0 ? "floor" : "ceil");
+        harness_run(h, &test);
+    }
+}
+
 /* ---- GridSample and AffineGrid, regions ---- */
 
 HARNESS_GROUP(sampling, sampling, HARNESS_CUDA) {
