@@ -49,7 +49,7 @@ static sb_tensor *random_image(harness *h, distribution kind, int64_t batch, int
 
 /* Outputs that the usual formula gives, for random pads (which may be more than the kernel's reach). */
 static void random_window(random_source *random, sb_conv_shape *shape, int d, int64_t largest) {
-    shape->kernel[d] = random_between(random, 1, 3);
+    shape->kernel[d] = random_between(random, 1, random_between(random, 0, 3) == 0 ? 9 : 3);
     shape->stride[d] = random_between(random, 1, 3);
     shape->dilation[d] = random_between(random, 0, 3) == 0 ? 2 : 1;
     shape->pad[d] = random_between(random, 0, 2) == 0 ? random_between(random, -1, 3) : shape->kernel[d] / 2;
@@ -76,9 +76,17 @@ static sb_conv_shape random_shape(random_source *random) {
         shape.groups = shape.input_channels = random_between(random, 1, 80);
         shape.output_channels = shape.groups * random_between(random, 1, 2);
     }
+    if (random_between(random, 0, 7) == 0) { /* few channels */
+        shape.groups = 1;
+        shape.input_channels = random_between(random, 1, 4);
+        shape.output_channels = random_between(random, 1, 70);
+    }
     bool all_pointwise = random_between(random, 0, 4) == 0;
+    /* Long rows are computed without tables of pointers. */
+    bool long_rows = random_between(random, 0, 3) == 0;
     for (int d = 0; d < shape.rank; d++) {
-        random_window(random, &shape, d, shape.rank == 1 ? 60 : shape.rank == 2 ? 17 : 6);
+        int64_t largest = shape.rank == 1 ? 60 : shape.rank == 2 ? 17 : 6;
+        random_window(random, &shape, d, long_rows ? (d + 1 == shape.rank ? 140 : 4) : largest);
         if (all_pointwise || random_between(random, 0, 3) == 0)
             make_pointwise(&shape, d);
     }

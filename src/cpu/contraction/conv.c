@@ -10,7 +10,12 @@
 /* Runs shorter than this cost more in pointers than a copied strip does. */
 #define SHORT_RUN 16
 
-/* Output rows of a depthwise convolution that are worth three calls each. */
+/* Input channels of which so few make output rows worth computing from where they lie, and the longest chain of it, as
+ * weights of a panel are read again for each tile. */
+#define FEW_CHANNELS 4
+#define SHORT_CHAIN 256
+
+/* Output rows that are computed as such. */
 #define LONG_ROW 24
 
 /* Output pixels of such rows at a time, at most. */
@@ -98,6 +103,9 @@ static sb_conv_method choose_method(const sb_conv_plan *plan) {
     if (same_pixels && pixels_are_even(shape, shape->input, shape->x_batch_stride, shape->x_stride, &step) &&
         pixels_are_even(shape, shape->output, shape->y_batch_stride, shape->y_stride, &step))
         return SB_CONV_MATRIX;
+    if (shape->groups == 1 && group_channels <= FEW_CHANNELS && shape->output[last] >= LONG_ROW &&
+        plan->k <= SHORT_CHAIN)
+        return SB_CONV_LINES;
     if (shape->x_channel_stride != 1 ||
         (group_channels < SHORT_RUN && shape->kernel[last] > 1 && shape->dilation[last] == 1))
         return SB_CONV_STRIP;
@@ -173,14 +181,14 @@ static sb_gemm_args matrix_args(const sb_conv_plan *plan) {
     return args;
 }
 
-/* Long output rows of a depthwise convolution are computed line by line, and as many at a time as have not too many
+/* Long output rows of depthwise convolutions and of few channels are computed line by line, and as many at a time as have not too many
  * pixels; but strided outputs are computed beside, in a copy. */
 static void plan_lines(sb_conv_plan *plan) {
     const sb_conv_shape *shape = &plan->shape;
     const int last = shape->rank - 1;
-    if (!sb_conv_is_depthwise(plan) || shape->output[last] < LONG_ROW)
+    if (plan->method != SB_CONV_LINES && (!sb_conv_is_depthwise(plan) || shape->output[last] < LONG_ROW))
         return;
-    plan->lines = true;
+    plan->lines = sb_conv_is_depthwise(plan);
     if (shape->y_channel_stride == 1 && plan->block_rows < LINE_PIXELS)
         plan->block_rows =
             shape->output[last] < LINE_PIXELS ? LINE_PIXELS / shape->output[last] * shape->output[last] : LINE_PIXELS;
@@ -257,7 +265,7 @@ sb_conv_workspace sb_conv_cut_workspace(const sb_conv_plan *plan, void *memory) 
 }
 
 bool sb_conv_f32_in_one_pass(const sb_conv_plan *plan) {
-    if (sb_conv_is_depthwise(plan))
+    if (sb_conv_is_depthwise(plan) || plan->method == SB_CONV_LINES)
         return true;
     if (plan->method == SB_CONV_MATRIX)
         return sb_gemm_f32_in_one_pass(plan->k);

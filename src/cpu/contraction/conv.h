@@ -35,6 +35,7 @@ typedef enum sb_conv_method {
     SB_CONV_MATRIX,          /* a 1×1 kernel on dense pixels: a matrix product */
     SB_CONV_INDIRECT,        /* tiles read the input through a pointer per pixel and kernel position */
     SB_CONV_STRIP,           /* a strip of input rows is first copied to channels-last order with its padding */
+    SB_CONV_LINES,           /* few channels: output rows, from the input as it lies */
     SB_CONV_DEPTHWISE,       /* one input channel per group: lanes are channels; indirect */
     SB_CONV_DEPTHWISE_STRIP, /* the same from a copied strip, channels repeated as the multiplier asks */
 } sb_conv_method;
@@ -49,7 +50,7 @@ typedef struct sb_conv_plan {
     int64_t runs, length;        /* of a chain, as the tiles see it */
     int64_t pixels;              /* output pixels of one sample */
     int64_t row_pixels;          /* output pixels per index of the first spatial dimension */
-    bool lines;                  /* depthwise: output rows are long enough to be computed without a table */
+    bool lines;                  /* depthwise: output rows are so long that they are computed without a table */
     bool row_kernel;             /* depthwise tiles share input columns along a row */
     int64_t block_rows;          /* output pixels at a time */
     int64_t table_rows;          /* pixels whose pointers into the input are made at once */

@@ -330,6 +330,44 @@ static void compute_depthwise_lines(const call *call, int64_t m, int64_t rows, i
     epilogue_depthwise(call, &tile, m, rows);
 }
 
+/* A group of few channels, row by row, from the input as it lies. */
+static void compute_lines(const call *call, int64_t m, int64_t rows, int64_t n, int64_t count) {
+    const sb_conv_plan *plan = call->plan;
+    const sb_epilogue *epilogue = call->epilogue;
+    const int64_t panel = plan->kernels->panel;
+    int steps = 0;
+    while (epilogue != NULL && steps < epilogue->count && sb_epilogue_in_registers(&epilogue->steps[steps]))
+        steps++;
+    for (int64_t row = 0; row < rows;) {
+        segment s = segment_at(&plan->shape, m + row, rows - row);
+        const sb_depthwise_line input = line_of_segment(call, &s);
+        plan->kernels->conv_line(&(sb_conv_line){.x = input.x,
+                                                 .zero = input.zero,
+                                                 .rows = input.rows,
+                                                 .width = input.width,
+                                                 .channels = plan->shape.input_channels,
+                                                 .stride = input.stride,
+                                                 .dilation = input.dilation,
+                                                 .step = input.step,
+                                                 .channel_step = plan->shape.x_channel_stride,
+                                                 .start = input.start,
+                                                 .columns = input.columns,
+                                                 .w = call->packed + n / panel * panel * plan->k,
+                                                 .n0 = n,
+                                                 .n1 = n + count,
+                                                 .panel_offset = n % panel,
+                                                 .y = call->workspace.c + row,
+                                                 .pixels = s.count,
+                                                 .steps = steps,
+                                                 .epilogue = epilogue != NULL ? epilogue->steps : NULL,
+                                                 .m = m + row});
+        row += s.count;
+    }
+    if (epilogue != NULL && steps < epilogue->count)
+        sb_gemm_epilogue_rows(plan->kernels, epilogue->steps + steps, epilogue->count - steps, call->workspace.c, 0, m,
+                              rows, n, count);
+}
+
 /* Columns that tiles of a row kernel read for `pixels` pixels, the last tile's missing ones included. */
 static int64_t row_columns(const sb_conv_shape *shape, int64_t pixels) {
     const int64_t whole = divide_up(pixels, SB_DEPTHWISE_ROW_PIXELS) * SB_DEPTHWISE_ROW_PIXELS;
@@ -378,6 +416,8 @@ static void compute_block(const call *call, int64_t m, int64_t rows, int64_t n0,
     compute_columns *compute = compute_group;
     if (plan->lines)
         compute = compute_depthwise_lines;
+    else if (plan->method == SB_CONV_LINES)
+        compute = compute_lines;
     else if (sb_conv_is_depthwise(plan))
         compute = plan->row_kernel ? compute_depthwise_rows : compute_depthwise;
     else

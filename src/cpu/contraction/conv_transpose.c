@@ -343,6 +343,16 @@ static void compute_block(const line *line, int64_t group, int64_t base, int64_t
     }
 }
 
+/* How many pixels from `base` on, at most `most`, the same positions [first, end) reach. */
+static int64_t alike(const axis *axis, const phase *p, int64_t base, int64_t first, int64_t end, int64_t most) {
+    if (first == 0 && end == p->count && end > 0) /* all of them, until the first one leaves the input */
+        return axis->input - base;
+    int64_t rows = 0, next_first = first, next_end = end;
+    while (rows < most && next_first == first && next_end == end)
+        reaching(axis, p, base + ++rows, &next_first, &next_end);
+    return rows;
+}
+
 /* The line's pixels [first, end) of one phase of the last axis, which begin at `output` and lie a stride apart. */
 static void compute_phase(line *line, int64_t output, int64_t end) {
     const sb_conv_transpose_plan *plan = line->plan;
@@ -353,13 +363,10 @@ static void compute_phase(line *line, int64_t output, int64_t end) {
     for (int64_t rows; output < end; output += rows * line->axis.stride) {
         int64_t base = base_of(&line->axis, p, output), first, stop;
         reaching(&line->axis, p, base, &first, &stop);
-        for (rows = 0; rows < SB_GEMM_BLOCK_ROWS && output + rows * line->axis.stride < end; rows++) {
-            int64_t next_first, next_stop;
-            reaching(&line->axis, p, base + rows, &next_first, &next_stop);
-            if (next_first != first || next_stop != stop)
-                break;
-            line->workspace.c[rows] = line->y + (output + rows * line->axis.stride) * pixel;
-        }
+        rows = minimum((end - 1 - output) / line->axis.stride + 1, SB_GEMM_BLOCK_ROWS);
+        rows = minimum(rows, alike(&line->axis, p, base, first, stop, rows));
+        for (int64_t r = 0; r < rows; r++)
+            line->workspace.c[r] = line->y + (output + r * line->axis.stride) * pixel;
         for (int64_t group = 0; group < shape->groups; group++) {
             compute_block(line, group, base, rows, first, stop);
             for (int64_t r = 0; r < rows; r++)

@@ -48,8 +48,9 @@ SB_VF_INLINE void store(const sb_depthwise_tile *tile, const part *part, vf *acc
                                      .last_row = minimum(pixels, tile->pixels - part->pixel) - 1};
     for (int s = 0; s < tile->steps; s++)
         sb_epilogue_apply(tile->step + s, &block, acc, vectors, pixels, vectors, whole);
+    const bool all = part->pixel == part->stored && part->pixel + pixels <= tile->pixels;
     UNROLL for (int p = 0; p < pixels; p++) {
-        if (part->pixel + p < part->stored || part->pixel + p >= tile->pixels)
+        if (!all && (part->pixel + p < part->stored || part->pixel + p >= tile->pixels))
             continue;
         float *to = tile->y[part->pixel + p] + (part->channel + tile->y_offset);
         UNROLL for (int v = 0; v < vectors; v++) {

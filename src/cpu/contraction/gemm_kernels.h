@@ -73,6 +73,26 @@ typedef struct sb_depthwise_line {
     int64_t step, start, columns;
 } sb_depthwise_line;
 
+/* Consecutive pixels of an output row and columns [n0, n1) of a convolution of one group. Of each kernel row, of `width`
+ * positions, x tells where channel 0 of column 0 is; columns lie `step` apart, channels `channel_step`, and pixel p reads
+ * from column start + p * stride on, `dilation` apart. Columns outside of [0, columns), and rows whose x is `zero`, which
+ * shows one zero, are padding. */
+typedef struct sb_conv_line {
+    const float *const *x;
+    const float *zero;
+    int64_t rows, width, channels, stride, dilation;
+    int64_t step, channel_step, start, columns;
+    const float *w;               /* the panel of column n0, packed as for products */
+    int64_t n0, n1, panel_offset; /* n0's place in its panel */
+    float *const *y;              /* each pixel's column n0 */
+    int64_t pixels;
+    int steps;
+    const sb_epilogue_step *epilogue;
+    int64_t m; /* of the first pixel */
+} sb_conv_line;
+
+typedef void sb_conv_line_function(const sb_conv_line *line);
+
 typedef void sb_depthwise_tile_function(const sb_depthwise_tile *tile);
 /* Any number of pixels; the tile's x is not read. */
 typedef void sb_depthwise_line_function(const sb_depthwise_tile *tile, const sb_depthwise_line *line);
@@ -97,11 +117,13 @@ struct sb_gemm_kernels {
     sb_depthwise_tile_function *depthwise;
     sb_depthwise_row_function *depthwise_row;
     sb_depthwise_line_function *depthwise_line;
+    sb_conv_line_function *conv_line;
 };
 
 sb_depthwise_tile_function sb_depthwise_f32_tile_scalar, sb_depthwise_f32_tile_avx2, sb_depthwise_f32_tile_avx512;
 sb_depthwise_row_function sb_depthwise_f32_row_scalar, sb_depthwise_f32_row_avx2, sb_depthwise_f32_row_avx512;
 sb_depthwise_line_function sb_depthwise_f32_line_scalar, sb_depthwise_f32_line_avx2, sb_depthwise_f32_line_avx512;
+sb_conv_line_function sb_conv_f32_line_scalar, sb_conv_f32_line_avx2, sb_conv_f32_line_avx512;
 
 extern const sb_gemm_kernels sb_gemm_f32_kernels_scalar;
 extern const sb_gemm_kernels sb_gemm_f32_kernels_avx2;
