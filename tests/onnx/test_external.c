@@ -131,6 +131,19 @@ static void test_misaligned(void **state) {
     expect("dims: 1", AT("weights.bin") WITH("offset", "6"), wanted);
 }
 
+/* Elements of 4 bits, two a byte: unpacked, of any offset, and counted as the bytes that they take. */
+static void test_packed(void **state) {
+    /* bytes 6 and 7 are 0x80 and 0x3f: elements 0, 8, 15 and 3 */
+    const uint8_t elements[] = {0, 8, 15, 3};
+    float wanted;
+    memcpy(&wanted, elements, sizeof wanted);
+    expect("dims: 4", AT("weights.bin") WITH("offset", "6") WITH("length", "2") "data_type: 22 ", wanted);
+    expect("dims: 64", AT("weights.bin") "data_type: 21 ", 0);
+    expect_failure(AT("weights.bin") WITH("length", "2") "data_type: 22 ", SB_ERROR_INVALID_MODEL,
+                   "it has 2 bytes of external data where s4[2] needs 1");
+    expect_failure(AT("weights.bin") WITH("offset", "32") "data_type: 25 ", SB_ERROR_INVALID_FILE, "which has only 32");
+}
+
 static void test_outside(void **state) {
     expect_failure(AT("../secret.bin"), SB_ERROR_INVALID_MODEL, "may lie outside the model's folder");
     expect_failure(AT("sub/../../secret.bin"), SB_ERROR_INVALID_MODEL, "may lie outside");
@@ -262,9 +275,9 @@ static void test_no_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_found),      cmocka_unit_test(test_misaligned), cmocka_unit_test(test_outside),
-        cmocka_unit_test(test_bad_files),  cmocka_unit_test(test_copies),     cmocka_unit_test(test_from_memory),
-        cmocka_unit_test(test_large_file), cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_found),       cmocka_unit_test(test_misaligned), cmocka_unit_test(test_packed),
+        cmocka_unit_test(test_outside),     cmocka_unit_test(test_bad_files),  cmocka_unit_test(test_copies),
+        cmocka_unit_test(test_from_memory), cmocka_unit_test(test_large_file), cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
