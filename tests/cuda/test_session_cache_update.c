@@ -60,7 +60,8 @@ static void test_refused(void **unused) {
         release_all((sb_tensor *[]){inputs[0], inputs[1], output}, 3);
     }
     MUST(sb_state_reset(state, error));
-    sb_tensor *inputs[] = {numbers(3, (int64_t[]){UPDATE_BATCH, UPDATE_COUNT, UPDATE_WIDTH}, 1), start_list(4, 0)}, *output;
+    sb_tensor *inputs[] = {numbers(3, (int64_t[]){UPDATE_BATCH, UPDATE_COUNT, UPDATE_WIDTH}, 1), start_list(4, 0)},
+              *output;
     run_session(session, inputs, &output);
     release_all((sb_tensor *[]){inputs[0], inputs[1], output}, 3);
     sb_session_destroy(session);

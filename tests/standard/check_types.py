@@ -125,6 +125,8 @@ class Case:
         if self.schema.name == "TfIdfVectorizer" and self.text == "tensor(string)":
             del given["pool_int64s"]
             given["pool_strings"] = ["a"]
+        if self.schema.name == "DequantizeLinear" and self.text == "tensor(float8e8m0)":
+            given["output_dtype"] = TensorProto.FLOAT  # which the scale cannot say
         for (op, parameter), name in OUTPUT_TYPES.items():
             if op == self.schema.name and name in self.schema.attributes:
                 given[name] = element_of(bound[parameter]) or element_of(bound[parameter][4:-1])
@@ -170,6 +172,10 @@ class Case:
     def wants(self, formal, index):
         """Optional inputs are there where their type is in question, or where nodes cannot do without."""
         needed = {"Resize": [2], "Clip": [], "Upsample": [], "Squeeze": [1], "ReduceSum": [1]}.get(self.schema.name, [])
+        if self.schema.name == "Attention":  # the past is of keys and values
+            return formal.type_str == self.parameter or {formal.type_str, self.parameter} == {"T1", "T2"}
+        if self.schema.name == "LinearAttention":
+            return True
         return formal.type_str == self.parameter or index in needed
 
 
@@ -200,6 +206,14 @@ def adjust_quantize(case, bound):
         bound["T1" if "T1" in names else "T"] = bound.get(case.parameter, "") if case.parameter in ("T", "T1") else "tensor(uint8)"
 
 
+def adjust_attention(case, bound):
+    """Keys, values and, where they are floats, masks have the queries' type."""
+    if "float" in case.text or "double" in case.text:
+        bound["T1"] = bound["T2"] = case.text
+    if case.parameter != "U":
+        bound["U"] = "tensor(bool)"
+
+
 def adjust_optional(case, bound):
     if case.parameter == "O":
         bound["V"] = case.text[len("optional("):-1]
@@ -207,7 +221,7 @@ def adjust_optional(case, bound):
         bound["O"] = f"optional({case.text})"
 
 
-ADJUSTED = {"BitCast": adjust_bit_cast, "QuantizeLinear": adjust_quantize, "DequantizeLinear": adjust_quantize,
+ADJUSTED = {"Attention": adjust_attention, "BitCast": adjust_bit_cast, "QuantizeLinear": adjust_quantize, "DequantizeLinear": adjust_quantize,
             "Optional": adjust_optional, "OptionalGetElement": adjust_optional}
 
 
