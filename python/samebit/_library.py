@@ -8,7 +8,7 @@ import ctypes
 import os
 import threading
 
-from ._errors import CLASSES, Error
+from ._errors import CLASSES, ArgumentTypeError, Error
 from ._structures import (
     Comparison,
     DeviceDescription,
@@ -202,7 +202,10 @@ class Library:
         report = getattr(_reports, "report", None)
         if report is None:
             report = _reports.report = ErrorReport()
-        status = getattr(self, name)(*arguments, ctypes.addressof(report))
+        try:
+            status = getattr(self, name)(*arguments, ctypes.addressof(report))
+        except ctypes.ArgumentError as failure:
+            raise ArgumentTypeError(f"an argument of {name} cannot be passed on: {failure}") from None
         if status:
             self.check(status, report)
 

@@ -194,7 +194,7 @@ class Model(Handle):
     # ---- running ----
 
     def _with_session(self, use):
-        session = self._pool.take()
+        session = self._pool.take() if not self.closed else None
         if session is None:
             session = Session(self, self._settings)
         try:

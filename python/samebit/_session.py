@@ -219,8 +219,6 @@ class Session(Handle):
 
     def _interruptible(self, call):
         pointer, known = self.pointer, self._library
-        if pointer is None:
-            raise Error("the session has been closed")
         try:
             return interruptible(
                 call,
@@ -334,13 +332,13 @@ class Session(Handle):
     def interrupt(self):
         """Ends the run in progress, or else the next one, with samebit.Interrupted. Any thread may call this at any
         time; a node that has begun is finished first."""
-        pointer = self.pointer
+        pointer = self._address
         if pointer is not None:
             self._library.sb_session_interrupt(pointer)
 
     def clear_interrupt(self):
         """Takes back an interrupt that no run has reported yet."""
-        pointer = self.pointer
+        pointer = self._address
         if pointer is not None:
             self._library.sb_session_clear_interrupt(pointer)
 

@@ -6,6 +6,7 @@ import pathlib
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import unittest
@@ -83,6 +84,12 @@ class Calls(unittest.TestCase):
         del model
         gc.collect()
         self.assertEqual(session(y).tolist(), [0, 1, 2, 3, 4])
+        closed = samebit.load(IDENTITY)
+        closed(y)
+        closed.close()
+        for call in (lambda: closed(y), closed.session, closed.inspect, lambda: samebit.State(closed, {"x": "y"})):
+            with self.assertRaisesRegex(samebit.Error, "the model has been closed"):
+                call()
         session.close()
         self.assertTrue(session.closed)
         with self.assertRaisesRegex(samebit.Error, "closed"):
@@ -447,6 +454,8 @@ class States(unittest.TestCase):
         self.assertEqual(session(self.frames[0])[0].tobytes(),
                          self.by_hand(self.frames[:1], np.full((2, 3), 0.5, np.float32))[0])
         self.assertEqual(state.counters().runs, 8)
+        with self.assertRaisesRegex(TypeError, "cannot be passed on"):
+            state.reset(slot="first")
         with self.assertRaisesRegex(ValueError, "no variable x; it has h"):
             state["x"]
         with self.assertRaisesRegex(ValueError, "h"):
@@ -458,7 +467,7 @@ class States(unittest.TestCase):
         session = self.model.session(state=state)
         self.assertEqual(state["h"].tolist(), [[0.25] * 3] * 2)
         session(self.frames[0])
-        path = ROOT / f"build-test-state-{os.getpid()}"
+        path = pathlib.Path(tempfile.gettempdir()) / f"samebit-test-{os.getpid()}.state"
         try:
             state.save(path)
             kept = state["h"]
