@@ -309,6 +309,8 @@ static int count_costs(profile *profile, const running *running) {
         profile->nodes[at].moved = node->byte_count;
         n = at + 1;
     }
+    if (code == EXIT_RIGHT && !note_definitions(profile, graph, false))
+        code = out_of_memory();
     sb_inspection_release(graph);
     return code;
 }
@@ -434,8 +436,10 @@ int run_profile(const arguments *arguments) {
                    : profile_model(arguments, &model_options, &session_options, warmup, &profile);
     free(profile.run_ns);
     free(profile.run_start_ns);
-    for (int n = 0; n < profile.node_count; n++)
+    for (int n = 0; n < profile.node_count; n++) {
         free(profile.nodes[n].why_cpu);
+        free(profile.nodes[n].why_reference);
+    }
     free(profile.tasks);
     free(profile.nodes);
     free(profile.calls);

@@ -17,6 +17,7 @@ typedef struct profiled_node {
     bool transfer;          /* of the value `name`; `on_device`: to the device */
     bool on_device;         /* where the node ran */
     char *why_cpu;          /* owned: why it did not run on the device; NULL where it did, or there is none */
+    char *why_reference;    /* owned: why no kernel of the CPU computes it; NULL where one does */
     int64_t tasks, task_ns; /* what the device did for it */
     int depth;              /* more than 0: inside If, Loop, Scan or a fused node, and part of that node's time */
     int64_t calls, total_ns, least_ns, bytes;
@@ -92,6 +93,12 @@ bool print_profile_json(FILE *file, const profile *profile);
 /** Trace events for Perfetto and chrome://tracing. */
 void write_trace(FILE *file, const profile *profile);
 bool write_profile_page(FILE *file, const profile *profile);
+
+/** Notes for the nodes of `graph`, and of graphs inside of nodes, that are computed by reference evaluation why they are.
+ * `inside`: the graph is one of a node. False when memory runs out. */
+bool note_definitions(profile *profile, const sb_inspection *graph, bool inside);
+/** Says how much of the time those take, and names the slowest; nothing where it is little. `order`: of sort_nodes. */
+void print_definitions(const profile *profile, const int *order);
 
 /* What the reports share. */
 double share(double part, double whole);

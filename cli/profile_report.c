@@ -140,6 +140,7 @@ bool print_profile(const profile *profile, bool all) {
             flops += ops[o].flops;
         print_ops(profile, ops, count);
         print_nodes(profile, order, all);
+        print_definitions(profile, order);
         printf("%d run%s: mean %s, fastest %s", profile->runs, profile->runs == 1 ? "" : "s",
                duration(mean_run_ns(profile), time), duration(best, least));
         if (flops > 0)
@@ -155,14 +156,15 @@ bool print_profile(const profile *profile, bool all) {
 /* ---- JSON ---- */
 
 static json_t *node_json(const profile *profile, const profiled_node *node) {
-    return json_pack("{s:o, s:o, s:o, s:i, s:f, s:f, s:f, s:I, s:o, s:o, s:s, s:o, s:f, s:f}", "name",
+    return json_pack("{s:o, s:o, s:o, s:i, s:f, s:f, s:f, s:I, s:o, s:o, s:s, s:o, s:o, s:f, s:f}", "name",
                      text_json(node->name), "op", text_json(node->op), "kernel", text_json(node->kernel), "depth",
                      node->depth, "calls_per_run", (double)node->calls / profile->runs, "mean_ns",
                      mean_node_ns(profile, node), "least_call_ns", (double)node->least_ns, "output_bytes",
                      (json_int_t)node->bytes, "flops", node->flops >= 0 ? json_integer(node->flops) : json_null(),
                      "moved_bytes", node->moved >= 0 ? json_integer(node->moved) : json_null(), "on",
-                     side(node->on_device), "why_cpu", text_json(node->why_cpu), "device_tasks_per_run",
-                     (double)node->tasks / profile->runs, "device_ns", (double)node->task_ns / profile->runs);
+                     side(node->on_device), "why_cpu", text_json(node->why_cpu), "why_reference",
+                     text_json(node->why_reference), "device_tasks_per_run", (double)node->tasks / profile->runs,
+                     "device_ns", (double)node->task_ns / profile->runs);
 }
 
 static json_t *transfer_json(const profile *profile, const profiled_node *node) {

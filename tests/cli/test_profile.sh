@@ -24,6 +24,13 @@ runs 0 "$samebit" profile "$standard/test_loop11/model.onnx" --input "trip_count
     --input "y=$standard/test_loop11/test_data_set_0/input_2.pb" --runs 2 --all
 says out "(inside) "
 says out "×5"
+! grep -q "no kernel has taken over" out || fail "nodes with kernels are said to have none"
+runs 0 "$samebit" profile "$model" --runs 2 --reference-evaluation
+says out "of the time is in reference evaluation, which no kernel has taken over:"
+says out "%  Fused "
+says out ": the model was loaded with reference_only"
+runs 0 "$samebit" profile "$model" --runs 2 --reference-evaluation --json
+json nodes.0.why_reference="the model was loaded with reference_only"
 "$tool" model chain 60 chain.onnx
 runs 0 "$samebit" profile chain.onnx --runs 1 --warmup 0 --no-passes
 says out "and 35 more: --all prints them"
