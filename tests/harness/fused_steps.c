@@ -23,6 +23,16 @@ static sb_value_id add_leaky(builder *b, sb_value_id value) {
     return builder_node(b, "LeakyRelu", 1, &value, &attributes);
 }
 
+/* Hard swish as exporters spell it: x · HardSigmoid(x), or x · Clip(x + 3, 0, 6) / 6. */
+static sb_value_id add_gate(random_source *random, builder *b, sb_value_id value, sb_dtype dtype) {
+    if ((random_bits(random) & 1) != 0)
+        return builder_binary(b, "Mul", value, builder_unary(b, "HardSigmoid", value));
+    sb_value_id clip[3] = {builder_binary(b, "Add", value, graph_scalar(b, dtype, 3)), graph_scalar(b, dtype, 0),
+                           graph_scalar(b, dtype, 6)};
+    sb_value_id product = builder_binary(b, "Mul", builder_node(b, "Clip", 3, clip, NULL), value);
+    return builder_binary(b, "Div", product, graph_scalar(b, dtype, 6));
+}
+
 static sb_value_id add_choice(random_source *random, builder *b, sb_value_id value, sb_value_id other) {
     static const char *const questions[] = {"Less", "Equal", "Greater", "LessOrEqual", "GreaterOrEqual"};
     sb_value_id asked = builder_binary(b, questions[random_between(random, 0, 4)], value, other);
@@ -72,7 +82,7 @@ static sb_value_id add_light_step(random_source *random, builder *b, sb_value_id
     case 4:
         return builder_binary(b, pairs[random_between(random, 0, 3)], graph_scalar(b, dtype, 0.3f), value);
     case 5:
-        return add_leaky(b, value);
+        return (random_bits(random) & 1) != 0 ? add_leaky(b, value) : add_gate(random, b, value, dtype);
     case 6: {
         sb_value_id bounds[3] = {value, graph_scalar(b, dtype, -1.25f), graph_scalar(b, dtype, 6)};
         return builder_node(b, "Clip", (int)random_between(random, 1, 3), bounds, NULL);

@@ -18,6 +18,9 @@
 /* Output rows that are computed as such. */
 #define LONG_ROW 24
 
+/* The same of depthwise convolutions whose pixels share what is loaded. */
+#define SHARING_ROW 4
+
 /* Output pixels of such rows at a time, at most. */
 #define LINE_PIXELS 2048
 
@@ -186,7 +189,11 @@ static sb_gemm_args matrix_args(const sb_conv_plan *plan) {
 static void plan_lines(sb_conv_plan *plan) {
     const sb_conv_shape *shape = &plan->shape;
     const int last = shape->rank - 1;
-    if (plan->method != SB_CONV_LINES && (!sb_conv_is_depthwise(plan) || shape->output[last] < LONG_ROW))
+    if (plan->method != SB_CONV_LINES && !sb_conv_is_depthwise(plan))
+        return;
+    if (sb_conv_is_depthwise(plan) && shape->output[last] < LONG_ROW &&
+        (shape->output[last] < SHARING_ROW ||
+         !sb_depthwise_line_shares(shape->kernel[last], shape->stride[last], shape->dilation[last])))
         return;
     plan->lines = sb_conv_is_depthwise(plan);
     if (shape->y_channel_stride == 1 && plan->block_rows < LINE_PIXELS)
@@ -205,13 +212,7 @@ sb_status sb_conv_f32_plan(const sb_gemm_kernels *kernels, const sb_conv_shape *
             fits = plan_strip(plan);
     }
     if (fits) {
-        const int last = shape->rank - 1;
-        plan->row_kernel = sb_conv_is_depthwise(plan) && shape->dilation[last] == 1 &&
-                           shape->kernel[last] == SB_DEPTHWISE_ROW_KERNEL && shape->stride[last] <= 2;
-        /* Whole tiles; for a row kernel enough for its table, which has a pointer per column
-         * instead of one per position and pixel: at most 2 * (block_rows + 6) + 3 of them in the
-         * place of 3 * block_rows. */
-        int64_t unit = sb_conv_is_depthwise(plan) ? SB_DEPTHWISE_PIXELS * SB_DEPTHWISE_ROW_PIXELS : kernels->rows;
+        int64_t unit = sb_conv_is_depthwise(plan) ? SB_DEPTHWISE_PIXELS : kernels->rows;
         int64_t rows = POINTERS / plan->runs;
         rows = rows < SB_GEMM_BLOCK_ROWS ? rows : SB_GEMM_BLOCK_ROWS;
         plan->block_rows = plan->table_rows = rows < unit ? unit : rows / unit * unit;

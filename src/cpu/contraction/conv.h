@@ -51,7 +51,6 @@ typedef struct sb_conv_plan {
     int64_t pixels;              /* output pixels of one sample */
     int64_t row_pixels;          /* output pixels per index of the first spatial dimension */
     bool lines;                  /* depthwise: output rows are so long that they are computed without a table */
-    bool row_kernel;             /* depthwise tiles share input columns along a row */
     int64_t block_rows;          /* output pixels at a time */
     int64_t table_rows;          /* pixels whose pointers into the input are made at once */
     int64_t strip_outputs;       /* indices of the first output dimension per strip */

@@ -368,46 +368,6 @@ static void compute_lines(const call *call, int64_t m, int64_t rows, int64_t n, 
                               rows, n, count);
 }
 
-/* Columns that tiles of a row kernel read for `pixels` pixels, the last tile's missing ones included. */
-static int64_t row_columns(const sb_conv_shape *shape, int64_t pixels) {
-    const int64_t whole = divide_up(pixels, SB_DEPTHWISE_ROW_PIXELS) * SB_DEPTHWISE_ROW_PIXELS;
-    return (whole - 1) * shape->stride[shape->rank - 1] + SB_DEPTHWISE_ROW_KERNEL;
-}
-
-/* The table of a row kernel: for each kernel row, the input columns that the segment reads. */
-static void fill_row_pointers(const call *call, const segment *s, int64_t table_step) {
-    const sb_conv_plan *plan = call->plan;
-    int64_t tap[SB_CONV_RANK] = {0};
-    for (int64_t row = 0; row < plan->taps / SB_DEPTHWISE_ROW_KERNEL; row++) {
-        line line = line_of(&plan->shape, s, tap);
-        line.step = 1;
-        line.count = row_columns(&plan->shape, s->count);
-        point_at_line(call, s, tap, line, call->workspace.a + row * table_step);
-        next_tap(&plan->shape, plan->shape.rank - 2, tap);
-    }
-}
-
-static void compute_depthwise_rows(const call *call, int64_t m, int64_t rows, int64_t n, int64_t count) {
-    const sb_conv_plan *plan = call->plan;
-    const sb_conv_shape *shape = &plan->shape;
-    const int64_t stride = shape->stride[shape->rank - 1];
-    sb_depthwise_tile tile = depthwise_tile(call, n, count);
-    tile.x_step = plan->table_rows * SB_DEPTHWISE_ROW_KERNEL;
-    for (int64_t row = 0; row < rows;) {
-        segment s = segment_at(shape, m + row, rows - row);
-        fill_row_pointers(call, &s, tile.x_step);
-        for (int64_t pixel = 0; pixel < s.count; pixel += SB_DEPTHWISE_ROW_PIXELS) {
-            tile.x = call->workspace.a + pixel * stride;
-            tile.y = call->workspace.c + row + pixel;
-            tile.pixels = minimum(SB_DEPTHWISE_ROW_PIXELS, s.count - pixel);
-            tile.m = m + row + pixel;
-            plan->kernels->depthwise_row(&tile, (int)stride);
-        }
-        row += s.count;
-    }
-    epilogue_depthwise(call, &tile, m, rows);
-}
-
 /* Columns [n0, n1) of pixels [m, m + rows), at most a block. */
 static void compute_block(const call *call, int64_t m, int64_t rows, int64_t n0, int64_t n1) {
     const sb_conv_plan *plan = call->plan;
@@ -419,7 +379,7 @@ static void compute_block(const call *call, int64_t m, int64_t rows, int64_t n0,
     else if (plan->method == SB_CONV_LINES)
         compute = compute_lines;
     else if (sb_conv_is_depthwise(plan))
-        compute = plan->row_kernel ? compute_depthwise_rows : compute_depthwise;
+        compute = compute_depthwise;
     else
         fill_pointers(call, m, rows);
     while (n0 < n1) {

@@ -12,14 +12,10 @@
 #include "cpu/simd.h"
 
 #define PIXELS SB_DEPTHWISE_PIXELS
-#define ROW_PIXELS SB_DEPTHWISE_ROW_PIXELS
-#define WIDTH SB_DEPTHWISE_ROW_KERNEL
 #if SB_VF_REGISTERS == 32
 #define VECTORS 4
-#define ROW_VECTORS 2
 #else
 #define VECTORS 2
-#define ROW_VECTORS 1
 #endif
 
 #define UNROLL SB_UNROLL
@@ -68,34 +64,6 @@ SB_VF_INLINE void compute(const sb_depthwise_tile *tile, int64_t channel, int64_
     store_pixels(tile, acc, channel, lanes, PIXELS, vectors, whole);
 }
 
-/* The same for WIDTH kernel positions at a time, over the columns that neighbouring pixels share. */
-SB_VF_INLINE void compute_row(const sb_depthwise_tile *tile, int64_t channel, int64_t lanes, const int stride,
-                              const int vectors, const bool whole) {
-    vf acc[ROW_PIXELS][VECTORS];
-    UNROLL for (int p = 0; p < ROW_PIXELS; p++) UNROLL for (int v = 0; v < vectors; v++) acc[p][v] = vf_zero();
-
-    const int64_t block_step = tile->taps * SB_VF_LANES;
-    const float *w = weights_of(tile, channel, whole);
-    const float *const *x = tile->x;
-    for (int64_t tap = 0; tap < tile->taps; tap += WIDTH, x += tile->x_step) {
-        vf weight[WIDTH][ROW_VECTORS];
-        UNROLL for (int t = 0; t < WIDTH; t++, w += SB_VF_LANES) UNROLL for (int v = 0; v < vectors; v++) weight[t][v] =
-            vf_load(w + v * block_step);
-        UNROLL for (int column = 0; column < (ROW_PIXELS - 1) * stride + WIDTH; column++) {
-            const float *from = x[column] + channel;
-            vf value[ROW_VECTORS];
-            UNROLL for (int v = 0; v < vectors; v++) value[v] = sb_epilogue_load(from + v * SB_VF_LANES, lanes, whole);
-            /* Pixel p has its position t at column p * stride + t. */
-            UNROLL for (int t = 0; t < WIDTH; t++) {
-                const int p = (column - t) / stride;
-                if (column >= t && (column - t) % stride == 0 && p < ROW_PIXELS)
-                    UNROLL for (int v = 0; v < vectors; v++) acc[p][v] = vf_fma(value[v], weight[t][v], acc[p][v]);
-            }
-        }
-    }
-    store_pixels(tile, acc, channel, lanes, ROW_PIXELS, vectors, whole);
-}
-
 /* Calls BODY(channel, lanes, vectors, whole) over the tile's channels: `most` vectors at a time,
  * then one, then a part of one. */
 #define OVER_CHANNELS(tile, most, BODY)                                                                                \
@@ -118,17 +86,5 @@ SB_VF_INLINE void compute_row(const sb_depthwise_tile *tile, int64_t channel, in
 void SB_ISA_NAME(sb_depthwise_f32_tile)(const sb_depthwise_tile *tile) {
 #define BODY(channel, lanes, vectors, whole) compute(tile, channel, lanes, vectors, whole)
     OVER_CHANNELS(tile, VECTORS, BODY)
-#undef BODY
-}
-
-void SB_ISA_NAME(sb_depthwise_f32_row)(const sb_depthwise_tile *tile, int stride) {
-#define BODY(channel, lanes, vectors, whole) compute_row(tile, channel, lanes, 1, vectors, whole)
-    if (stride == 1) {
-        OVER_CHANNELS(tile, ROW_VECTORS, BODY)
-        return;
-    }
-#undef BODY
-#define BODY(channel, lanes, vectors, whole) compute_row(tile, channel, lanes, 2, vectors, whole)
-    OVER_CHANNELS(tile, ROW_VECTORS, BODY)
 #undef BODY
 }

@@ -268,7 +268,6 @@ const sb_gemm_kernels SB_ISA_NAME(sb_gemm_f32_kernels) = {
     .copy = copy,
     .epilogue_row = epilogue_row,
     .depthwise = SB_ISA_NAME(sb_depthwise_f32_tile),
-    .depthwise_row = SB_ISA_NAME(sb_depthwise_f32_row),
     .depthwise_line = SB_ISA_NAME(sb_depthwise_f32_line),
     .conv_line = SB_ISA_NAME(sb_conv_f32_line),
 };

@@ -14,6 +14,11 @@
 /* Bytes that a tile brings nearer for each k. */
 #define SB_GEMM_PREFETCH ((int64_t)(8 * sizeof(float)))
 
+/* Whether the line's function shares what is loaded between pixels: then short lines are worth a call. */
+static inline bool sb_depthwise_line_shares(int64_t width, int64_t stride, int64_t dilation) {
+    return (width == 3 || width == 5 || width == 7) && stride <= 2 && dilation == 1;
+}
+
 /* One register tile: `rows` × (at most one panel of columns), over a part of k.
  *
  * Row r's values for ascending k are `runs` runs of `length` values; run i starts at
@@ -39,18 +44,13 @@ typedef struct sb_gemm_tile {
 
 typedef void sb_gemm_tile_function(const sb_gemm_tile *tile);
 
-/* Pixels of the depthwise tile for any kernel, and of the one for kernels SB_DEPTHWISE_ROW_KERNEL wide. */
+/* Pixels of the depthwise tile. */
 #define SB_DEPTHWISE_PIXELS 6
-#define SB_DEPTHWISE_ROW_PIXELS 7
-#define SB_DEPTHWISE_ROW_KERNEL 3
 
 /* A tile of a depthwise convolution: some output pixels × any channels, one chain per element over `taps` kernel
  * positions. Epilogue operands and columns count as for a matrix: row = pixel, column = channel. */
 typedef struct sb_depthwise_tile {
-    /* Where input pixels' channel 0 is.
-     * For any kernel: x[tap * x_step + pixel], SB_DEPTHWISE_PIXELS of them whatever `pixels` is. In a row:
-     * x[kernel row * x_step + column] for the (SB_DEPTHWISE_ROW_PIXELS - 1) * stride + SB_DEPTHWISE_ROW_KERNEL
-     * consecutive columns that SB_DEPTHWISE_ROW_PIXELS consecutive pixels of an output row read. */
+    /* Where input pixels' channel 0 is: x[tap * x_step + pixel], SB_DEPTHWISE_PIXELS of them whatever `pixels` is. */
     const float *const *x;
     int64_t x_step;
     const float *w;  /* [block of `lanes` channels][tap][lane], zero padded, and `lanes` floats more */
@@ -96,8 +96,6 @@ typedef void sb_conv_line_function(const sb_conv_line *line);
 typedef void sb_depthwise_tile_function(const sb_depthwise_tile *tile);
 /* Any number of pixels; the tile's x is not read. */
 typedef void sb_depthwise_line_function(const sb_depthwise_tile *tile, const sb_depthwise_line *line);
-/* `stride` along the row: 1 or 2. */
-typedef void sb_depthwise_row_function(const sb_depthwise_tile *tile, int stride);
 
 struct sb_gemm_kernels {
     const char *name;
@@ -115,13 +113,11 @@ struct sb_gemm_kernels {
     /* Epilogue steps [0, count) over a finished row segment, CALLs included. */
     void (*epilogue_row)(const sb_epilogue_step *step, int steps, float *row, int64_t m, int64_t n, int64_t count);
     sb_depthwise_tile_function *depthwise;
-    sb_depthwise_row_function *depthwise_row;
     sb_depthwise_line_function *depthwise_line;
     sb_conv_line_function *conv_line;
 };
 
 sb_depthwise_tile_function sb_depthwise_f32_tile_scalar, sb_depthwise_f32_tile_avx2, sb_depthwise_f32_tile_avx512;
-sb_depthwise_row_function sb_depthwise_f32_row_scalar, sb_depthwise_f32_row_avx2, sb_depthwise_f32_row_avx512;
 sb_depthwise_line_function sb_depthwise_f32_line_scalar, sb_depthwise_f32_line_avx2, sb_depthwise_f32_line_avx512;
 sb_conv_line_function sb_conv_f32_line_scalar, sb_conv_f32_line_avx2, sb_conv_f32_line_avx512;
 
