@@ -174,10 +174,10 @@ uint64_t sb_bits_of_one(sb_dtype dtype) {
     default:
         break;
     }
-    uint8_t small = 1;
+    uint64_t bits = 1;
     if (sb_dtype_is_small(dtype))
-        sb_number_store(dtype, &small, 0, 1.0);
-    return small;
+        sb_number_store(dtype, &bits, 0, 1.0); /* its byte is the lowest, and 1 fits it */
+    return bits;
 }
 
 static void store_bits(char *to, uint64_t bits, size_t size) {

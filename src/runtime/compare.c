@@ -32,7 +32,8 @@ static element integer_element(int64_t value) {
 
 /* Floats by their bits, as the wider ones; f8e8m0, which has no sign, by its exponent. */
 static element small_element(sb_dtype dtype, uint8_t code) {
-    double value = sb_number_load(dtype, &code, 0);
+    uint64_t wide = code; /* as wide as any element, for a function of all dtypes */
+    double value = sb_number_load(dtype, &wide, 0);
     uint8_t bits = sb_small_canonical(dtype, code);
     if (dtype == SB_F8E8M0)
         return (element){.value = value, .place = bits, .nan = isnan(value), .bits = bits};

@@ -255,6 +255,7 @@ static sb_status find_source(sb_call *call, const sb_conv16 *conv, source *sourc
 /* Whether the source is a matrix: each output position sees one input position, an even step apart. */
 static bool is_matrix(const sb_conv_extents *extents, const source *source, int64_t *step) {
     int64_t reach = 0;
+    bool any = false; /* an axis of more than one position has been seen; its step may be 0 */
     *step = 0;
     for (int d = source->axes; d >= 0; d--) {
         int i = d - 1; /* the batch is outermost, at -1 */
@@ -265,10 +266,11 @@ static bool is_matrix(const sb_conv_extents *extents, const source *source, int6
             return false;
         if (extent == 1)
             continue;
-        if (reach == 0)
+        if (!any)
             *step = stride;
         else if (stride != reach)
             return false;
+        any = true;
         reach = stride * extent;
     }
     return source->runs == 1;
