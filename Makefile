@@ -10,7 +10,7 @@ TEST_PYTHON ?= $(ENVIRONMENT)/bin/python
 MAKE_PYTHON = $(if $(filter $(ENVIRONMENT)/bin/python,$(TEST_PYTHON)),tools/python-environment $(ENVIRONMENT),true)
 CONFIGURE_TESTS = cmake -G Ninja -S . -B $(BUILD) -DSAMEBIT_TESTS=ON -DSAMEBIT_TEST_PYTHON=$(abspath $(TEST_PYTHON))
 
-.PHONY: all all-architectures demo test test-bits test-exhaustive sanitize fuzz bench-cpu zoo install clean
+.PHONY: all all-architectures demo test test-extended test-bits test-exhaustive sanitize fuzz bench-cpu zoo install clean
 
 all: $(BUILD)/build.ninja
 	cmake --build $(BUILD) -j $(JOBS)
@@ -34,6 +34,13 @@ test:
 	$(CONFIGURE_TESTS)
 	$(MAKE_PYTHON) & cmake --build $(BUILD) -j $(JOBS) && wait $$!
 	ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS)
+
+# What takes minutes by itself: a wheel with the examples of its pages, and the newest cases in several combinations.
+test-extended:
+	tools/install-dependencies test
+	$(CONFIGURE_TESTS)
+	$(MAKE_PYTHON) & cmake --build $(BUILD) -j $(JOBS) && wait $$!
+	ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS) -C extended -L extended
 
 # The standard's cases in all 48 combinations of instruction set, threads, passes and layout; of the new ones also damaged models, and rows
 # of batches.
