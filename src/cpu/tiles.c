@@ -11,8 +11,9 @@
 #define ACROSS_COLUMNS 128
 /* Elements below which a walk is over before rectangles would have paid. */
 #define FEW 512
-/* Bytes of a thread's rectangles: on its stack, and within the second-level cache. */
+/* Bytes of a thread's rectangles: on its stack, and within the second-level cache. Each begins at a cache line. */
 #define PACKED_BYTES 65536
+#define LINE 64
 
 /* Whether operand i has gaps between the elements of its rows. */
 static bool is_across(const sb_walk *walk, const size_t *sizes, int i) {
@@ -78,7 +79,7 @@ bool sb_tiles_start(sb_tiles *tiles, const sb_walk *walk, const size_t *sizes, s
     size_t place = 0;
     for (int i = 0; i < walk->operands; i++) {
         tiles->places[i] = place;
-        place += tiles->packed[i] ? (size_t)tiles->elements * sizes[i] : 0;
+        place += tiles->packed[i] ? ((size_t)tiles->elements * sizes[i] + LINE - 1) / LINE * LINE : 0;
     }
     for (int d = 0; d < walk->rank; d++) {
         int64_t step = d == last ? tiles->columns : d == tiles->partner ? tiles->rows : 1;
@@ -115,7 +116,7 @@ static void find_tile(const sb_tiles *tiles, int64_t index, tile *tile) {
 
 /* What a thread has packed, so that rows which repeat (a factor for each channel) are packed once. */
 typedef struct packing {
-    _Alignas(64) char memory[PACKED_BYTES];
+    _Alignas(LINE) char memory[PACKED_BYTES + SB_WALK_OPERANDS * LINE];
     const char *from[SB_WALK_OPERANDS];
     int64_t rows[SB_WALK_OPERANDS];
 } packing;
