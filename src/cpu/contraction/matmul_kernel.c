@@ -208,6 +208,11 @@ static void append_gemm(const product *product, sb_epilogue *epilogue) {
     *step = (sb_epilogue_step){.kind = SB_EPILOGUE_CALL, .call = gemm_epilogue, .context = (void *)product};
 }
 
+/* The element `at` of a matrix. Of weights that are read packed there may be none: then `at` is 0. */
+static const void *element(const void *matrix, int64_t at, size_t size) {
+    return matrix != NULL ? (const char *)matrix + at * (int64_t)size : NULL;
+}
+
 /* The arguments for one matrix of an f32 product; without its pointers when `batch` is -1. */
 static sb_gemm_args args_f32(const product *product, int64_t a, int64_t b, int64_t row, const sb_epilogue *epilogue) {
     const sb_matmul_geometry *g = &product->geometry;
@@ -218,7 +223,7 @@ static sb_gemm_args args_f32(const product *product, int64_t a, int64_t b, int64
                           .a_row_stride = g->a_row_stride,
                           .a_column_stride = g->a_k_stride,
                           .packed_b = product->packed,
-                          .b = (const float *)(const void *)product->b + b,
+                          .b = element(product->b, b, sizeof(float)),
                           .b_row_stride = g->b_k_stride,
                           .b_column_stride = g->b_column_stride,
                           .c = (float *)(void *)product->y + row * g->n,
@@ -237,7 +242,7 @@ static sb_chain16_args args_16(const product *product, int64_t a, int64_t b, int
                              .a_row_stride = g->a_row_stride,
                              .a_column_stride = g->a_k_stride,
                              .packed_b = product->packed,
-                             .b = (const uint16_t *)(const void *)product->b + b,
+                             .b = element(product->b, b, sizeof(uint16_t)),
                              .b_row_stride = g->b_k_stride,
                              .b_column_stride = g->b_column_stride,
                              .c = (uint16_t *)(void *)product->y + row * g->n,
