@@ -35,7 +35,8 @@ test:
 	$(MAKE_PYTHON) & cmake --build $(BUILD) -j $(JOBS) && wait $$!
 	ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS)
 
-# What takes minutes by itself: a wheel with the examples of its pages, and the newest cases in several combinations.
+# What takes long by itself: a wheel with the examples of its pages, the newest cases in several combinations, every type of the
+# standard.
 test-extended:
 	tools/install-dependencies test
 	$(CONFIGURE_TESTS)
