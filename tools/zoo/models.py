@@ -80,7 +80,7 @@ PACKAGES = (
     Package("ddddocr", "1.6.1", (
         Model("ddddocr", "ddddocr/common.onnx", inputs.line("input1", 1, 64), (160, *range(64, 480, 8))),
         Model("ddddocr-det", "ddddocr/common_det.onnx", inputs.page("images"), ((416, 416),)),
-        Model("ddddocr-old", "ddddocr/common_old.onnx", inputs.line("input1", 1, 64),
+        Model("ddddocr-old", "ddddocr/common_old.onnx", inputs.line("input1", 1, 64), (160,),
               refused="com.microsoft:DynamicQuantizeLSTM"))),
     Package("nudenet", "3.4.2", (
         Model("nudenet", "nudenet/320n.onnx", inputs.page("images"),
