@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { NAME_BYTES = 256 };
+#define NAME_BYTES SB_LLM_NAME_BYTES
 
 /* ---- which tensor ---- */
 
@@ -117,6 +117,21 @@ static sb_status check_extents(const sb_checkpoint *checkpoint, const sb_checkpo
                    "%.300s: tensor '%.200s' (byte %zu) is %s where the configuration says %s",
                    checkpoint->files[tensor->file].path, tensor->name, tensor->offset,
                    sb_dims_text(tensor->rank, tensor->dims, have), sb_dims_text(rank, wanted, want));
+}
+
+bool sb_llm_weight_tensor(const sb_llm_config *config, sb_llm_role role, int64_t layer, bool bias,
+                          char name[SB_LLM_NAME_BYTES], int *rank, int64_t dims[2]) {
+    const sb_llm_place *place = place_of(config, role);
+    bool table = role == SB_ROLE_EMBEDDING || role == SB_ROLE_POSITIONS || role == SB_ROLE_HEAD;
+    extents of = extents_of(config, role);
+    if (place->name == NULL)
+        return false;
+    bool turned = config->family->transposed && !config->gguf && !table;
+    write_name(place, layer, "", bias ? ".bias" : ".weight", name);
+    *rank = bias || of.inputs == 1 ? 1 : 2;
+    dims[0] = *rank == 2 && turned ? of.inputs : of.whole_outputs;
+    dims[1] = turned ? of.whole_outputs : of.inputs;
+    return true;
 }
 
 /* ---- reading ---- */

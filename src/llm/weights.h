@@ -4,6 +4,13 @@
 
 #include "llm/config.h"
 
+#define SB_LLM_NAME_BYTES 256
+
+/** What the tensor that has a weight (`bias`: or its bias) is called, and its extents in the file; false where the family has
+ * none. Roles that share a tensor give the same. */
+bool sb_llm_weight_tensor(const sb_llm_config *config, sb_llm_role role, int64_t layer, bool bias,
+                          char name[SB_LLM_NAME_BYTES], int *rank, int64_t dims[2]);
+
 /** Whether the model has that weight: the family does and, of the head, it is not the embedding's matrix. */
 bool sb_llm_has_weight(const sb_checkpoint *checkpoint, const sb_llm_config *config, sb_llm_role role);
 
