@@ -95,9 +95,10 @@ const command commands[] = {
      .least_operands = 1,
      .most_operands = 1,
      .summary = "Let a language model go on with a sequence of tokens",
-     .description = "MODEL is a folder with config.json and safetensors files, or a GGUF file (of a split one the first). "
-                    "Prints the ids of new tokens as they come. Every logit has the same bits whatever the pieces in which "
-                    "the prompt was read, the number of threads, the instruction set and the device: --digest tells them.",
+     .description =
+         "MODEL is a folder with config.json and safetensors files, or a GGUF file (of a split one the first). "
+         "Prints the ids of new tokens as they come. Every logit has the same bits whatever the pieces in which "
+         "the prompt was read, the number of threads, the instruction set and the device: --digest tells them.",
      .options = generate_options,
      .run = run_generate},
     {.name = "info",
@@ -105,8 +106,9 @@ const command commands[] = {
      .least_operands = 1,
      .most_operands = 1,
      .summary = "Show what a language model's checkpoint is",
-     .description = "MODEL is a folder with config.json and safetensors files, or a GGUF file. All of its tensors are checked "
-                    "against its configuration, as for a run.",
+     .description =
+         "MODEL is a folder with config.json and safetensors files, or a GGUF file. All of its tensors are checked "
+         "against its configuration, as for a run.",
      .options = info_options,
      .run = run_info},
     {.name = "conformance",

@@ -15,8 +15,10 @@ const option generate_options[] = {
     {"count", "N", false, "The most new tokens; 128 by default"},
     {"temperature", "T", false, "Sample at this temperature; 0, the default, takes the likeliest token"},
     {"top-k", "K", false, "Sample from the K likeliest tokens; 0, the default, from all"},
-    {"top-p", "P", false, "Sample from the fewest of the likeliest tokens that have this probability together; 1 by default"},
-    {"min-p", "P", false, "Sample from tokens with at least this share of the likeliest one's probability; 0 by default"},
+    {"top-p", "P", false,
+     "Sample from the fewest of the likeliest tokens that have this probability together; 1 by default"},
+    {"min-p", "P", false,
+     "Sample from tokens with at least this share of the likeliest one's probability; 0 by default"},
     {"seed", "N", false, "The seed of sampling; 0 by default"},
     {"request", "N", false, "Which of several requests with one seed this is; 0 by default"},
     {"ignore-stops", NULL, false, "Go on behind tokens that end a text"},
@@ -94,8 +96,7 @@ static bool read_generation(const arguments *arguments, sb_llm_generation *gener
     sb_llm_sampling *sampling = &generation->sampling;
     if (!read_count(arguments, "count", 0, 1LL << 40, &count) ||
         !read_count(arguments, "prefill-chunk", 1, 512, &chunk) ||
-        !read_count(arguments, "top-k", 0, 1LL << 40, &top_k) ||
-        !read_count(arguments, "seed", 0, INT64_MAX, &seed) ||
+        !read_count(arguments, "top-k", 0, 1LL << 40, &top_k) || !read_count(arguments, "seed", 0, INT64_MAX, &seed) ||
         !read_count(arguments, "request", 0, UINT32_MAX, &request) ||
         !read_real(arguments, "temperature", 0, 0x1p20, &sampling->temperature) ||
         !read_real(arguments, "top-p", 1e-6, 1, &sampling->top_p) ||

@@ -130,10 +130,10 @@ SB_API float sb_llm_logp(const float *logits, int64_t vocabulary, int64_t token)
 typedef struct sb_llm_token {
     int64_t position; /**< in the sequence */
     int64_t token;
-    bool given;   /**< it is one of the prompt's (score_prompt) */
-    bool stops;   /**< it is one that ends the text; it is not put behind the sequence */
-    bool has_logp; /**< whether `logp` is there: always but for a prompt's first token */
-    float logp;   /**< its log-probability under the logits of the position before */
+    bool given;          /**< it is one of the prompt's (score_prompt) */
+    bool stops;          /**< it is one that ends the text; it is not put behind the sequence */
+    bool has_logp;       /**< whether `logp` is there: always but for a prompt's first token */
+    float logp;          /**< its log-probability under the logits of the position before */
     const float *logits; /**< that it was chosen from, or scored by; vocabulary of them, until the call returns */
 } sb_llm_token;
 
@@ -146,16 +146,14 @@ typedef struct sb_llm_generation {
     int64_t limit;       /**< the most new tokens */
     int64_t chunk;       /**< the most tokens of the prompt in one run; 0: 512. Changes no bit */
     sb_llm_sampling sampling;
-    bool ignore_stops; /**< goes on behind tokens that end a text */
-    bool score_prompt; /**< on_token is told of the prompt's tokens as well */
+    bool ignore_stops;               /**< goes on behind tokens that end a text */
+    bool score_prompt;               /**< on_token is told of the prompt's tokens as well */
     sb_llm_token_function *on_token; /**< NULL: nobody wants to know */
     void *context;
 } sb_llm_generation;
 
 #define SB_LLM_GENERATION_DEFAULT                                                                                      \
-    {                                                                                                                  \
-        sizeof(sb_llm_generation), 128, 0, SB_LLM_SAMPLING_DEFAULT, false, false, NULL, NULL                           \
-    }
+    { sizeof(sb_llm_generation), 128, 0, SB_LLM_SAMPLING_DEFAULT, false, false, NULL, NULL }
 
 /** Why a generation ended. */
 typedef enum sb_llm_end {

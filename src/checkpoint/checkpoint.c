@@ -152,7 +152,8 @@ sb_status sb_checkpoint_read(const sb_checkpoint *checkpoint, const sb_checkpoin
                        "BF16, F16 or F32",
                        file->path, tensor->name, tensor->offset, format->name);
     const char *data = tensor->bytes != 0 ? file->mapping->data + tensor->offset : "";
-    if (format->is_float && format->dtype == dtype && tensor->bytes != 0 && (uintptr_t)data % sb_dtype_size(dtype) == 0) {
+    if (format->is_float && format->dtype == dtype && tensor->bytes != 0 &&
+        (uintptr_t)data % sb_dtype_size(dtype) == 0) {
         SB_TRY(sb_tensor_wrap(dtype, tensor->rank, tensor->dims, NULL, (void *)(uintptr_t)data,
                               sb_shared_mapping_release, file->mapping, result, error));
         sb_shared_mapping_retain(file->mapping);
@@ -205,20 +206,22 @@ static sb_status read_index(sb_checkpoint *checkpoint, const char *folder, sb_er
 
 static sb_status open_folder(sb_checkpoint *checkpoint, const char *folder, sb_error *error) {
     if (!exists(folder, "config.json"))
-        return sb_fail(error, SB_ERROR_IO,
-                       "folder %.300s has no config.json: it is no checkpoint (a folder of one as Hugging Face keeps it, "
-                       "or a GGUF file, is expected)",
-                       folder);
+        return sb_fail(
+            error, SB_ERROR_IO,
+            "folder %.300s has no config.json: it is no checkpoint (a folder of one as Hugging Face keeps it, "
+            "or a GGUF file, is expected)",
+            folder);
     SB_TRY(read_object(folder, "config.json", &checkpoint->config, error));
     if (exists(folder, "generation_config.json"))
         SB_TRY(read_object(folder, "generation_config.json", &checkpoint->generation, error));
     if (exists(folder, "model.safetensors.index.json"))
         return read_index(checkpoint, folder, error);
     if (!exists(folder, "model.safetensors"))
-        return sb_fail(error, SB_ERROR_IO,
-                       "folder %.300s has neither model.safetensors nor model.safetensors.index.json: convert its weights "
-                       "to safetensors",
-                       folder);
+        return sb_fail(
+            error, SB_ERROR_IO,
+            "folder %.300s has neither model.safetensors nor model.safetensors.index.json: convert its weights "
+            "to safetensors",
+            folder);
     char *path;
     SB_TRY(join(folder, "model.safetensors", &path, error));
     sb_status status = sb_checkpoint_add_file(checkpoint, path, error);
@@ -240,8 +243,9 @@ static sb_status open_parts(sb_checkpoint *checkpoint, const char *path, sb_erro
     sb_status status = SB_OK;
     int bytes = snprintf(ending, sizeof ending, "-%05lld-of-%05lld.gguf", (long long)part + 1, (long long)parts);
     if (part != 0)
-        status = sb_fail(error, SB_ERROR_INVALID_ARGUMENT, "%.300s is part %lld of %lld of a split file: give the first",
-                         path, (long long)part + 1, (long long)parts);
+        status =
+            sb_fail(error, SB_ERROR_INVALID_ARGUMENT, "%.300s is part %lld of %lld of a split file: give the first",
+                    path, (long long)part + 1, (long long)parts);
     else if (parts > 99999 || length < (size_t)bytes || strcmp(path + length - (size_t)bytes, ending) != 0)
         status = sb_fail(error, SB_ERROR_INVALID_FILE,
                          "%.300s is the first of %lld parts, which are found by its name: it has to end in %s", path,

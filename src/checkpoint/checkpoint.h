@@ -43,9 +43,9 @@ typedef struct sb_checkpoint {
     sb_checkpoint_file *files;
     size_t tensor_count, tensor_capacity;
     sb_checkpoint_tensor *tensors;
-    sb_names names;       /* of tensors, to their index */
-    json_t *config;       /* config.json, an object; NULL for a GGUF file */
-    json_t *generation;   /* generation_config.json, an object; NULL: there is none */
+    sb_names names;        /* of tensors, to their index */
+    json_t *config;        /* config.json, an object; NULL for a GGUF file */
+    json_t *generation;    /* generation_config.json, an object; NULL: there is none */
     sb_gguf_metadata gguf; /* of a GGUF file; empty for a folder */
 } sb_checkpoint;
 

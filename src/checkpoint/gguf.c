@@ -187,15 +187,16 @@ static sb_status take_tensor(reader *in, sb_checkpoint *checkpoint, sb_error *er
     sb_checkpoint_tensor *tensor = &checkpoint->tensors[index];
     tensor->format = sb_weight_format_of_ggml((int64_t)type);
     if (tensor->format == NULL)
-        return sb_fail(error, SB_ERROR_UNSUPPORTED,
-                       "%.300s, byte %zu: tensor '%.200s' is of type %llu, which is not read: quantise the model as F32, "
-                       "F16, BF16, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0 or Q2_K to Q6_K",
-                       checkpoint->files[checkpoint->file_count - 1].path, in->at, tensor->name,
-                       (unsigned long long)type);
+        return sb_fail(
+            error, SB_ERROR_UNSUPPORTED,
+            "%.300s, byte %zu: tensor '%.200s' is of type %llu, which is not read: quantise the model as F32, "
+            "F16, BF16, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0 or Q2_K to Q6_K",
+            checkpoint->files[checkpoint->file_count - 1].path, in->at, tensor->name, (unsigned long long)type);
     tensor->rank = (int)dims;
     for (uint64_t d = 0; d < dims; d++) {
         if (extents[d] > INT64_MAX)
-            return sb_checkpoint_fail(checkpoint, in->at, error, "an extent of tensor '%.200s' overflows", tensor->name);
+            return sb_checkpoint_fail(checkpoint, in->at, error, "an extent of tensor '%.200s' overflows",
+                                      tensor->name);
         tensor->dims[dims - 1 - d] = (int64_t)extents[d]; /* the file has the innermost first */
     }
     SB_TRY(sb_checkpoint_measure(checkpoint, tensor, error));
@@ -216,10 +217,11 @@ static sb_status place_tensors(const reader *in, sb_checkpoint *checkpoint, size
         sb_checkpoint_tensor *tensor = &checkpoint->tensors[i];
         size_t room = data < in->size ? in->size - data : 0;
         if (tensor->offset % (size_t)alignment != 0 || tensor->offset > room || tensor->bytes > room - tensor->offset)
-            return sb_checkpoint_fail(checkpoint, data, error,
-                                      "tensor '%.200s' of %zu bytes lies %zu bytes behind, where the file has %zu, or not "
-                                      "on a multiple of %lld: the file is damaged or cut off",
-                                      tensor->name, tensor->bytes, tensor->offset, room, (long long)alignment);
+            return sb_checkpoint_fail(
+                checkpoint, data, error,
+                "tensor '%.200s' of %zu bytes lies %zu bytes behind, where the file has %zu, or not "
+                "on a multiple of %lld: the file is damaged or cut off",
+                tensor->name, tensor->bytes, tensor->offset, room, (long long)alignment);
         tensor->offset += data;
     }
     return SB_OK;
@@ -237,8 +239,7 @@ sb_status sb_gguf_read(sb_checkpoint *checkpoint, sb_error *error) {
     in.at = 4;
     SB_TRY(take_number(&in, 4, &version, "its header", error));
     if (version != 2 && version != 3)
-        return sb_fail(error, SB_ERROR_UNSUPPORTED,
-                       "%.300s, byte 4: version %llu of GGUF%s; versions 2 and 3 are read",
+        return sb_fail(error, SB_ERROR_UNSUPPORTED, "%.300s, byte 4: version %llu of GGUF%s; versions 2 and 3 are read",
                        checkpoint->files[checkpoint->file_count - 1].path, (unsigned long long)version,
                        version > UINT16_MAX ? ", or a big-endian file" : "");
     SB_TRY(take_number(&in, 8, &tensors, "its header", error));

@@ -59,16 +59,16 @@ sb_gguf_text sb_gguf_next_text(const unsigned char **at);
 /** What a GGUF file says of its tokenizer. Arrays are the caller's to free by sb_gguf_tokenizer_clear; texts show the
  * file. */
 typedef struct sb_gguf_tokenizer {
-    sb_gguf_text model;          /* "llama", "gpt2", "t5", …; no data: the file has no tokenizer */
-    sb_gguf_text pre;            /* which splitter, "llama-bpe", …; no data: none is named */
-    sb_gguf_text chat_template;  /* no data: none */
+    sb_gguf_text model;         /* "llama", "gpt2", "t5", …; no data: the file has no tokenizer */
+    sb_gguf_text pre;           /* which splitter, "llama-bpe", …; no data: none is named */
+    sb_gguf_text chat_template; /* no data: none */
     size_t token_count;
-    sb_gguf_text *tokens;        /* by id */
-    float *scores;               /* token_count; NULL: none */
-    int32_t *types;              /* token_count: 1 normal, 2 unknown, 3 control, 4 user defined, 5 unused, 6 byte; NULL */
+    sb_gguf_text *tokens; /* by id */
+    float *scores;        /* token_count; NULL: none */
+    int32_t *types;       /* token_count: 1 normal, 2 unknown, 3 control, 4 user defined, 5 unused, 6 byte; NULL */
     size_t merge_count;
-    sb_gguf_text *merges;        /* "left right", best first */
-    int64_t bos, eos, eot, unknown, padding; /* ids; -1: not said */
+    sb_gguf_text *merges;                                             /* "left right", best first */
+    int64_t bos, eos, eot, unknown, padding;                          /* ids; -1: not said */
     int add_bos, add_eos, add_space_prefix, remove_extra_whitespaces; /* 0, 1; -1: not said */
 } sb_gguf_tokenizer;
 

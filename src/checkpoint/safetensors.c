@@ -17,8 +17,9 @@ static sb_status read_shape(const sb_checkpoint *checkpoint, const json_t *shape
         tensor->dims[d] = fits ? json_integer_value(extent) : 0;
     }
     if (!fits)
-        return sb_checkpoint_fail(checkpoint, 8, error, "the \"shape\" of tensor '%.200s' is no list of up to %d extents",
-                                  tensor->name, SB_CHECKPOINT_RANK);
+        return sb_checkpoint_fail(checkpoint, 8, error,
+                                  "the \"shape\" of tensor '%.200s' is no list of up to %d extents", tensor->name,
+                                  SB_CHECKPOINT_RANK);
     tensor->rank = (int)rank;
     return SB_OK;
 }
@@ -51,8 +52,10 @@ static sb_status read_tensor(sb_checkpoint *checkpoint, const char *name, const 
     sb_checkpoint_tensor *tensor = &checkpoint->tensors[index];
     tensor->format = dtype != NULL ? sb_weight_format_of_safetensors(dtype) : NULL;
     if (tensor->format == NULL)
-        return sb_checkpoint_fail(checkpoint, 8, error, "tensor '%.200s' has the dtype %.40s, which is not known: convert "
-                                  "it to BF16, F16 or F32", name, dtype != NULL ? dtype : "(none)");
+        return sb_checkpoint_fail(checkpoint, 8, error,
+                                  "tensor '%.200s' has the dtype %.40s, which is not known: convert "
+                                  "it to BF16, F16 or F32",
+                                  name, dtype != NULL ? dtype : "(none)");
     SB_TRY(read_shape(checkpoint, json_object_get(about, "shape"), tensor, error));
     SB_TRY(sb_checkpoint_measure(checkpoint, tensor, error));
     return read_place(checkpoint, json_object_get(about, "data_offsets"), data, size, tensor, error);

@@ -13,13 +13,13 @@
 #define SB_WEIGHT_BLOCK 256
 
 typedef struct sb_weight_format {
-    const char *name;         /* as the file's format calls it: "BF16", "Q4_K" */
-    int64_t elements;         /* of a block; 1 for plain formats */
-    size_t bytes;             /* of a block */
-    bool is_float;            /* plain f32, f16 or bf16: `dtype` */
+    const char *name; /* as the file's format calls it: "BF16", "Q4_K" */
+    int64_t elements; /* of a block; 1 for plain formats */
+    size_t bytes;     /* of a block */
+    bool is_float;    /* plain f32, f16 or bf16: `dtype` */
     sb_dtype dtype;
-    int ggml;                 /* its number in GGUF files; -1: none */
-    const char *safetensors;  /* its name in safetensors files; NULL: none */
+    int ggml;                /* its number in GGUF files; -1: none */
+    const char *safetensors; /* its name in safetensors files; NULL: none */
     /* One block to f32. NULL: weights in this format are not computed with. */
     void (*decode)(const uint8_t *block, float *values);
 } sb_weight_format;

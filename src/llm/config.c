@@ -88,9 +88,9 @@ static sb_status read_activation(const sb_config_source *source, sb_llm_config *
     static const struct {
         const char *name;
         sb_llm_activation activation;
-    } known[] = {{"silu", SB_LLM_SILU},           {"swish", SB_LLM_SILU},
-                 {"gelu", SB_LLM_GELU},           {"gelu_pytorch_tanh", SB_LLM_GELU_TANH},
-                 {"gelu_new", SB_LLM_GELU_TANH},  {"gelu_fast", SB_LLM_GELU_TANH},
+    } known[] = {{"silu", SB_LLM_SILU},          {"swish", SB_LLM_SILU},
+                 {"gelu", SB_LLM_GELU},          {"gelu_pytorch_tanh", SB_LLM_GELU_TANH},
+                 {"gelu_new", SB_LLM_GELU_TANH}, {"gelu_fast", SB_LLM_GELU_TANH},
                  {"relu", SB_LLM_RELU}};
     /* Of Gemma's two, hidden_act is left over from conversions and not looked at. */
     static const char *const keys[] = {"hidden_activation", "hidden_act", "activation_function"};
@@ -107,10 +107,11 @@ static sb_status read_activation(const sb_config_source *source, sb_llm_config *
             return SB_OK;
         }
     }
-    return sb_fail(error, SB_ERROR_UNSUPPORTED,
-                   "%.300s: the activation '%.60s' is not known here; those are silu, gelu, gelu_pytorch_tanh, gelu_new "
-                   "and relu",
-                   source->path, name);
+    return sb_fail(
+        error, SB_ERROR_UNSUPPORTED,
+        "%.300s: the activation '%.60s' is not known here; those are silu, gelu, gelu_pytorch_tanh, gelu_new "
+        "and relu",
+        source->path, name);
 }
 
 /* ---- rotary embeddings ---- */
@@ -141,7 +142,7 @@ static sb_status read_scaling_kind(const sb_config_source *source, sb_rope_confi
     static const struct {
         const char *name;
         sb_rope_scaling scaling;
-    } kinds[] = {{"", SB_ROPE_PLAIN},       {"default", SB_ROPE_PLAIN}, {"none", SB_ROPE_PLAIN},
+    } kinds[] = {{"", SB_ROPE_PLAIN},        {"default", SB_ROPE_PLAIN}, {"none", SB_ROPE_PLAIN},
                  {"linear", SB_ROPE_LINEAR}, {"llama3", SB_ROPE_LLAMA3}, {"yarn", SB_ROPE_YARN},
                  {"longrope", SB_ROPE_LONG}, {"su", SB_ROPE_LONG}};
     char name[64];
@@ -154,9 +155,10 @@ static sb_status read_scaling_kind(const sb_config_source *source, sb_rope_confi
             return SB_OK;
         }
     }
-    return sb_fail(error, SB_ERROR_UNSUPPORTED,
-                   "%.300s: rotary embeddings scaled by '%.60s' are not known here; linear, llama3, yarn and longrope are",
-                   source->path, name);
+    return sb_fail(
+        error, SB_ERROR_UNSUPPORTED,
+        "%.300s: rotary embeddings scaled by '%.60s' are not known here; linear, llama3, yarn and longrope are",
+        source->path, name);
 }
 
 static sb_status check_scaling(const sb_config_source *source, const sb_llm_config *config, sb_rope_config *rope,
@@ -231,8 +233,9 @@ static sb_status read_ropes(const sb_config_source *source, sb_llm_config *confi
     SB_TRY(sb_config_integer(source, NULL, "rope.dimension_count", 2, config->head_width, &config->rotated, &found,
                              error));
     if (!family->learned_positions && (config->rotated % 2 != 0 || config->rotated < 2))
-        return sb_fail(error, SB_ERROR_INVALID_FILE, "%.300s: %lld elements of a head are to be rotated, which is odd or 0",
-                       source->path, (long long)config->rotated);
+        return sb_fail(error, SB_ERROR_INVALID_FILE,
+                       "%.300s: %lld elements of a head are to be rotated, which is odd or 0", source->path,
+                       (long long)config->rotated);
     return SB_OK;
 }
 

@@ -18,13 +18,13 @@ typedef enum sb_rope_scaling {
 typedef struct sb_rope_config {
     double base;
     sb_rope_scaling scaling;
-    double factor;           /* by how much the context was stretched */
-    double low, high;        /* llama3: low_freq_factor, high_freq_factor */
-    double fast, slow;       /* yarn: beta_fast, beta_slow */
-    double attention_factor; /* of the rotated vectors; 0: by the rule */
-    double mscale, mscale_all_dim; /* yarn: 0: not given */
-    bool truncate;           /* yarn: whole dimensions for its bounds */
-    int64_t original;        /* positions of training; 0: not given */
+    double factor;                              /* by how much the context was stretched */
+    double low, high;                           /* llama3: low_freq_factor, high_freq_factor */
+    double fast, slow;                          /* yarn: beta_fast, beta_slow */
+    double attention_factor;                    /* of the rotated vectors; 0: by the rule */
+    double mscale, mscale_all_dim;              /* yarn: 0: not given */
+    bool truncate;                              /* yarn: whole dimensions for its bounds */
+    int64_t original;                           /* positions of training; 0: not given */
     const json_t *long_factors, *short_factors; /* longrope, of config.json; NULL: none, or in the file's tensors */
 } sb_rope_config;
 
@@ -39,16 +39,16 @@ typedef struct sb_llm_config {
     int64_t positions; /* max_position_embeddings: the longest context that it declares */
     double epsilon;
     sb_llm_activation activation;
-    bool tied;              /* the head is the embedding's matrix */
-    int64_t rotated;        /* elements of a head that are rotated */
+    bool tied;                       /* the head is the embedding's matrix */
+    int64_t rotated;                 /* elements of a head that are rotated */
     sb_rope_config rope, local_rope; /* the second for layers with a window, where the family has one of its own */
-    int64_t window;         /* keys that a layer with a window sees; 0: no layer has one */
+    int64_t window;                  /* keys that a layer with a window sees; 0: no layer has one */
     int64_t window_pattern; /* every so many layers, the last sees all keys; 0: all have the window; -1: `windows` */
     int64_t window_first;   /* the first layer that may have a window */
     const json_t *windows;  /* layer_types of config.json: a text for each layer */
     double attention_cap, final_cap; /* 0: none */
-    double query_scalar;    /* scores are divided by its square root; 0: the head's width */
-    int64_t begin;          /* the token that a text begins with; -1: none */
+    double query_scalar;             /* scores are divided by its square root; 0: the head's width */
+    int64_t begin;                   /* the token that a text begins with; -1: none */
     int stop_count;
     int64_t stops[SB_LLM_STOPS]; /* tokens that end a text */
 } sb_llm_config;

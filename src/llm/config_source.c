@@ -68,8 +68,8 @@ sb_status sb_config_flag(const sb_config_source *source, const char *json, bool 
 void sb_config_text(const sb_config_source *source, const char *json, const char *gguf, char *text, size_t bytes) {
     char key[256];
     sb_gguf_text found = {"", 0};
-    const char *string = source->json != NULL && json != NULL ? json_string_value(json_object_get(source->json, json))
-                                                              : NULL;
+    const char *string =
+        source->json != NULL && json != NULL ? json_string_value(json_object_get(source->json, json)) : NULL;
     if (string != NULL)
         found = (sb_gguf_text){string, strlen(string)};
     if (source->json == NULL)

@@ -5,7 +5,8 @@
 
 /* ---- names of weights ---- */
 
-#define LAYER(name) {"model.layers.%." name, SB_PART_WHOLE}
+#define LAYER(name)                                                                                                    \
+    { "model.layers.%." name, SB_PART_WHOLE }
 
 /* What most have in folders. */
 #define FOLDER_COMMON                                                                                                  \
@@ -21,8 +22,8 @@
 #define FOLDER_HEAD_NORMS                                                                                              \
     [SB_ROLE_QUERY_NORM] = LAYER("self_attn.q_norm"), [SB_ROLE_KEY_NORM] = LAYER("self_attn.k_norm")
 
-static const sb_llm_place folder_llama[SB_ROLES] = {
-    FOLDER_COMMON, FOLDER_QKV, [SB_ROLE_MLP_NORM] = LAYER("post_attention_layernorm")};
+static const sb_llm_place folder_llama[SB_ROLES] = {FOLDER_COMMON,
+                                                    FOLDER_QKV, [SB_ROLE_MLP_NORM] = LAYER("post_attention_layernorm")};
 
 static const sb_llm_place folder_qwen3[SB_ROLES] = {
     FOLDER_COMMON, FOLDER_QKV, FOLDER_HEAD_NORMS, [SB_ROLE_MLP_NORM] = LAYER("post_attention_layernorm")};
@@ -45,20 +46,15 @@ static const sb_llm_place folder_phi3[SB_ROLES] = {
     [SB_ROLE_MLP_NORM] = LAYER("post_attention_layernorm")};
 
 static const sb_llm_place folder_gpt2[SB_ROLES] = {
-    [SB_ROLE_EMBEDDING] = {"wte", SB_PART_WHOLE},
-    [SB_ROLE_POSITIONS] = {"wpe", SB_PART_WHOLE},
-    [SB_ROLE_FINAL_NORM] = {"ln_f", SB_PART_WHOLE},
-    [SB_ROLE_HEAD] = {"lm_head", SB_PART_WHOLE},
-    [SB_ROLE_ATTENTION_NORM] = {"h.%.ln_1", SB_PART_WHOLE},
-    [SB_ROLE_QUERY] = {"h.%.attn.c_attn", SB_PART_QKV},
-    [SB_ROLE_KEY] = {"h.%.attn.c_attn", SB_PART_QKV},
-    [SB_ROLE_VALUE] = {"h.%.attn.c_attn", SB_PART_QKV},
-    [SB_ROLE_OUT] = {"h.%.attn.c_proj", SB_PART_WHOLE},
-    [SB_ROLE_MLP_NORM] = {"h.%.ln_2", SB_PART_WHOLE},
-    [SB_ROLE_UP] = {"h.%.mlp.c_fc", SB_PART_WHOLE},
-    [SB_ROLE_DOWN] = {"h.%.mlp.c_proj", SB_PART_WHOLE}};
+    [SB_ROLE_EMBEDDING] = {"wte", SB_PART_WHOLE},           [SB_ROLE_POSITIONS] = {"wpe", SB_PART_WHOLE},
+    [SB_ROLE_FINAL_NORM] = {"ln_f", SB_PART_WHOLE},         [SB_ROLE_HEAD] = {"lm_head", SB_PART_WHOLE},
+    [SB_ROLE_ATTENTION_NORM] = {"h.%.ln_1", SB_PART_WHOLE}, [SB_ROLE_QUERY] = {"h.%.attn.c_attn", SB_PART_QKV},
+    [SB_ROLE_KEY] = {"h.%.attn.c_attn", SB_PART_QKV},       [SB_ROLE_VALUE] = {"h.%.attn.c_attn", SB_PART_QKV},
+    [SB_ROLE_OUT] = {"h.%.attn.c_proj", SB_PART_WHOLE},     [SB_ROLE_MLP_NORM] = {"h.%.ln_2", SB_PART_WHOLE},
+    [SB_ROLE_UP] = {"h.%.mlp.c_fc", SB_PART_WHOLE},         [SB_ROLE_DOWN] = {"h.%.mlp.c_proj", SB_PART_WHOLE}};
 
-#define BLOCK(name) {"blk.%." name, SB_PART_WHOLE}
+#define BLOCK(name)                                                                                                    \
+    { "blk.%." name, SB_PART_WHOLE }
 
 #define GGUF_COMMON                                                                                                    \
     [SB_ROLE_EMBEDDING] = {"token_embd", SB_PART_WHOLE}, [SB_ROLE_FINAL_NORM] = {"output_norm", SB_PART_WHOLE},        \
@@ -81,36 +77,91 @@ static const sb_llm_place gguf_llama[SB_ROLES] = {GGUF_COMMON, GGUF_QKV};
 static const sb_llm_place gguf_qwen3[SB_ROLES] = {GGUF_COMMON, GGUF_QKV, GGUF_HEAD_NORMS};
 static const sb_llm_place gguf_gemma2[SB_ROLES] = {GGUF_COMMON, GGUF_QKV, GGUF_AFTER_NORMS};
 static const sb_llm_place gguf_gemma3[SB_ROLES] = {GGUF_COMMON, GGUF_QKV, GGUF_HEAD_NORMS, GGUF_AFTER_NORMS};
-static const sb_llm_place gguf_phi3[SB_ROLES] = {GGUF_COMMON, GGUF_FUSED_QKV,
-                                                 [SB_ROLE_GATE] = {"blk.%.ffn_up", SB_PART_GATE_UP},
+static const sb_llm_place gguf_phi3[SB_ROLES] = {GGUF_COMMON,
+                                                 GGUF_FUSED_QKV, [SB_ROLE_GATE] = {"blk.%.ffn_up", SB_PART_GATE_UP},
                                                  [SB_ROLE_UP] = {"blk.%.ffn_up", SB_PART_GATE_UP}};
 static const sb_llm_place gguf_gpt2[SB_ROLES] = {
-    GGUF_COMMON, GGUF_FUSED_QKV, [SB_ROLE_POSITIONS] = {"position_embd", SB_PART_WHOLE}, [SB_ROLE_UP] = BLOCK("ffn_up")};
+    GGUF_COMMON,
+    GGUF_FUSED_QKV, [SB_ROLE_POSITIONS] = {"position_embd", SB_PART_WHOLE}, [SB_ROLE_UP] = BLOCK("ffn_up")};
 
 /* ---- families ---- */
 
 #define GELU_TANH "gelu_pytorch_tanh"
 
 static const sb_llm_family families[] = {
-    {.name = "Llama", .model_types = {"llama"}, .architectures = {"llama"}, .folder = folder_llama, .gguf = gguf_llama,
-     .gguf_interleaved = true, .qkv_bias = SB_BIAS_IF_THERE, .bias = SB_BIAS_IF_THERE, .activation = "silu"},
+    {.name = "Llama",
+     .model_types = {"llama"},
+     .architectures = {"llama"},
+     .folder = folder_llama,
+     .gguf = gguf_llama,
+     .gguf_interleaved = true,
+     .qkv_bias = SB_BIAS_IF_THERE,
+     .bias = SB_BIAS_IF_THERE,
+     .activation = "silu"},
     /* (GGUF files call it llama, without a window, as its later versions have it.) */
     {.name = "Mistral", .model_types = {"mistral"}, .folder = folder_llama, .gguf = gguf_llama, .activation = "silu"},
-    {.name = "Qwen2", .model_types = {"qwen2"}, .architectures = {"qwen2"}, .folder = folder_llama, .gguf = gguf_llama,
-     .qkv_bias = SB_BIAS_ALWAYS, .activation = "silu", .window_switch = true},
-    {.name = "Qwen3", .model_types = {"qwen3"}, .architectures = {"qwen3"}, .folder = folder_qwen3, .gguf = gguf_qwen3,
-     .qkv_bias = SB_BIAS_IF_THERE, .bias = SB_BIAS_IF_THERE, .activation = "silu", .window_switch = true},
-    {.name = "Gemma 2", .model_types = {"gemma2"}, .architectures = {"gemma2"}, .folder = folder_gemma2,
-     .gguf = gguf_gemma2, .norm_offset = true, .scaled_embedding = true, .activation = GELU_TANH, .tied = true,
-     .gguf_scalar_layers = 46, .window_pattern = 2, .attention_cap = 50, .final_cap = 30},
-    {.name = "Gemma 3", .model_types = {"gemma3_text"}, .architectures = {"gemma3"}, .folder = folder_gemma3,
-     .gguf = gguf_gemma3, .norm_offset = true, .scaled_embedding = true, .activation = GELU_TANH, .tied = true,
-     .gguf_scalar_layers = 62, .window_pattern = 6, .base = 1000000, .local_base = 10000},
-    {.name = "Phi-3", .model_types = {"phi3"}, .architectures = {"phi3"}, .folder = folder_phi3, .gguf = gguf_phi3,
+    {.name = "Qwen2",
+     .model_types = {"qwen2"},
+     .architectures = {"qwen2"},
+     .folder = folder_llama,
+     .gguf = gguf_llama,
+     .qkv_bias = SB_BIAS_ALWAYS,
+     .activation = "silu",
+     .window_switch = true},
+    {.name = "Qwen3",
+     .model_types = {"qwen3"},
+     .architectures = {"qwen3"},
+     .folder = folder_qwen3,
+     .gguf = gguf_qwen3,
+     .qkv_bias = SB_BIAS_IF_THERE,
+     .bias = SB_BIAS_IF_THERE,
+     .activation = "silu",
+     .window_switch = true},
+    {.name = "Gemma 2",
+     .model_types = {"gemma2"},
+     .architectures = {"gemma2"},
+     .folder = folder_gemma2,
+     .gguf = gguf_gemma2,
+     .norm_offset = true,
+     .scaled_embedding = true,
+     .activation = GELU_TANH,
+     .tied = true,
+     .gguf_scalar_layers = 46,
+     .window_pattern = 2,
+     .attention_cap = 50,
+     .final_cap = 30},
+    {.name = "Gemma 3",
+     .model_types = {"gemma3_text"},
+     .architectures = {"gemma3"},
+     .folder = folder_gemma3,
+     .gguf = gguf_gemma3,
+     .norm_offset = true,
+     .scaled_embedding = true,
+     .activation = GELU_TANH,
+     .tied = true,
+     .gguf_scalar_layers = 62,
+     .window_pattern = 6,
+     .base = 1000000,
+     .local_base = 10000},
+    {.name = "Phi-3",
+     .model_types = {"phi3"},
+     .architectures = {"phi3"},
+     .folder = folder_phi3,
+     .gguf = gguf_phi3,
      .activation = "silu"},
-    {.name = "GPT-2", .model_types = {"gpt2"}, .architectures = {"gpt2"}, .folder = folder_gpt2, .gguf = gguf_gpt2,
-     .layer_norm = true, .learned_positions = true, .transposed = true, .qkv_bias = SB_BIAS_ALWAYS,
-     .bias = SB_BIAS_ALWAYS, .activation = "gelu_new", .tied = true, .prefix = "transformer."},
+    {.name = "GPT-2",
+     .model_types = {"gpt2"},
+     .architectures = {"gpt2"},
+     .folder = folder_gpt2,
+     .gguf = gguf_gpt2,
+     .layer_norm = true,
+     .learned_positions = true,
+     .transposed = true,
+     .qkv_bias = SB_BIAS_ALWAYS,
+     .bias = SB_BIAS_ALWAYS,
+     .activation = "gelu_new",
+     .tied = true,
+     .prefix = "transformer."},
 };
 
 enum { FAMILIES = sizeof families / sizeof *families };

@@ -45,26 +45,26 @@ typedef enum sb_llm_bias {
 
 typedef struct sb_llm_family {
     const char *name;
-    const char *model_types[4];   /* config.json's "model_type" */
-    const char *architectures[3]; /* GGUF's "general.architecture" */
+    const char *model_types[4];        /* config.json's "model_type" */
+    const char *architectures[3];      /* GGUF's "general.architecture" */
     const sb_llm_place *folder, *gguf; /* SB_ROLES places each */
-    bool layer_norm;        /* LayerNormalization with a bias, else RMSNormalization */
-    bool norm_offset;       /* norms multiply by 1 + weight (GGUF files have added the 1) */
-    bool learned_positions; /* else rotary embeddings */
-    bool gguf_interleaved;  /* GGUF files have the rows of queries and keys in another order: pairs side by side */
-    bool transposed;        /* matrices of folders are [inputs, outputs] (GGUF files have them like others) */
-    bool scaled_embedding;  /* by √hidden */
+    bool layer_norm;                   /* LayerNormalization with a bias, else RMSNormalization */
+    bool norm_offset;                  /* norms multiply by 1 + weight (GGUF files have added the 1) */
+    bool learned_positions;            /* else rotary embeddings */
+    bool gguf_interleaved;      /* GGUF files have the rows of queries and keys in another order: pairs side by side */
+    bool transposed;            /* matrices of folders are [inputs, outputs] (GGUF files have them like others) */
+    bool scaled_embedding;      /* by √hidden */
     sb_llm_bias qkv_bias, bias; /* of queries, keys, values; of the other matrices but the head */
-    const char *activation; /* where the configuration does not say */
-    bool tied;              /* where it does not say whether the head is the embedding's matrix */
-    double base;            /* of rotary embeddings, where it does not say; 0: 10000 */
-    int window_pattern;     /* as in sb_llm_config, where it does not say; 0: a window, if given, is all layers' */
-    double local_base;      /* of rotary embeddings in layers with a window; 0: as in others */
-    double query_scalar;    /* where it does not say; 0: the head's width */
-    int gguf_scalar_layers; /* GGUF files do not say: models of so many layers have hidden / heads in its place */
+    const char *activation;     /* where the configuration does not say */
+    bool tied;                  /* where it does not say whether the head is the embedding's matrix */
+    double base;                /* of rotary embeddings, where it does not say; 0: 10000 */
+    int window_pattern;         /* as in sb_llm_config, where it does not say; 0: a window, if given, is all layers' */
+    double local_base;          /* of rotary embeddings in layers with a window; 0: as in others */
+    double query_scalar;        /* where it does not say; 0: the head's width */
+    int gguf_scalar_layers;     /* GGUF files do not say: models of so many layers have hidden / heads in its place */
     double attention_cap, final_cap; /* where it does not say */
-    bool window_switch;     /* "use_sliding_window" has to be true for a window to count */
-    const char *prefix;     /* what names in folders may begin with besides; NULL: nothing */
+    bool window_switch;              /* "use_sliding_window" has to be true for a window to count */
+    const char *prefix;              /* what names in folders may begin with besides; NULL: nothing */
 } sb_llm_family;
 
 /** The family with that model_type, or architecture in a GGUF file; NULL if there is none. The text has `bytes` bytes. */

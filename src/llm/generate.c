@@ -65,8 +65,8 @@ static sb_status score_piece(generating *g, int64_t first, int64_t count, const 
         if (first == 0 && i == 0)
             SB_TRY(tell(g, begin, tokens[0], true, NULL, error));
         if (first + i + 1 < all)
-            SB_TRY(tell(g, begin + first + i + 1, tokens[first + i + 1], true,
-                        row_of(logits, i, g->config->vocabulary), error));
+            SB_TRY(tell(g, begin + first + i + 1, tokens[first + i + 1], true, row_of(logits, i, g->config->vocabulary),
+                        error));
     }
     return SB_OK;
 }
@@ -150,10 +150,11 @@ sb_status sb_llm_generate(sb_llm_session *session, int64_t count, const int64_t 
                     .begun = now_ns()};
     unsigned char digest[SB_DIGEST_BYTES];
     if (generation->struct_bytes != sizeof *generation || generation->limit < 0 || generation->chunk < 0 || count < 1)
-        return sb_fail(error, SB_ERROR_INVALID_ARGUMENT,
-                       "a generation needs a prompt of at least one token, and neither limit (%lld) nor chunk (%lld) may "
-                       "be negative",
-                       (long long)generation->limit, (long long)generation->chunk);
+        return sb_fail(
+            error, SB_ERROR_INVALID_ARGUMENT,
+            "a generation needs a prompt of at least one token, and neither limit (%lld) nor chunk (%lld) may "
+            "be negative",
+            (long long)generation->limit, (long long)generation->chunk);
     SB_TRY(sb_digest_begin(&g.digest, error));
     sb_status status = run(&g, count, tokens, error), ended = sb_digest_end(&g.digest, digest, NULL);
     if (status == SB_OK && ended != SB_OK)

@@ -59,9 +59,7 @@ static double scale_of(const sb_rope_config *rope) {
     if (rope->attention_factor != 0)
         return rope->attention_factor;
     if (rope->scaling == SB_ROPE_LONG)
-        return rope->factor <= 1.0
-                   ? 1.0
-                   : sqrt(1.0 + sb_log_f64(rope->factor) / sb_log_f64((double)rope->original));
+        return rope->factor <= 1.0 ? 1.0 : sqrt(1.0 + sb_log_f64(rope->factor) / sb_log_f64((double)rope->original));
     if (rope->mscale != 0 && rope->mscale_all_dim != 0)
         return yarn_magnitude(rope->factor, rope->mscale) / yarn_magnitude(rope->factor, rope->mscale_all_dim);
     return yarn_magnitude(rope->factor, 1.0);
@@ -86,9 +84,9 @@ static sb_status factors_from_tensor(const sb_checkpoint *checkpoint, const sb_c
                                      double *factors, sb_error *error) {
     sb_tensor *values;
     if (tensor->elements != pairs)
-        return sb_fail(error, SB_ERROR_INVALID_FILE, "%.300s: tensor '%.200s' has %lld elements where %lld are expected",
-                       checkpoint->files[tensor->file].path, tensor->name, (long long)tensor->elements,
-                       (long long)pairs);
+        return sb_fail(
+            error, SB_ERROR_INVALID_FILE, "%.300s: tensor '%.200s' has %lld elements where %lld are expected",
+            checkpoint->files[tensor->file].path, tensor->name, (long long)tensor->elements, (long long)pairs);
     SB_TRY(sb_checkpoint_read(checkpoint, tensor, SB_F32, &values, error));
     bool fits = true;
     for (int64_t i = 0; i < pairs; i++) {

@@ -12,16 +12,17 @@
 
 static sb_status check(const float *logits, int64_t vocabulary, const sb_llm_sampling *sampling, sb_error *error) {
     bool fits = sampling->struct_bytes == sizeof *sampling && vocabulary > 0 && vocabulary <= INT64_C(1) << 24;
-    fits = fits && (sampling->temperature == 0 ||
-                    (sampling->temperature >= 1 / LIMIT && sampling->temperature <= LIMIT));
+    fits =
+        fits && (sampling->temperature == 0 || (sampling->temperature >= 1 / LIMIT && sampling->temperature <= LIMIT));
     fits = fits && sampling->top_k >= 0 && sampling->top_p > 0 && sampling->top_p <= 1 && sampling->min_p >= 0 &&
            sampling->min_p <= 1;
     if (!fits)
-        return sb_fail(error, SB_ERROR_INVALID_ARGUMENT,
-                       "sampling with temperature %g, top_k %lld, top_p %g and min_p %g: they may be 0 or 2^-20 to 2^20, 0 "
-                       "or more, above 0 to 1, and 0 to 1",
-                       (double)sampling->temperature, (long long)sampling->top_k, (double)sampling->top_p,
-                       (double)sampling->min_p);
+        return sb_fail(
+            error, SB_ERROR_INVALID_ARGUMENT,
+            "sampling with temperature %g, top_k %lld, top_p %g and min_p %g: they may be 0 or 2^-20 to 2^20, 0 "
+            "or more, above 0 to 1, and 0 to 1",
+            (double)sampling->temperature, (long long)sampling->top_k, (double)sampling->top_p,
+            (double)sampling->min_p);
     bool any = false;
     for (int64_t i = 0; i < vocabulary; i++) {
         if (!(logits[i] < INFINITY))

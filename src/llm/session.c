@@ -76,8 +76,8 @@ static sb_status check_step(const sb_llm_session *session, int64_t count, const 
                        (long long)count, (long long)session->length, (long long)about->context);
     for (int64_t i = 0; i < count; i++) {
         if (tokens[i] < 0 || tokens[i] >= about->vocabulary)
-            return sb_fail(error, SB_ERROR_INVALID_ARGUMENT, "token %lld of %lld is %lld; the model has %lld", (long long)i,
-                           (long long)count, (long long)tokens[i], (long long)about->vocabulary);
+            return sb_fail(error, SB_ERROR_INVALID_ARGUMENT, "token %lld of %lld is %lld; the model has %lld",
+                           (long long)i, (long long)count, (long long)tokens[i], (long long)about->vocabulary);
     }
     for (int64_t i = 0; i < wanted_count; i++) {
         if (wanted[i] < 0 || wanted[i] >= count)

@@ -102,10 +102,11 @@ static extents extents_of(const sb_llm_config *config, sb_llm_role role) {
 
 static sb_status missing(const sb_checkpoint *checkpoint, const sb_llm_config *config, const char *name,
                          sb_error *error) {
-    return sb_fail(error, SB_ERROR_INVALID_FILE,
-                   "%.300s has no tensor '%.200s', which %s models have: the configuration is of another model, or a file "
-                   "is missing",
-                   checkpoint->path, name, config->family->name);
+    return sb_fail(
+        error, SB_ERROR_INVALID_FILE,
+        "%.300s has no tensor '%.200s', which %s models have: the configuration is of another model, or a file "
+        "is missing",
+        checkpoint->path, name, config->family->name);
 }
 
 static sb_status check_extents(const sb_checkpoint *checkpoint, const sb_checkpoint_tensor *tensor, int rank,
@@ -272,8 +273,8 @@ static bool ends_with(const char *text, const char *ending) {
 
 /* Masks and frequencies that old files carry along, and a head that is the embedding's matrix once more. */
 static bool means_nothing(const sb_llm_config *config, const char *name) {
-    return ends_with(name, ".attn.bias") || ends_with(name, ".attn.masked_bias") || ends_with(name, "rotary_emb.inv_freq") ||
-           (config->tied && ends_with(name, "lm_head.weight"));
+    return ends_with(name, ".attn.bias") || ends_with(name, ".attn.masked_bias") ||
+           ends_with(name, "rotary_emb.inv_freq") || (config->tied && ends_with(name, "lm_head.weight"));
 }
 
 sb_status sb_llm_check_unused(const sb_checkpoint *checkpoint, const sb_llm_config *config, sb_error *error) {
@@ -287,8 +288,9 @@ sb_status sb_llm_check_unused(const sb_checkpoint *checkpoint, const sb_llm_conf
     }
     if (unused == 0)
         return SB_OK;
-    return sb_fail(error, SB_ERROR_UNSUPPORTED,
-                   "%.300s: tensor '%.200s' (byte %zu) and %zu others are none that %s models of this configuration have: "
-                   "the model computes something else, and is not run as if it did not",
-                   checkpoint->files[first->file].path, first->name, first->offset, unused - 1, config->family->name);
+    return sb_fail(
+        error, SB_ERROR_UNSUPPORTED,
+        "%.300s: tensor '%.200s' (byte %zu) and %zu others are none that %s models of this configuration have: "
+        "the model computes something else, and is not run as if it did not",
+        checkpoint->files[first->file].path, first->name, first->offset, unused - 1, config->family->name);
 }

@@ -69,9 +69,9 @@ static void check_same(const char *name, const char *what, const float *expected
 
 static void check_family(const tiny_model *model, sb_dtype dtype) {
     static float expected[LOGITS], found[LOGITS];
-    const way ways[] = {{dtype, 1, 1, SB_ISA_BEST, false, false},      {dtype, 16, 2, SB_ISA_BEST, false, false},
-                        {dtype, 17, 3, SB_ISA_BEST, true, false},      {dtype, TOKENS, 1, SB_ISA_SCALAR, false, false},
-                        {dtype, 17, 2, SB_ISA_AVX2, false, false},     {dtype, 16, 1, SB_ISA_BEST, false, true},
+    const way ways[] = {{dtype, 1, 1, SB_ISA_BEST, false, false},     {dtype, 16, 2, SB_ISA_BEST, false, false},
+                        {dtype, 17, 3, SB_ISA_BEST, true, false},     {dtype, TOKENS, 1, SB_ISA_SCALAR, false, false},
+                        {dtype, 17, 2, SB_ISA_AVX2, false, false},    {dtype, 16, 1, SB_ISA_BEST, false, true},
                         {dtype, TOKENS, 3, SB_ISA_BEST, false, false}};
     char path[256], what[128];
     snprintf(path, sizeof path, "models/%s", model->name);
@@ -79,7 +79,7 @@ static void check_family(const tiny_model *model, sb_dtype dtype) {
     for (int i = 0; i < LOGITS; i++)
         assert_true(expected[i] == expected[i]);
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
-        if (!sb_isa_supported(ways[i].isa))
+        if (!has_isa(ways[i].isa))
             continue;
         logits_of(path, &ways[i], tokens, found);
         snprintf(what, sizeof what, "%s in pieces of %lld, %d threads, way %zu", sb_dtype_name(dtype),

@@ -32,24 +32,37 @@ static void refuse(const char *config, const char *file, size_t bytes, sb_status
     ASSERT_SAYS(error, says);
 }
 
-#define HEADER(json) "\x40\0\0\0\0\0\0\0" json
-static const char nothing[8 + 64] = HEADER("{}                                                              ");
+/* A safetensors file with that description, and `bytes` bytes behind it. */
+static void refuse_header(const char *config, const char *header, size_t bytes, const char *says) {
+    tiny_bytes file = {0};
+    tiny_add_number(&file, strlen(header), 8);
+    tiny_add(&file, header, strlen(header));
+    for (size_t i = 0; i < bytes; i++)
+        tiny_add(&file, "x", 1);
+    refuse(config, file.data, file.size, SB_ERROR_INVALID_FILE, says);
+    free(file.data);
+}
 
 static void test_refusals(void **unused) {
     (void)unused;
     const char *llama = tiny_models[0].config;
-    refuse("{\"model_type\":\"bert\"}", nothing, sizeof nothing, SB_ERROR_UNSUPPORTED,
-           "'bert' is no family that is known here; those are llama, mistral, qwen2, qwen3, gemma2, gemma3_text, phi3, gpt2");
-    refuse("{\"model_type\":\"llama\"}", nothing, sizeof nothing, SB_ERROR_INVALID_FILE, "num_hidden_layers");
-    refuse("{\"model_type\":\"llama\",\"num_hidden_layers\":-1}", nothing, sizeof nothing, SB_ERROR_INVALID_FILE,
+    static const char nothing[] = "\x02\0\0\0\0\0\0\0{}", cut[] = "\x40\0\0\0\0\0\0\0{";
+    refuse("{\"model_type\":\"bert\"}", nothing, 10, SB_ERROR_UNSUPPORTED,
+           "'bert' is no family that is known here; those are llama, mistral, qwen2, qwen3, gemma2, gemma3_text, phi3, "
+           "gpt2");
+    refuse("{\"model_type\":\"llama\"}", nothing, 10, SB_ERROR_INVALID_FILE, "num_hidden_layers");
+    refuse("{\"model_type\":\"llama\",\"num_hidden_layers\":-1}", nothing, 10, SB_ERROR_INVALID_FILE,
            "\"num_hidden_layers\" is no number from 1 to 10000");
-    refuse("[", nothing, sizeof nothing, SB_ERROR_INVALID_FILE, "config.json, byte");
-    refuse(llama, nothing, sizeof nothing, SB_ERROR_INVALID_FILE, "no tensor 'model.embed_tokens.weight'");
-    refuse(llama, nothing, 30, SB_ERROR_INVALID_FILE, "byte 0: a header of 64 bytes in a file of 30");
-    const char cut[8 + 64 + 1] = HEADER("{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]}}        x");
-    refuse(llama, cut, sizeof cut, SB_ERROR_INVALID_FILE, "byte 72: tensor 'a' ends 8 bytes behind, where the file has 1");
-    const char odd[8 + 64 + 8] = HEADER("{\"a\":{\"dtype\":\"F32\",\"shape\":[3],\"data_offsets\":[0,8]}}        12345678");
-    refuse(llama, odd, sizeof odd, SB_ERROR_INVALID_FILE, "tensor 'a' takes 8 bytes where its extents and F32 want 12");
+    refuse("[", nothing, 10, SB_ERROR_INVALID_FILE, "config.json, byte");
+    refuse(llama, nothing, 10, SB_ERROR_INVALID_FILE, "no tensor 'model.embed_tokens.weight'");
+    refuse(llama, cut, 9, SB_ERROR_INVALID_FILE, "byte 0: a header of 64 bytes in a file of 9");
+    refuse_header(llama, "{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]}}", 1,
+                  "tensor 'a' ends 8 bytes behind, where the file has 1");
+    refuse_header(llama, "{\"a\":{\"dtype\":\"F32\",\"shape\":[3],\"data_offsets\":[0,8]}}", 8,
+                  "tensor 'a' takes 8 bytes where its extents and F32 want 12");
+    refuse_header(llama, "{\"a\":{\"dtype\":\"F32\",\"shape\":[4611686018427387904,4],\"data_offsets\":[0,8]}}", 8,
+                  "the extents of tensor 'a' overflow");
+    refuse_header(llama, "{\"a\":{\"dtype\":\"X9\",\"shape\":[2],\"data_offsets\":[0,8]}}", 8, "has the dtype X9");
 }
 
 static void test_wrong_extents(void **unused) {

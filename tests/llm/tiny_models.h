@@ -49,7 +49,9 @@ static const tiny_model tiny_models[] = {
     {"gemma2",
      "{\"model_type\":\"gemma2\",\"sliding_window\":9," TINY_LAYERS(2) TINY_COMMON ",\"query_pre_attn_scalar\":8}",
      "gemma2",
-     {{"block_count", 2}, {"attention.sliding_window", 9}, {"attn_logit_softcapping", 50},
+     {{"block_count", 2},
+      {"attention.sliding_window", 9},
+      {"attn_logit_softcapping", 50},
       {"final_logit_softcapping", 30}}},
     {"gemma3",
      "{\"model_type\":\"gemma3_text\",\"sliding_window\":9," TINY_LAYERS(6) TINY_COMMON ",\"query_pre_attn_scalar\":8}",
@@ -181,8 +183,8 @@ static inline void tiny_add_tensor(tiny_files *files, sb_llm_role role, int64_t 
 static inline void tiny_add_weight(tiny_files *files, sb_llm_role role, int64_t layer) {
     const sb_llm_family *family = files->config->family;
     const sb_llm_place *place = &(files->config->gguf ? family->gguf : family->folder)[role];
-    bool later_part = place->part == SB_PART_QKV ? role != SB_ROLE_QUERY
-                                                 : place->part == SB_PART_GATE_UP && role != SB_ROLE_GATE;
+    bool later_part =
+        place->part == SB_PART_QKV ? role != SB_ROLE_QUERY : place->part == SB_PART_GATE_UP && role != SB_ROLE_GATE;
     bool qkv = role == SB_ROLE_QUERY || role == SB_ROLE_KEY || role == SB_ROLE_VALUE;
     bool matrix = qkv || role == SB_ROLE_OUT || role == SB_ROLE_GATE || role == SB_ROLE_UP || role == SB_ROLE_DOWN;
     bool table = role == SB_ROLE_EMBEDDING || role == SB_ROLE_POSITIONS || role == SB_ROLE_HEAD;
@@ -218,7 +220,7 @@ static inline sb_checkpoint tiny_configured(const tiny_model *model, sb_llm_conf
 
 /** Writes the folder `path`, which must not be there. */
 static inline void tiny_write_folder(const tiny_model *model, const char *path) {
-    char name[512];
+    char name[1024];
     sb_llm_config config;
     sb_checkpoint checkpoint = tiny_configured(model, &config);
     tiny_files files = {.config = &config};
@@ -232,9 +234,9 @@ static inline void tiny_write_folder(const tiny_model *model, const char *path) 
     tiny_add(&whole, files.about.data, files.about.size);
     tiny_add(&whole, files.elements.data, files.elements.size);
     mkdir(path, 0777);
-    snprintf(name, sizeof name, "%s/config.json", path);
+    snprintf(name, sizeof name, "%.900s/config.json", path);
     tiny_save(&text, name);
-    snprintf(name, sizeof name, "%s/model.safetensors", path);
+    snprintf(name, sizeof name, "%.900s/model.safetensors", path);
     tiny_save(&whole, name);
     free(whole.data);
     free(files.about.data);
@@ -276,7 +278,8 @@ static inline void tiny_write_gguf(const tiny_model *model, const char *path) {
     tiny_add_pair(&pairs, &count, architecture, "context_length", (double)config.positions);
     tiny_add_pair(&pairs, &count, architecture, "vocab_size", (double)config.vocabulary);
     tiny_add_pair(&pairs, &count, architecture,
-                  config.family->layer_norm ? "attention.layer_norm_epsilon" : "attention.layer_norm_rms_epsilon", 1e-5);
+                  config.family->layer_norm ? "attention.layer_norm_epsilon" : "attention.layer_norm_rms_epsilon",
+                  1e-5);
     for (int i = 0; model->pairs[i].key != NULL; i++)
         tiny_add_pair(&pairs, &count, architecture, model->pairs[i].key, model->pairs[i].number);
     tiny_add_all(&files);
