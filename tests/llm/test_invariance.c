@@ -67,6 +67,11 @@ static void check_same(const char *name, const char *what, const float *expected
     }
 }
 
+static bool has_isa(sb_isa isa) {
+    sb_isa resolved;
+    return sb_isa_resolve(isa, &resolved, NULL) == SB_OK;
+}
+
 static void check_family(const tiny_model *model, sb_dtype dtype) {
     static float expected[LOGITS], found[LOGITS];
     const way ways[] = {{dtype, 1, 1, SB_ISA_BEST, false, false},     {dtype, 16, 2, SB_ISA_BEST, false, false},
