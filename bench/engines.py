@@ -104,6 +104,7 @@ class Samebit:
 
     def __init__(self, path, isa="best"):
         samebit.open_library(path)
+        samebit.load  # imports what loading takes, which is no part of a load: the peer's is imported by now
         self.isa = isa
 
     def version(self):
