@@ -40,7 +40,7 @@
 #define WHERE_MASKED(type, chosen, otherwise)                                                                          \
     for (int64_t i = 0; i < count; i++) {                                                                              \
         const type mask = (type) - (type)(condition[i] != 0);                                                          \
-        out[i] = (type)(((chosen) & mask) | ((otherwise) & (type)~mask));                                              \
+        out[i] = (type)(((chosen)&mask) | ((otherwise) & (type)~mask));                                                \
     }
 #define WHERE_STRIDED(type)                                                                                            \
     for (int64_t i = 0; i < count; i++)                                                                                \

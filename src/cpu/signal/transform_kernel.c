@@ -240,7 +240,8 @@ static sb_status launch_dft(sb_call *call) {
 static void read_stft(const transform_job *job, int64_t line, double *real, double *imaginary) {
     const sb_stft_plan *plan = &job->stft;
     const sb_tensor *input = job->input, *window = job->window;
-    bool packed = window == NULL || (window->dtype == SB_F32 && window->strides[0] == 1 && window->dims[0] >= plan->length);
+    bool packed =
+        window == NULL || (window->dtype == SB_F32 && window->strides[0] == 1 && window->dims[0] >= plan->length);
     if (packed && input->dtype == SB_F32 && input->strides[1] == 1 && imaginary == NULL) {
         const float *from = (const float *)(const void *)input->data + line / plan->frames * input->strides[0] +
                             line % plan->frames * plan->step;
