@@ -244,7 +244,7 @@ static void read_devices(const char *text) {
     }
 }
 
-/* Queues come and go by the thousand, each with a megabyte of pinned memory, which is filled. The process keeps what it has been
+/* Queues come and go by the thousand, each with megabytes of pinned memory. The process keeps what it has been
  * given: new pages take most of the time of a test that makes every call fail. */
 static void keep_pages(void) {
 #ifdef M_TRIM_THRESHOLD

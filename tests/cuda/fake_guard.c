@@ -51,7 +51,7 @@ static void make_guarded(memory *block) {
 #else
 #define LEAST_PAGES (64 << 10)
 #endif
-#define MOST_PAGES (1 << 20)
+#define MOST_PAGES (4 << 20)
 
 /* A file that is full of the pattern; -1: there is none. */
 static int pattern_file(void) {
@@ -70,7 +70,7 @@ static int pattern_file(void) {
     return file;
 }
 
-/* Every queue has a megabyte or two of pinned memory, of which a test writes a page: filling all of it took most of the time of
+/* Every queue has eight megabytes of pinned memory, of which a test writes a page: filling all of it took most of the time of
  * tests that make thousands. */
 static bool show_pattern(memory *block) {
     if (block->size < LEAST_PAGES || block->size > MOST_PAGES || pattern_file() < 0)
