@@ -75,7 +75,8 @@ static int pattern_file(void) {
 static bool show_pattern(memory *block) {
     if (block->size < LEAST_PAGES || block->size > MOST_PAGES || pattern_file() < 0)
         return false;
-    char *pages = mmap(NULL, block->size, PROT_READ | PROT_WRITE, MAP_PRIVATE, pattern_file(), 0);
+    /* With a page behind, so that no block begins where another ends. */
+    char *pages = mmap(NULL, block->size + PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE, pattern_file(), 0);
     block->mapped = pages != MAP_FAILED;
     if (block->mapped)
         block->bytes = pages;
@@ -99,7 +100,7 @@ void free_bytes(memory *block) {
     if (is_guarded(block))
         munmap(pages_of(block), guarded_size(block));
     else if (block->mapped)
-        munmap(block->bytes, block->size);
+        munmap(block->bytes, block->size + PAGE);
     else
         free(block->bytes);
 }
