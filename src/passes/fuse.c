@@ -16,6 +16,7 @@
 typedef struct group {
     size_t count;
     size_t nodes[GROUP_LIMIT]; /* indices, ascending */
+    sb_value_id kept;          /* behind a contraction of 16 bits: what is read again further on; SB_NO_VALUE: nothing */
 } group;
 
 /* What the pass knows about the graph. */
@@ -101,14 +102,14 @@ static bool takes_nodes(const sb_node *contraction, sb_dtype dtype) {
 }
 
 /* What the kernels of contractions apply to a result of that dtype before they store it. Anything else behind one makes
- * a fused body of its own, whose rows are longer: GELU behind BERT's first feed-forward product took 2.3 ms more per
- * layer as a part of the product. On a GPU an elementary function is some 60 instructions an element, at a time when the
- * block's tensor cores mostly wait. Of f32 the CPU's kernels have a step in registers for the first names alone; results
- * of 16 bits are rounded after each node on every side, by programs that have them all. */
+ * a fused body of its own, whose rows are longer: of f32, GELU behind BERT's first feed-forward product took 2.3 ms more
+ * per layer as a part of the product, since the CPU's kernels have a step in registers for these names alone. Results of 16
+ * bits are rounded after each node on every side, by programs that have them all. */
 static bool is_register_step(const sb_node *node, sb_dtype dtype) {
     static const char *const names[] = {"Add",       "Sub",        "Mul", "Div", "Relu", "Clip", "BatchNormalization",
                                         "HardSwish", "HardSigmoid"};
-    static const char *const of_16_bits[] = {"Add", "Sub", "Mul", "Div", "Neg", "Relu", "Clip"};
+    static const char *const of_16_bits[] = {"Add",  "Sub", "Mul",     "Div",  "Neg",  "Relu",
+                                             "Clip", "Erf", "Sigmoid", "Tanh", "Gelu", "Swish"};
     bool narrow = is_of_16_bits(dtype);
     size_t count = narrow ? sizeof of_16_bits / sizeof of_16_bits[0] : sizeof names / sizeof names[0];
     for (size_t i = 0; i < count; i++) {
@@ -128,11 +129,12 @@ static bool reads_group(const fusion *fusion, const sb_node *node) {
 
 /* Whether a node can go behind what the group has so far, in the same kernel as its contraction: it reads the result of
  * the one before, once, and besides only values from outside; behind one of 16 bits only those of that dtype, or constant
- * bounds. What is more (x · clip(x + 3), as exporters write hard swish) needs values kept beside the running one, which
+ * bounds, and one earlier result of the group, the same for all of its nodes, as GELU and SiLU that exporters have taken
+ * apart do. What is more (x · clip(x + 3), as exporters write hard swish) needs values kept beside the running one, which
  * the registers of no kernel have room for: it is computed faster by itself, in long rows. As an epilogue that runs row
  * by row, it took 13.8 of the 15 ms of a convolution of 16 to 32 channels on 320 x 320 pixels. */
-static bool goes_behind(const fusion *fusion, const group *group, const sb_node *node, sb_dtype dtype) {
-    sb_value_id last = only_output(fusion->graph->nodes[group->nodes[group->count - 1]]);
+static bool goes_behind(const fusion *fusion, group *group, const sb_node *node, sb_dtype dtype) {
+    sb_value_id last = only_output(fusion->graph->nodes[group->nodes[group->count - 1]]), kept = group->kept;
     bool narrow = is_of_16_bits(dtype);
     int reads = 0;
     if (!is_register_step(node, dtype))
@@ -143,13 +145,19 @@ static bool goes_behind(const fusion *fusion, const group *group, const sb_node 
         const sb_fact *fact = &fusion->graph->values[node->inputs[i]].fact;
         bool is_last = node->inputs[i] == last;
         reads += is_last;
-        if (!is_last && fusion->group_of_value[node->inputs[i]])
-            return false;
+        if (!is_last && fusion->group_of_value[node->inputs[i]]) {
+            if (!narrow || (kept != SB_NO_VALUE && kept != node->inputs[i]))
+                return false;
+            kept = node->inputs[i];
+        }
         if (narrow &&
             (fact->dtype != dtype || (strcmp(node->op->name, "Clip") == 0 && i > 0 && fact->constant == NULL)))
             return false;
     }
-    return reads == 1;
+    if (reads == 0 || (reads > 1 && !narrow))
+        return false;
+    group->kept = kept;
+    return true;
 }
 
 static bool contains(const group *group, size_t count, size_t node) {
@@ -193,7 +201,7 @@ static bool crosses_update(const fusion *fusion, const group *group, size_t coun
 static void grow(fusion *fusion, size_t start, group *group) {
     sb_graph *graph = fusion->graph;
     const sb_fact *shape = &graph->values[only_output(graph->nodes[start])].fact;
-    *group = (struct group){.count = 1, .nodes = {start}};
+    *group = (struct group){.count = 1, .nodes = {start}, .kept = SB_NO_VALUE};
     fusion->group_of_value[only_output(graph->nodes[start])] = 1;
     /* The next member is always a reader of a value in the group: look only at those, in graph order. */
     for (size_t next = start + 1; group->count < GROUP_LIMIT; next++) {

@@ -8,7 +8,9 @@
 #include <cmocka.h>
 
 #include "hopper_cases.h"
+#include "numerics/error_function.h"
 #include "ops/real.h"
+#include "ops/unary_formulas.h"
 
 /* ---- programs ---- */
 
@@ -34,17 +36,46 @@ static pair add_input(setting *setting, const product *p, int number, int64_t ro
     return made;
 }
 
-static nodes make_nodes(setting *setting, const product *p, int form) {
-    static const struct {
-        uint8_t operation, input;
-        float a, b;
-    } steps[] = {
-        {SB_GEMM16_NODE_ADD, 1, 0, 0},         {SB_GEMM16_NODE_MUL, 0, 0.125f, 0}, {SB_GEMM16_NODE_ADD, 2, 0, 0},
-        {SB_GEMM16_NODE_RELU, 0, 0, 0},        {SB_GEMM16_NODE_SUB, 3, 0, 0},      {SB_GEMM16_NODE_DIV, 4, 0, 0},
-        {SB_GEMM16_NODE_CLIP, 0, -1.5f, 2.5f}, {SB_GEMM16_NODE_SUB_FROM, 5, 0, 0}, {SB_GEMM16_NODE_MUL, 2, 0, 0},
-        {SB_GEMM16_NODE_DIV_INTO, 0, 3, 0},    {SB_GEMM16_NODE_ADD, 0, -0.75f, 0},
+typedef struct made_step {
+    uint8_t operation, input;
+    float a, b;
+    uint8_t keeps;
+} made_step;
+
+/* Activations as they are, and as exporters take them apart: GELU from the quotient on, SiLU, GELU by tanh. */
+static const made_step heavy_steps[] = {
+    {SB_GEMM16_NODE_ADD, 1, 0, 0, 1},
+    {SB_GEMM16_NODE_DIV, 0, 1.4140625f, 0, 0},
+    {SB_GEMM16_NODE_ERF, 0, 0, 0, 0},
+    {SB_GEMM16_NODE_ADD, 0, 1, 0, 0},
+    {SB_GEMM16_NODE_MUL, SB_GEMM16_NODE_KEPT, 0, 0, 0},
+    {SB_GEMM16_NODE_MUL, 0, 0.5f, 0, 0},
+    {SB_GEMM16_NODE_GELU, 0, 0, 0, 1},
+    {SB_GEMM16_NODE_SIGMOID, 0, 0, 0, 0},
+    {SB_GEMM16_NODE_MUL, SB_GEMM16_NODE_KEPT, 0, 0, 0},
+    {SB_GEMM16_NODE_ADD, 2, 0, 0, 1},
+    {SB_GEMM16_NODE_MUL, SB_GEMM16_NODE_OWN, 0, 0, 0},
+    {SB_GEMM16_NODE_SUB_FROM, SB_GEMM16_NODE_KEPT, 0, 0, 0},
+    {SB_GEMM16_NODE_TANH, 0, 0, 0, 0},
+    {SB_GEMM16_NODE_GELU_TANH, 0, 0, 0, 0},
+    {SB_GEMM16_NODE_SWISH, 0, 1.5f, 0, 1},
+    {SB_GEMM16_NODE_QUOTIENT, 0, 3, 1.0f / 3, 0},
+    {SB_GEMM16_NODE_SUB, SB_GEMM16_NODE_KEPT, 0, 0, 0},
+};
+
+static nodes make_nodes(setting *setting, const product *p, int form, bool heavy) {
+    static const made_step light_steps[] = {
+        {SB_GEMM16_NODE_ADD, 1, 0, 0, 0},         {SB_GEMM16_NODE_MUL, 0, 0.125f, 0, 0},
+        {SB_GEMM16_NODE_ADD, 2, 0, 0, 0},         {SB_GEMM16_NODE_RELU, 0, 0, 0, 0},
+        {SB_GEMM16_NODE_SUB, 3, 0, 0, 0},         {SB_GEMM16_NODE_DIV, 4, 0, 0, 0},
+        {SB_GEMM16_NODE_CLIP, 0, -1.5f, 2.5f, 0}, {SB_GEMM16_NODE_SUB_FROM, 5, 0, 0, 0},
+        {SB_GEMM16_NODE_MUL, 2, 0, 0, 0},         {SB_GEMM16_NODE_DIV_INTO, 0, 3, 0, 0},
+        {SB_GEMM16_NODE_ADD, 0, -0.75f, 0, 0},
     };
-    enum { COUNT = sizeof steps / sizeof steps[0] };
+    enum {
+        LIGHT = sizeof light_steps / sizeof light_steps[0],
+        HEAVY = sizeof heavy_steps / sizeof heavy_steps[0]
+    };
     nodes made = {0};
     sb_gemm16_nodes *program = &made.fused.program;
     program->inner_batch = p->batches % 3 == 0 ? 3 : 1;
@@ -54,10 +85,14 @@ static nodes make_nodes(setting *setting, const product *p, int form) {
     made.inputs[3] = add_input(setting, p, 3, 1, 1, true, ROWS, program);
     made.inputs[4] = add_input(setting, p, 4, p->m, p->n, false, form % 2 != 0 ? REVERSED : APART, program);
     program->count = 1 + form % STEPS;
+    program->heavy = heavy;
     for (int i = 0; i < program->count; i++) {
-        int step = (form * 3 + i) % COUNT;
+        const made_step *step = heavy ? &heavy_steps[(form * 5 + i) % HEAVY] : &light_steps[(form * 3 + i) % LIGHT];
         program->steps[i] = (sb_gemm16_node){
-            .operation = steps[step].operation, .input = steps[step].input, .a = steps[step].a, .b = steps[step].b};
+            .operation = step->operation, .input = step->input, .keeps = step->keeps, .a = step->a, .b = step->b};
+        /* Of numbers of f16 alone. */
+        if (step->operation == SB_GEMM16_NODE_QUOTIENT && p->dtype != SB_F16)
+            program->steps[i].operation = SB_GEMM16_NODE_DIV;
     }
     for (int i = 0; i < INPUTS; i++)
         made.fused.ranges[made.fused.range_count++] =
@@ -84,6 +119,20 @@ static float node(const sb_gemm16_node *step, float value, float other) {
         return value * other;
     case SB_GEMM16_NODE_DIV:
         return value / other;
+    case SB_GEMM16_NODE_QUOTIENT:
+        return value / step->a;
+    case SB_GEMM16_NODE_ERF:
+        return sb_erf_f32(value);
+    case SB_GEMM16_NODE_SIGMOID:
+        return sb_sigmoid_f32(value);
+    case SB_GEMM16_NODE_TANH:
+        return sb_tanh_f32(value);
+    case SB_GEMM16_NODE_GELU:
+        return sb_unary_Gelu_f32(value, 0, 0);
+    case SB_GEMM16_NODE_GELU_TANH:
+        return sb_unary_GeluTanh_f32(value, 0, 0);
+    case SB_GEMM16_NODE_SWISH:
+        return sb_unary_Swish_f32(value, step->a, 0);
     case SB_GEMM16_NODE_DIV_INTO:
         return other / value;
     case SB_GEMM16_NODE_RELU:
@@ -111,11 +160,16 @@ static void run_nodes(const product *p, const operands *all, const nodes *nodes)
                 const int64_t at[4] = {batch / program->inner_batch, batch % program->inner_batch, row, column};
                 int64_t index = (p->batches > 1 ? batch * c->batch_stride : 0) + (p->m > 1 ? row * c->row_stride : 0) +
                                 (p->n > 1 ? column * c->column_stride : 0);
+                float kept = sb_real_load_f32(p->dtype, c->data, index);
                 for (int i = 0; i < program->count; i++) {
                     const sb_gemm16_node *step = &program->steps[i];
                     float value = sb_real_load_f32(p->dtype, c->data, index);
-                    float other = step->input != 0 ? read_input(nodes, p->dtype, step->input - 1, at) : step->a;
+                    float other = step->input == SB_GEMM16_NODE_OWN    ? value
+                                  : step->input == SB_GEMM16_NODE_KEPT ? kept
+                                  : step->input != 0 ? read_input(nodes, p->dtype, step->input - 1, at)
+                                                     : step->a;
                     sb_real_store_f32(p->dtype, c->data, index, node(step, value, other));
+                    kept = step->keeps ? sb_real_load_f32(p->dtype, c->data, index) : kept;
                 }
             }
         }
@@ -137,10 +191,10 @@ static void run_fused(setting *setting, const product *p, const operands *all, c
 }
 
 /* A case under every schedule of the host, by the kernel with this beginning of its name. */
-static void check(setting *setting, const product *p, int form, const char *kernel) {
+static void check_program(setting *setting, const product *p, int form, bool heavy, const char *kernel) {
     char text[512];
     hopper_case c = make_hopper_case(setting, p);
-    nodes nodes = make_nodes(setting, p, form);
+    nodes nodes = make_nodes(setting, p, form, heavy);
     size_t where;
     run_nodes(p, &c.all, &nodes);
     describe_product(p, text, sizeof text);
@@ -158,6 +212,12 @@ static void check(setting *setting, const product *p, int form, const char *kern
     }
     release_nodes(&nodes);
     release_hopper_case(&c);
+}
+
+/* Light programs and heavy ones. */
+static void check(setting *setting, const product *p, int form, const char *kernel) {
+    check_program(setting, p, form, false, kernel);
+    check_program(setting, p, form, true, kernel);
 }
 
 static product make_product(sb_dtype dtype, int64_t m, int64_t n, int64_t k, const char *schedule) {
@@ -196,7 +256,9 @@ static void test_two_warpgroups(void **unused) {
             p.values = form == 3 ? SPECIAL : TAME;
             p.bias_dtype = form == 4 ? p.dtype : SB_DTYPE_NONE;
             p.scale = form == 4 ? 0.3f : 1;
-            check(&setting, &p, shape * 6 + form, shapes[shape].kernel);
+            check_program(&setting, &p, shape * 6 + form, false, shapes[shape].kernel);
+            if (shape == 4)
+                check_program(&setting, &p, shape * 6 + form, true, shapes[shape].kernel);
         }
     }
     tear_down(&setting);

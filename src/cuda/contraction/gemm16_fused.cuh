@@ -11,6 +11,12 @@
 #include "cuda/contraction/gemm16_node_places.cuh"
 
 #if SB_HOPPER
+/* Beside two warpgroups' whole tile there are no registers for a value that is kept, nor for elementary functions. */
+#if SB_GEMM_GROUPS > 1 && !defined(SB_GEMM_TURNS)
+#define SB_GEMM16_HEAVY_NODES 0
+#else
+#define SB_GEMM16_HEAVY_NODES 1
+#endif
 #if SB_GEMM_GROUPS > 1
 /* Eight neighbours of a row: as one piece of 16 bytes where they lie so, or one number for all, or one by one. */
 #define SB_GEMM16_LOAD_EIGHT(suffix)                                                                                   \
@@ -45,12 +51,14 @@ SB_GEMM16_LOAD_EIGHT(f16)
 #define SB_NODES_SUFFIX bf16
 #define SB_NODES_CONTEXT const sb_gemm16_node_place *
 #define SB_NODES_LOAD sb_gemm16_load_eight_bf16
+#define SB_NODES_HEAVY SB_GEMM16_HEAVY_NODES
 #include "cuda/contraction/gemm16_nodes.cuh"
 #define SB_NODES_NAME sb_gemm16_run_nodes_f16
 #define SB_NODES_WIDTH 8
 #define SB_NODES_SUFFIX f16
 #define SB_NODES_CONTEXT const sb_gemm16_node_place *
 #define SB_NODES_LOAD sb_gemm16_load_eight_f16
+#define SB_NODES_HEAVY SB_GEMM16_HEAVY_NODES
 #include "cuda/contraction/gemm16_nodes.cuh"
 
 /* The program on eight neighbours at `place`, which are there: 16 bits each, before and after. */
@@ -99,12 +107,14 @@ SB_GEMM16_LOAD_RESULTS(f16)
 #define SB_NODES_SUFFIX bf16
 #define SB_NODES_CONTEXT sb_gemm16_fused_results
 #define SB_NODES_LOAD sb_gemm16_load_results_bf16
+#define SB_NODES_HEAVY SB_GEMM16_HEAVY_NODES
 #include "cuda/contraction/gemm16_nodes.cuh"
 #define SB_NODES_NAME sb_gemm16_run_nodes_f16
 #define SB_NODES_WIDTH SB_GEMM16_FUSED_WIDTH
 #define SB_NODES_SUFFIX f16
 #define SB_NODES_CONTEXT sb_gemm16_fused_results
 #define SB_NODES_LOAD sb_gemm16_load_results_f16
+#define SB_NODES_HEAVY SB_GEMM16_HEAVY_NODES
 #include "cuda/contraction/gemm16_nodes.cuh"
 
 /* The program on results that are not rounded yet. What it leaves rounds to itself. */

@@ -31,12 +31,14 @@ SB_GEMM16_LOAD_FOUR(f16)
 #define SB_NODES_SUFFIX bf16
 #define SB_NODES_CONTEXT const sb_gemm16_four *
 #define SB_NODES_LOAD sb_gemm16_load_four_bf16
+#define SB_NODES_HEAVY 1
 #include "cuda/contraction/gemm16_nodes.cuh"
 #define SB_NODES_NAME sb_gemm16_run_four_f16
 #define SB_NODES_WIDTH 4
 #define SB_NODES_SUFFIX f16
 #define SB_NODES_CONTEXT const sb_gemm16_four *
 #define SB_NODES_LOAD sb_gemm16_load_four_f16
+#define SB_NODES_HEAVY 1
 #include "cuda/contraction/gemm16_nodes.cuh"
 
 /* A chain behind what Gemm itself does: one rounding with it. */

@@ -150,6 +150,8 @@ static const char *refuses_nodes(const shape *shape, const sb_gemm_plan *plan, c
         return "it computes no nodes behind the product";
     if (plan->used.k != NULL)
         return "with nodes behind, its k does not end where each run says";
+    if (shape->rows == 128 && !has(shape, TURNS) && plan->fused->program.heavy)
+        return "it computes no elementary functions behind the product, and keeps no value";
     if (shape->rows == 128 && (a != K_MAJOR || !stores_in_bulk(shape, product)))
         return "with nodes behind, A must be K-major, and C's rows multiples of 16 bytes";
     return NULL;
@@ -261,7 +263,8 @@ static int rows_of(const shape *shape, const sb_cuda_device *device, const sb_ge
 #define ACTIVATION_IN_TURNS 0.045
 
 static double epilogue_cost(const shape *shape, const sb_gemm_plan *plan) {
-    if (plan->epilogue.activation <= SB_ACTIVATION_RELU)
+    bool heavy = plan->fused != NULL && plan->fused->program.heavy;
+    if (plan->epilogue.activation <= SB_ACTIVATION_RELU && !heavy)
         return 0.0;
     double results = (double)shape->n / (plan->gemm->gate != SB_GATE_NONE ? 2 : 1);
     return has(shape, TURNS) ? ACTIVATION_IN_TURNS * results : ACTIVATION * results / 2;

@@ -738,6 +738,10 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
 #if defined(SB_GEMM_LOGITS)
             sb_gemm16_reduce_logits(&given.reduce, m, n, TILE_N / SB_LOGP_BLOCK, sums);
 #elif TURNS
+            /* Not before these products are there: the compiler knows of no order between their wait and reading sums. */
+            SB_CUDA_UNROLL
+            for (int i = 0; i < SUMS; i++)
+                SB_HOPPER_KEEP("+f"(sums[i]));
             SEND_TILE();
 #else
             const int storing = ONE_WARPGROUP ? corner.storing : p->storing;

@@ -4,6 +4,7 @@
 
 #include "cuda/common/kernel.cuh"
 #include "cuda/contraction/gemm16_nodes_parameters.h"
+#include "cuda/elementwise/fixed_formulas.h"
 #include "numerics/convert.h"
 #include "ops/unary_formulas.h"
 

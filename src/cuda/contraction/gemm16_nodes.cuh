@@ -5,6 +5,7 @@
  *     SB_NODES_SUFFIX    f16 or bf16: what everything is rounded to
  *     SB_NODES_CONTEXT   a type that knows where the elements are
  *     SB_NODES_LOAD      void load(context, const sb_cuda_epilogue_input *input, float values[width])
+ *     SB_NODES_HEAVY     1 where it knows heavy programs too
  *
  * all of which this file undefines again. The function takes the rounded chains in `values` and leaves the results there. */
 
@@ -17,11 +18,20 @@
         break;
 
 SB_CUDA_FUNCTION void SB_NODES_NAME(const sb_gemm16_nodes *program, SB_NODES_CONTEXT context, float *values) {
+#if SB_NODES_HEAVY
+    float kept[SB_NODES_WIDTH];
+    EACH kept[j] = values[j];
+#endif
     SB_CUDA_KEEP_LOOP
     for (int at = 0; at < program->count; at++) {
         const sb_gemm16_node *step = &program->steps[at];
         float other[SB_NODES_WIDTH];
-        if (step->input != 0) {
+        if (step->input >= SB_GEMM16_NODE_OWN) {
+#if SB_NODES_HEAVY
+            const bool own = step->input == SB_GEMM16_NODE_OWN;
+            EACH other[j] = own ? values[j] : kept[j];
+#endif
+        } else if (step->input != 0) {
             SB_NODES_LOAD(context, &program->inputs[step->input - 1], other);
         } else {
             EACH other[j] = step->a;
@@ -34,6 +44,15 @@ SB_CUDA_FUNCTION void SB_NODES_NAME(const sb_gemm16_nodes *program, SB_NODES_CON
             OPERATION(DIV, values[j] / other[j])
             OPERATION(DIV_INTO, other[j] / values[j])
             OPERATION(RELU, sb_unary_Relu_f32(values[j], 0, 0))
+            OPERATION(QUOTIENT, sb_cuda_quotient_f16(values[j], step->a, step->b))
+#if SB_NODES_HEAVY
+            OPERATION(ERF, sb_cuda_erf_16(values[j]))
+            OPERATION(SIGMOID, sb_sigmoid_f32(values[j]))
+            OPERATION(TANH, sb_tanh_f32(values[j]))
+            OPERATION(GELU, sb_unary_Gelu_f32(values[j], 0, 0))
+            OPERATION(GELU_TANH, sb_unary_GeluTanh_f32(values[j], 0, 0))
+            OPERATION(SWISH, sb_unary_Swish_f32(values[j], step->a, 0))
+#endif
         default:
             EACH {
                 const float raised = values[j] < other[j] ? other[j] : values[j];
@@ -41,6 +60,11 @@ SB_CUDA_FUNCTION void SB_NODES_NAME(const sb_gemm16_nodes *program, SB_NODES_CON
             }
         }
         EACH values[j] = NODES1(sb_rounded_, SB_NODES_SUFFIX)(values[j]);
+#if SB_NODES_HEAVY
+        if (step->keeps) {
+            EACH kept[j] = values[j];
+        }
+#endif
     }
 }
 
@@ -53,3 +77,4 @@ SB_CUDA_FUNCTION void SB_NODES_NAME(const sb_gemm16_nodes *program, SB_NODES_CON
 #undef SB_NODES_SUFFIX
 #undef SB_NODES_CONTEXT
 #undef SB_NODES_LOAD
+#undef SB_NODES_HEAVY
