@@ -16,7 +16,7 @@
 typedef struct group {
     size_t count;
     size_t nodes[GROUP_LIMIT]; /* indices, ascending */
-    sb_value_id kept;          /* behind a contraction of 16 bits: what is read again further on; SB_NO_VALUE: nothing */
+    sb_value_id kept; /* behind a contraction of 16 bits: what is read again further on; SB_NO_VALUE: nothing */
 } group;
 
 /* What the pass knows about the graph. */

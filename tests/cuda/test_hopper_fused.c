@@ -72,10 +72,7 @@ static nodes make_nodes(setting *setting, const product *p, int form, bool heavy
         {SB_GEMM16_NODE_MUL, 2, 0, 0, 0},         {SB_GEMM16_NODE_DIV_INTO, 0, 3, 0, 0},
         {SB_GEMM16_NODE_ADD, 0, -0.75f, 0, 0},
     };
-    enum {
-        LIGHT = sizeof light_steps / sizeof light_steps[0],
-        HEAVY = sizeof heavy_steps / sizeof heavy_steps[0]
-    };
+    enum { LIGHT = sizeof light_steps / sizeof light_steps[0], HEAVY = sizeof heavy_steps / sizeof heavy_steps[0] };
     nodes made = {0};
     sb_gemm16_nodes *program = &made.fused.program;
     program->inner_batch = p->batches % 3 == 0 ? 3 : 1;
@@ -237,10 +234,8 @@ static void test_two_warpgroups(void **unused) {
         const char *schedule, *kernel;
         int64_t n;
     } shapes[] = {
-        {"tile-128x256", "sb_gemm16_fused_128x256_", 328},
-        {"tile-128x192", "sb_gemm16_fused_128x192_", 200},
-        {"tile-128x128", "sb_gemm16_fused_128x128_", 264},
-        {"tile-128x64", "sb_gemm16_fused_128x64_", 72},
+        {"tile-128x256", "sb_gemm16_fused_128x256_", 328},        {"tile-128x192", "sb_gemm16_fused_128x192_", 200},
+        {"tile-128x128", "sb_gemm16_fused_128x128_", 264},        {"tile-128x64", "sb_gemm16_fused_128x64_", 72},
         {"turns-128x128", "sb_gemm16_fused_turns_128x128_", 392},
     };
     setting setting = set_up_with(2);

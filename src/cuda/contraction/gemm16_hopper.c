@@ -135,8 +135,7 @@ static const char *refuses_gates(const shape *shape, const sb_gemm_plan *plan, c
 static bool stores_in_bulk(const shape *shape, const sb_gemm16 *product) {
     const sb_gemm16_output *c = &product->c;
     return !has(shape, SWAPPED) && (product->gate == SB_GATE_NONE || has(shape, TURNS)) && c->dtype != SB_F32 &&
-           c->column_stride == 1 &&
-           product->n % 8 == 0 && (uintptr_t)c->data % 16 == 0 &&
+           c->column_stride == 1 && product->n % 8 == 0 && (uintptr_t)c->data % 16 == 0 &&
            (product->m == 1 || sb_gemm16_is_step(c->row_stride)) &&
            (product->batches == 1 || sb_gemm16_is_step(c->batch_stride));
 }

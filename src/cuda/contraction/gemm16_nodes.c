@@ -116,9 +116,10 @@ bool sb_gemm16_nodes_fit(const sb_cuda_epilogue_plan *plan, sb_dtype dtype, char
     for (int i = 0; i < code->count && fits; i++)
         fits = translate(plan, i, &step);
     if (!fits)
-        snprintf(why, SB_WHY_BYTES,
-                 "behind a product of %s, nodes must each read the result of the one before, and one earlier one at most",
-                 sb_dtype_name(dtype));
+        snprintf(
+            why, SB_WHY_BYTES,
+            "behind a product of %s, nodes must each read the result of the one before, and one earlier one at most",
+            sb_dtype_name(dtype));
     return fits;
 }
 
@@ -131,7 +132,8 @@ sb_status sb_gemm16_nodes_start(sb_call *call, const sb_cuda_epilogue_plan *plan
     for (int i = 0; i < nodes->count; i++) {
         sb_gemm16_node *node = &nodes->steps[i];
         translate(plan, i, node);
-        nodes->heavy |= node->operation >= SB_GEMM16_NODE_FIRST_HEAVY || node->keeps || node->input == SB_GEMM16_NODE_OWN;
+        nodes->heavy |=
+            node->operation >= SB_GEMM16_NODE_FIRST_HEAVY || node->keeps || node->input == SB_GEMM16_NODE_OWN;
     }
     return sb_cuda_epilogue_place_operands(call, plan, y, roles, nodes->inputs, &nodes->inner_batch, work);
 }

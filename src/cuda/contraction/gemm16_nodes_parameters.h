@@ -16,7 +16,7 @@ typedef enum sb_gemm16_operation {
     SB_GEMM16_NODE_DIV,
     SB_GEMM16_NODE_DIV_INTO, /* the other over the value */
     SB_GEMM16_NODE_RELU,
-    SB_GEMM16_NODE_CLIP, /* between a and b */
+    SB_GEMM16_NODE_CLIP,     /* between a and b */
     SB_GEMM16_NODE_QUOTIENT, /* the value over a, both of f16, where b is 1 / a */
     SB_GEMM16_NODE_ERF,
     SB_GEMM16_NODE_FIRST_HEAVY = SB_GEMM16_NODE_ERF,
