@@ -143,8 +143,8 @@ static void test_fuse_16_bits(void **state) {
         assert_int_equal(sb_graph_add_output(b.graph, builder_unary(&b, "ReduceMax", gelu), NULL), SB_OK);
         run_all_passes(&b);
         assert_int_equal(builder_count(&b, "MatMul"), dtypes[i] == SB_F64);
-        assert_int_equal(builder_count(&b, "Fused"), dtypes[i] == SB_F64 ? 1 : 2);
-        assert_int_equal(b.graph->node_count, 3);
+        assert_int_equal(builder_count(&b, "Fused"), 1);
+        assert_int_equal(b.graph->node_count, dtypes[i] == SB_F64 ? 3 : 2);
         builder_destroy(&b);
     }
 }
