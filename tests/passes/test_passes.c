@@ -127,8 +127,7 @@ static void test_fuse(void **state) {
     }
 }
 
-/* Products of 16 bits take sums, factors and bounds along; elementary functions behind them, and what reads those, make a
- * node of their own. */
+/* Products of 16 bits take sums, factors, bounds and activations along, with one earlier result that is read again. */
 static void test_fuse_16_bits(void **state) {
     (void)state;
     static const sb_dtype dtypes[] = {SB_F16, SB_BF16, SB_F64};
