@@ -77,6 +77,8 @@ host_block *host_block_of(unsigned rank);
 unsigned host_cluster_size(void);
 const char *host_kernel_name(void);
 
+/** Gives each block of the cluster its shared memory, full of poison. */
+void host_windows_begin(void);
 /** Until `condition` holds. */
 void host_wait(const host_condition *condition);
 /** Until `count` threads have come. */

@@ -23,6 +23,13 @@ extern host_dimensions threadIdx, blockIdx, blockDim, gridDim;
 void host_barrier(void);
 /** Replaces `*value` by what thread `source` of the block gave, of the same warp. All threads of the warp take part. */
 void host_exchange(void *value, size_t bytes, unsigned source);
+/** What each thread of the warp gives, as all see it: of thread `lane` at lane * HOST_GIVEN_BYTES, until the thread's exchange
+ * but one after this. */
+const char *host_exchange_all(const void *value, size_t bytes);
+#define HOST_GIVEN_BYTES 32
+/** ldmatrix and mma.sync.m16n8k16: src/cuda/attention/warp_products.cuh. */
+void host_fetch_matrices(uint32_t *matrices, const void *row, bool transposed);
+void host_multiply_warp(float *sums, const uint32_t *a, const uint32_t *b, bool is_f16);
 /** Begins to copy so many bytes to shared memory (from NULL: zeros), ends a batch of copies, and waits until all but the
  * thread's last `left` batches have arrived. */
 void host_begin_copy(void *to, const void *from, unsigned bytes);
@@ -63,6 +70,7 @@ void host_define_kernel(const char *name, size_t parameter_bytes, fake_kernel *r
     static void kernel##_body(const type *parameters)
 #define SB_CUDA_FUNCTION static inline
 #define SB_CUDA_SHARED static
+#define SB_CUDA_DYNAMIC_SHARED(name) unsigned char *const name = host_dynamic_shared_memory()
 #define SB_CUDA_BARRIER() host_barrier()
 #define SB_CUDA_KEEP_LOOP
 

@@ -45,9 +45,9 @@ void sb_cuda_attention_describe(sb_call *call, sb_cuda_attention_call *made) {
         .right = a->causal ? 0 : a->right,
         .scale = a->scale,
         .cap = a->cap,
-        .mask_kind = a->mask.data == NULL        ? SB_CUDA_ATTENTION_NO_MASK
+        .mask_kind = a->mask.data == NULL       ? SB_CUDA_ATTENTION_NO_MASK
                      : a->mask.dtype == SB_BOOL ? SB_CUDA_ATTENTION_TRUTH
-                                                 : SB_CUDA_ATTENTION_BIAS,
+                                                : SB_CUDA_ATTENTION_BIAS,
         .mask_repeats = call->node->version < 24,
         .stage = a->stage,
         .is_wide = a->wide,
@@ -135,6 +135,10 @@ sb_status sb_cuda_attention_run(sb_call *call, sb_cuda_attention_call *made) {
         SB_TRY(launch_each(call, made, "sb_cuda_attention_scores", types, rows * a->keys));
     if (!shares && !has_values)
         return SB_OK;
+    bool given;
+    SB_TRY(sb_cuda_attention16_run(call, made, &given));
+    if (given)
+        return SB_OK;
     p->tiles = has_values ? (a->value_width + SB_CUDA_ATTENTION_COLUMNS - 1) / SB_CUDA_ATTENTION_COLUMNS : 1;
     if (shares) {
         void *memory;
@@ -206,8 +210,7 @@ static sb_status present(sb_call *call, int output, int past, int fresh, const s
     char bits[8];
     snprintf(bits, sizeof bits, "%d", (int)(8 * unit * size));
     parameters.units = width / unit;
-    parameters.elements =
-        a->batch * a->key_heads * (is_there ? parameters.fresh : a->keys) * parameters.units;
+    parameters.elements = a->batch * a->key_heads * (is_there ? parameters.fresh : a->keys) * parameters.units;
     work.parameters = &parameters;
     work.parameter_bytes = sizeof parameters;
     sb_cuda_work_writes(&work, target);

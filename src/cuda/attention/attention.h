@@ -21,6 +21,9 @@ void sb_cuda_attention_given(sb_cuda_attention_call *made, const sb_tensor *scor
 
 /** Computes what `attention` wants. Errors: as for launches and workspaces. */
 sb_status sb_cuda_attention_run(sb_call *call, sb_cuda_attention_call *made);
+/** The output by tensor cores, if `*given`; call->way says why not. Errors: as above; UNSUPPORTED for more tiles than a launch
+ * has blocks. */
+sb_status sb_cuda_attention16_run(sb_call *call, sb_cuda_attention_call *made, bool *given);
 /** y from probabilities, which have been given. */
 sb_status sb_cuda_attention_mix(sb_call *call, sb_cuda_attention_call *made);
 

@@ -33,10 +33,25 @@ typedef struct sb_cuda_attention {
     int32_t mask_kind;
     int32_t mask_repeats; /* whether a mask of one key is for all */
     int32_t given_dtype, scores_dtype, stage;
-    int32_t is_wide;              /* of probabilities that are mixed: whether sums are f64 */
-    int64_t tiles;                /* of columns of values, for rows one by one */
-    sb_cuda_attention_row *rows;  /* [batch, heads, queries], for the probabilities */
+    int32_t is_wide;             /* of probabilities that are mixed: whether sums are f64 */
+    int64_t tiles;               /* of columns of values, for rows one by one */
+    sb_cuda_attention_row *rows; /* [batch, heads, queries], for the probabilities */
+    int64_t row_tiles;           /* of a head of keys, for tiles of rows */
+    int64_t splits;              /* 0: blocks of threads go through whole rows; else that there is room for */
+    float *partial;              /* of splits: [batch, heads, queries, splits, value_width + 2] */
 } sb_cuda_attention;
+
+/* Of a row of a split lie behind its sums of values that of its weights and, as s32, its largest exponent: of a row that sees no
+ * key the least that there is, of one that is NaN the greatest. */
+#define SB_CUDA_ATTENTION_PARTIAL(value_width) ((value_width) + 2)
+
+/* Rows of a tile: queries of the heads that share keys, the heads side by side. */
+#define SB_CUDA_ATTENTION16_ROWS 64
+#define SB_CUDA_ATTENTION16_THREADS 128
+/* Elements from a key, or its value, to the next in shared memory: eight rows of a matrix are in different banks. */
+#define SB_CUDA_ATTENTION16_PITCH(width) ((width) + 8)
+#define SB_CUDA_ATTENTION16_SHARED(width)                                                                              \
+    (2 * 128 * SB_CUDA_ATTENTION16_PITCH(width) * 2 + SB_CUDA_ATTENTION16_ROWS * (width)*4 + 16)
 
 /* Columns of values that a block of threads sums at once. */
 #define SB_CUDA_ATTENTION_COLUMNS 128
