@@ -26,7 +26,7 @@ SKINNY = [(2048, 2048), (2048, 8192), (8192, 2048), (4096, 4096), (4096, 14336),
 CASES = ([("fwd", m, k, n) for m in (1, 8, 16, 32, 64) for k, n in SKINNY]
          + [(family, m, k, n) for family in ("fwd", "dA", "dB")
             for m in (128, 256, 512, 1024, 2048) for k, n in LAYERS])
-SOURCE = pathlib.Path(__file__).resolve().parents[1] / "src" / "cuda" / "gemm" / "hopper.c"
+SOURCE = pathlib.Path(__file__).resolve().parents[1] / "src" / "cuda" / "contraction" / "gemm16_hopper.c"
 MULTIPROCESSORS = 132
 CACHE_RATE, SMALL_TILE_CACHE_RATE = 7.61e6, 9.0e6  # bytes a microsecond, as in the source
 
@@ -93,8 +93,9 @@ def read_table():
     """(name, shape) of every schedule, from the source."""
     text = SOURCE.read_text(encoding="utf-8")
     table = text[text.index("shape shapes[]"):text.index("what it can do")]
-    number = r"(\d+)"
-    row = re.compile(r'\{"gemm16_\w+", ' + ", ".join([number] * 5) + r", ([\w |]+), ([\d.]+), ([\d.]+)\}")
+    modules, number = r'SB_GEMM_MODULES\("\w+"\)', r"(\d+)"
+    row = re.compile(r"\{" + modules + rf",\s+(?:{modules}|\{{NULL\}}),\s+" + r",\s+".join([number] * 5)
+                     + r",\s+([\w |]+),\s+([\d.]+),\s+([\d.]+)\}")
     shapes = [{"rows": int(m[1]), "n": int(m[2]), "cluster": int(m[5]), "swapped": "SWAPPED" in m[6],
                "step": float(m[7]), "around": float(m[8])} for m in row.finditer(table)]
     names = re.findall(r'SCHEDULE\(\d+, "([^"]+)"\)', text)
