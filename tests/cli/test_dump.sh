@@ -83,6 +83,6 @@ standing test_transpose_default "Transpose shows its input in another way, which
 standing test_gather_0 "Gather moves elements by its reference evaluation"
 standing test_det_2d "Det has only its reference evaluation"
 standing test_cast_FLOAT_to_STRING "Cast has no row loop for (f32) → string"
-standing test_pow_types_float32_int64 "Pow has no row loop for (f32, s64) → f32"
+standing test_pow_types_int32_float32 "Pow has no row loop for (s32, f32) → s32"
 
 finish
