@@ -14,6 +14,7 @@
 
 #define DIGITS DIGITS_FOLDER "/digits.onnx"
 #define CASES "/usr/share/libonnx-testdata/data/node"
+#define CHECKPOINT LLM_MODELS "/llama" /* written by the test llm_models */
 #define MOST_ARGUMENTS 16
 
 /* ---- what a command is called with ---- */
@@ -60,6 +61,9 @@ static const struct {
     {ANYWHERE, "profile", "runs", "1", NULL},
     {ON_DEVICE, "conformance", "device", "cuda", NULL},
     {ANYWHERE, "conformance", "only", "test_abs", NULL},
+    {ON_DEVICE, "generate", "device", "cuda", NULL},
+    {ANYWHERE, "generate", "tokens", "1,2", NULL},
+    {ANYWHERE, "generate", "count", "1", NULL},
 };
 
 /* An argument for each option that takes one; of a command where it matters.
@@ -100,6 +104,17 @@ static const struct {
     {NULL, "digests", "options_digests.txt"},
     {NULL, "repeat", "2"},
     {NULL, "left-on-cpu", "options_left.txt"},
+    {NULL, "tokens", "1,2"},
+    {NULL, "count", "2"},
+    {NULL, "temperature", "0.5"},
+    {NULL, "top-k", "3"},
+    {NULL, "top-p", "0.9"},
+    {NULL, "min-p", "0.1"},
+    {NULL, "seed", "7"},
+    {NULL, "request", "3"},
+    {NULL, "prefill-chunk", "1"},
+    {NULL, "dtype", "bf16"},
+    {NULL, "context", "64"},
 };
 
 static const char *operand_of(const char *command, place place) {
@@ -109,6 +124,8 @@ static const char *operand_of(const char *command, place place) {
         return DIGITS_FOLDER "/samples.npy";
     if (strcmp(command, "conformance") == 0)
         return CASES;
+    if (strcmp(command, "generate") == 0 || strcmp(command, "info") == 0)
+        return CHECKPOINT;
     return place == ON_DEVICE    ? CASES "/test_relu/model.onnx"
            : place == WITH_STATE ? CASES "/test_add/model.onnx"
                                  : DIGITS;
