@@ -194,12 +194,12 @@ bool print_profile_json(FILE *file, const profile *profile) {
         else
             json_array_append_new(nodes, node_json(profile, node));
     }
-    json_t *all = json_pack("{s:o, s:o, s:o, s:f, s:o, s:o, s:o, s:o, s:o}", "model", text_json(profile->model), "device",
-                            text_json(profile->device), "run_ns", runs, "mean_ns", mean_run_ns(profile),
-                            "unobserved_mean_ns", profile->device != NULL ? json_real(profile->plain_ns) : json_null(),
-                            "device_bytes_most",
-                            profile->device != NULL ? json_integer((json_int_t)profile->device_most) : json_null(),
-                            "operators", operators, "nodes", nodes, "transfers", transfers);
+    json_t *all =
+        json_pack("{s:o, s:o, s:o, s:f, s:o, s:o, s:o, s:o, s:o}", "model", text_json(profile->model), "device",
+                  text_json(profile->device), "run_ns", runs, "mean_ns", mean_run_ns(profile), "unobserved_mean_ns",
+                  profile->device != NULL ? json_real(profile->plain_ns) : json_null(), "device_bytes_most",
+                  profile->device != NULL ? json_integer((json_int_t)profile->device_most) : json_null(), "operators",
+                  operators, "nodes", nodes, "transfers", transfers);
     if (ops == NULL) {
         json_decref(all);
         all = NULL;

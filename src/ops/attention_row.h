@@ -103,7 +103,8 @@ static bool SB_ATTENTION_NAME(sum_row)(const row *r, void *total, SB_ATTENTION_N
     *sums = (SB_ATTENTION_NAME(row_sums)){0};
     split_weights split;
     SB_ATTENTION_REAL sum;
-    for (int64_t start = r->reach.first - r->reach.first % SB_ATTENTION_SPLIT; start < r->reach.last; start += SB_ATTENTION_SPLIT) {
+    for (int64_t start = r->reach.first - r->reach.first % SB_ATTENTION_SPLIT; start < r->reach.last;
+         start += SB_ATTENTION_SPLIT) {
         int64_t left = r->work->keys - start, end = start + (left < SB_ATTENTION_SPLIT ? left : SB_ATTENTION_SPLIT);
         if (!SB_ATTENTION_NAME(weigh_split)(r, start, end, &split, &sum))
             return false;

@@ -21,7 +21,7 @@ typedef struct row {
     const sb_attention_work *work;
     int64_t batch, head, key_head, query;
     sb_attention_reach reach; /* keys that positions and lengths allow */
-    bool direct;         /* scores go to the softmax as the chain leaves them: the scale is in `split` */
+    bool direct;              /* scores go to the softmax as the chain leaves them: the scale is in `split` */
     sb_split_scale_f32 split_f32;
     sb_split_scale_f64 split_f64;
 } row;

@@ -181,8 +181,7 @@ void sb_flex_attention_graphs(const sb_node *node, const sb_graph **score, const
 sb_status sb_flex_attention_describe(const sb_call *call, sb_attention_work *work, sb_dtype *between) {
     sb_dtype dtype = sb_call_input(call, Q)->dtype;
     *between = graph_dtype(call->node->params, dtype);
-    *work = (sb_attention_work){
-        .dtype = dtype, .wide = dtype == SB_F64 || *between == SB_F64, .left = -1, .right = -1};
+    *work = (sb_attention_work){.dtype = dtype, .wide = dtype == SB_F64 || *between == SB_F64, .left = -1, .right = -1};
     return measure(call, work);
 }
 
@@ -192,8 +191,8 @@ sb_status sb_flex_attention_check(const sb_call *call, const sb_attention_work *
     const sb_tensor *given = result->kind == SB_KIND_TENSOR ? result->tensor : NULL;
     if (given != NULL && given->dtype == dtype && given->rank == 4 && memcmp(given->dims, dims, sizeof dims) == 0)
         return SB_OK;
-    return sb_call_fail(call, SB_ERROR_SHAPE,
-                        "the graph %s gives no tensor of the type and shape that it was given", name);
+    return sb_call_fail(call, SB_ERROR_SHAPE, "the graph %s gives no tensor of the type and shape that it was given",
+                        name);
 }
 
 /* Computes all scores or probabilities (`work->stage`) into a new tensor, and runs the graph on it. */

@@ -45,9 +45,9 @@ void sb_cuda_attention_describe(sb_call *call, sb_cuda_attention_call *made) {
         .right = a->causal ? 0 : a->right,
         .scale = a->scale,
         .cap = a->cap,
-        .mask_kind = a->mask.data == NULL        ? SB_CUDA_ATTENTION_NO_MASK
+        .mask_kind = a->mask.data == NULL       ? SB_CUDA_ATTENTION_NO_MASK
                      : a->mask.dtype == SB_BOOL ? SB_CUDA_ATTENTION_TRUTH
-                                                 : SB_CUDA_ATTENTION_BIAS,
+                                                : SB_CUDA_ATTENTION_BIAS,
         .mask_repeats = call->node->version < 24,
         .stage = a->stage,
         .is_wide = a->wide,
@@ -206,8 +206,7 @@ static sb_status present(sb_call *call, int output, int past, int fresh, const s
     char bits[8];
     snprintf(bits, sizeof bits, "%d", (int)(8 * unit * size));
     parameters.units = width / unit;
-    parameters.elements =
-        a->batch * a->key_heads * (is_there ? parameters.fresh : a->keys) * parameters.units;
+    parameters.elements = a->batch * a->key_heads * (is_there ? parameters.fresh : a->keys) * parameters.units;
     work.parameters = &parameters;
     work.parameter_bytes = sizeof parameters;
     sb_cuda_work_writes(&work, target);

@@ -31,16 +31,16 @@
 #define SCORES(name, E, R)                                                                                             \
     SB_CUDA_KERNEL(sb_cuda_attention_scores_##name, sb_cuda_attention, p) {                                            \
         const int64_t room = p->past + p->fresh;                                                                       \
-        SB_CUDA_EACH(index, p->batch *p->heads *p->queries *room) {                                                    \
+        SB_CUDA_EACH(index, p->batch * p->heads * p->queries * room) {                                                 \
             int64_t row = index, key = sb_cuda_take(&row, room);                                                       \
             const sb_attention_place at = sb_attention_row(p, row);                                                    \
             double bias;                                                                                               \
             if (!at.used || key >= at.keys)                                                                            \
                 continue;                                                                                              \
             const bool seen = sb_attention_look(p, &at, E::dtype, key, &bias);                                         \
-            const E::sum z = sb_attention_finish(sb_attention_chain<E>(p, &at, key), p->scale,                         \
-                                                 p->stage >= CAPPED ? p->cap : 0,                                      \
-                                                 p->mask_kind == SB_CUDA_ATTENTION_BIAS && p->stage >= BIASED, bias);  \
+            const E::sum z =                                                                                           \
+                sb_attention_finish(sb_attention_chain<E>(p, &at, key), p->scale, p->stage >= CAPPED ? p->cap : 0,     \
+                                    p->mask_kind == SB_CUDA_ATTENTION_BIAS && p->stage >= BIASED, bias);               \
             sb_number_store((sb_dtype)p->scores_dtype, p->scores.data,                                                 \
                             sb_attention_at(&p->scores, at.batch, at.head, at.query, key),                             \
                             p->stage == BIASED && !seen ? -sb_infinity_f64() : (double)z);                             \
@@ -48,7 +48,7 @@
     }                                                                                                                  \
     SB_CUDA_KERNEL(sb_cuda_attention_shares_##name, sb_cuda_attention, p) {                                            \
         const int64_t room = p->past + p->fresh;                                                                       \
-        SB_CUDA_EACH(index, p->batch *p->heads *p->queries *room) {                                                    \
+        SB_CUDA_EACH(index, p->batch * p->heads * p->queries * room) {                                                 \
             int64_t row = index, key = sb_cuda_take(&row, room);                                                       \
             const sb_attention_place at = sb_attention_row(p, row);                                                    \
             if (!at.used || key >= at.keys)                                                                            \
@@ -82,15 +82,14 @@ BOTH(f64_wide, sb_attention_f64, sb_attention_real_f64)
 /* Values weighed by given probabilities, a thread for each element of the output: sb_attention_mix. */
 #define MIX(name, E)                                                                                                   \
     SB_CUDA_KERNEL(sb_cuda_attention_mix_##name, sb_cuda_attention, p) {                                               \
-        SB_CUDA_EACH(index, p->batch *p->heads *p->queries *p->value_width) {                                          \
+        SB_CUDA_EACH(index, p->batch * p->heads * p->queries * p->value_width) {                                       \
             int64_t row = index, column = sb_cuda_take(&row, p->value_width);                                          \
             const sb_attention_place at = sb_attention_row(p, row);                                                    \
             float narrow = 0;                                                                                          \
             double wide = 0;                                                                                           \
             for (int64_t key = 0; key < at.keys; key++) {                                                              \
-                const double weight =                                                                                  \
-                    sb_number_load((sb_dtype)p->given_dtype, p->given.data,                                            \
-                                   sb_attention_at(&p->given, at.batch, at.head, at.query, key));                      \
+                const double weight = sb_number_load((sb_dtype)p->given_dtype, p->given.data,                          \
+                                                     sb_attention_at(&p->given, at.batch, at.head, at.query, key));    \
                 if (weight == 0)                                                                                       \
                     continue;                                                                                          \
                 const E::stored stored = sb_attention_value<E>(p, &at, key, column);                                   \

@@ -33,9 +33,9 @@ typedef struct sb_cuda_attention {
     int32_t mask_kind;
     int32_t mask_repeats; /* whether a mask of one key is for all */
     int32_t given_dtype, scores_dtype, stage;
-    int32_t is_wide;              /* of probabilities that are mixed: whether sums are f64 */
-    int64_t tiles;                /* of columns of values, for rows one by one */
-    sb_cuda_attention_row *rows;  /* [batch, heads, queries], for the probabilities */
+    int32_t is_wide;             /* of probabilities that are mixed: whether sums are f64 */
+    int64_t tiles;               /* of columns of values, for rows one by one */
+    sb_cuda_attention_row *rows; /* [batch, heads, queries], for the probabilities */
 } sb_cuda_attention;
 
 /* Columns of values that a block of threads sums at once. */

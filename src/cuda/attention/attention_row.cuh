@@ -139,18 +139,18 @@ SB_CUDA_FUNCTION double sb_attention_factor(const sb_cuda_attention *p) {
     return sb_attention_is_direct(p) && p->given.data == NULL ? p->scale : 1;
 }
 
-template <class E> SB_CUDA_FUNCTION const char *sb_attention_key(const sb_cuda_attention *p,
-                                                                 const sb_attention_place *at, int64_t key,
-                                                                 int64_t *step) {
+template <class E>
+SB_CUDA_FUNCTION const char *sb_attention_key(const sb_cuda_attention *p, const sb_attention_place *at, int64_t key,
+                                              int64_t *step) {
     const sb_cuda_attention_array *from = key < at->past ? &p->past_k : &p->k;
     *step = from->column;
     return from->data + sb_attention_at(from, at->batch, at->key_head, key < at->past ? key : key - at->past, 0) *
                             (int64_t)sizeof(typename E::stored);
 }
 
-template <class E> SB_CUDA_FUNCTION typename E::stored sb_attention_value(const sb_cuda_attention *p,
-                                                                          const sb_attention_place *at, int64_t key,
-                                                                          int64_t column) {
+template <class E>
+SB_CUDA_FUNCTION typename E::stored sb_attention_value(const sb_cuda_attention *p, const sb_attention_place *at,
+                                                       int64_t key, int64_t column) {
     const sb_cuda_attention_array *from = key < at->past ? &p->past_v : &p->v;
     const int64_t row = key < at->past ? key : key - at->past;
     return ((const typename E::stored *)(const void *)
@@ -163,8 +163,8 @@ SB_CUDA_FUNCTION typename E::sum sb_attention_chain(const sb_cuda_attention *p, 
                                                     int64_t key) {
     int64_t step;
     const char *k = sb_attention_key<E>(p, at, key, &step);
-    const char *q = p->q.data + sb_attention_at(&p->q, at->batch, at->head, at->query, 0) *
-                                    (int64_t)sizeof(typename E::stored);
+    const char *q =
+        p->q.data + sb_attention_at(&p->q, at->batch, at->head, at->query, 0) * (int64_t)sizeof(typename E::stored);
     return E::contract(q, p->q.column, k, step, p->width);
 }
 
@@ -187,9 +187,8 @@ template <class E, class R>
 SB_CUDA_FUNCTION typename R::real sb_attention_score(const sb_cuda_attention *p, const sb_attention_place *at,
                                                      int64_t key, double bias) {
     if (p->given.data != NULL)
-        return (typename R::real)sb_number_load(
-            (sb_dtype)p->given_dtype, p->given.data,
-            sb_attention_at(&p->given, at->batch, at->head, at->query, key));
+        return (typename R::real)sb_number_load((sb_dtype)p->given_dtype, p->given.data,
+                                                sb_attention_at(&p->given, at->batch, at->head, at->query, key));
     const typename E::sum z = sb_attention_chain<E>(p, at, key);
     if (sb_attention_is_direct(p))
         return (typename R::real)z;
@@ -306,9 +305,7 @@ SB_CUDA_FUNCTION void sb_attention_split(const sb_cuda_attention *p, const sb_at
             sums->outcome = SB_CUDA_ATTENTION_SUM;
             if (thread < SB_ATTENTION_THREADS)
                 sb_number_store(E::dtype, shared->weights, thread,
-                                n != -SB_SPLIT_EXPONENT_LIMIT
-                                    ? (double)R::weight(E::dtype, n, f, sums->maximum)
-                                    : 0.0);
+                                n != -SB_SPLIT_EXPONENT_LIMIT ? (double)R::weight(E::dtype, n, f, sums->maximum) : 0.0);
             SB_CUDA_BARRIER();
             for (int i = 0; i < SB_ATTENTION_BLOCK && thread < SB_SPLIT_LANES; i++) {
                 if (sb_split_lane(i) == thread)
