@@ -119,10 +119,9 @@ sb_status sb_checkpoint_add(sb_checkpoint *checkpoint, const char *name, size_t 
 
 sb_status sb_checkpoint_measure(const sb_checkpoint *checkpoint, sb_checkpoint_tensor *tensor, sb_error *error) {
     const sb_weight_format *format = tensor->format;
-    int64_t elements = 1, row = tensor->rank > 0 ? tensor->dims[tensor->rank - 1] : 1;
-    bool fits = true;
-    for (int d = 0; d < tensor->rank; d++)
-        fits = fits && tensor->dims[d] >= 0 && !__builtin_mul_overflow(elements, tensor->dims[d], &elements);
+    int64_t elements = 0, row = tensor->rank > 0 ? tensor->dims[tensor->rank - 1] : 1;
+    /* As tensors count, in the largest type that a weight becomes: an empty one may have extents that overflow. */
+    bool fits = sb_count_elements(SB_F32, tensor->rank, tensor->dims, &elements, NULL) == SB_OK;
     if (!fits || __builtin_mul_overflow((size_t)(elements / format->elements), format->bytes, &tensor->bytes))
         return sb_fail(error, SB_ERROR_INVALID_FILE, "%.300s: the extents of tensor '%.200s' overflow",
                        last_path(checkpoint), tensor->name);
