@@ -213,9 +213,10 @@ static sb_status place_tensors(const reader *in, sb_checkpoint *checkpoint, size
         return sb_checkpoint_fail(checkpoint, given->offset, error,
                                   "general.alignment is no power of two from 1 to 2^20");
     size_t data = (in->at + (size_t)alignment - 1) / (size_t)alignment * (size_t)alignment;
+    data = data < in->size ? data : in->size; /* where all tensors are empty, nothing need follow */
     for (size_t i = first; i < checkpoint->tensor_count; i++) {
         sb_checkpoint_tensor *tensor = &checkpoint->tensors[i];
-        size_t room = data < in->size ? in->size - data : 0;
+        size_t room = in->size - data;
         if (tensor->offset % (size_t)alignment != 0 || tensor->offset > room || tensor->bytes > room - tensor->offset)
             return sb_checkpoint_fail(
                 checkpoint, data, error,
