@@ -50,7 +50,6 @@ void sb_cuda_attention_describe(sb_call *call, sb_cuda_attention_call *made) {
                                                 : SB_CUDA_ATTENTION_BIAS,
         .mask_repeats = call->node->version < 24,
         .stage = a->stage,
-        .is_wide = a->wide,
     };
     read_inputs(call, &made->work);
 }
@@ -80,13 +79,6 @@ void sb_cuda_attention_yields(sb_cuda_attention_call *made, const sb_tensor *y, 
         made->parameters.scores_dtype = scores->dtype;
         sb_cuda_work_writes(&made->work, scores);
     }
-}
-
-void sb_cuda_attention_given(sb_cuda_attention_call *made, const sb_tensor *scores) {
-    made->attention.given = sb_attention_array_of(scores, 0);
-    made->parameters.given = array_of(&made->attention.given);
-    made->parameters.given_dtype = scores->dtype;
-    sb_cuda_work_reads(&made->work, scores);
 }
 
 /* ---- launches ---- */
@@ -144,11 +136,6 @@ sb_status sb_cuda_attention_run(sb_call *call, sb_cuda_attention_call *made) {
     }
     SB_TRY(launch_rows(call, made));
     return shares ? launch_each(call, made, "sb_cuda_attention_shares", types, rows * a->keys) : SB_OK;
-}
-
-sb_status sb_cuda_attention_mix(sb_call *call, sb_cuda_attention_call *made) {
-    const sb_attention_work *a = &made->attention;
-    return launch_each(call, made, "sb_cuda_attention_mix", sb_dtype_name(a->dtype), row_count(a) * a->value_width);
 }
 
 /* ---- caches ---- */

@@ -79,35 +79,6 @@ BOTH(f32, sb_attention_f32, sb_attention_real_f32)
 BOTH(f32_wide, sb_attention_f32, sb_attention_real_f64)
 BOTH(f64_wide, sb_attention_f64, sb_attention_real_f64)
 
-/* Values weighed by given probabilities, a thread for each element of the output: sb_attention_mix. */
-#define MIX(name, E)                                                                                                   \
-    SB_CUDA_KERNEL(sb_cuda_attention_mix_##name, sb_cuda_attention, p) {                                               \
-        SB_CUDA_EACH(index, p->batch * p->heads * p->queries * p->value_width) {                                       \
-            int64_t row = index, column = sb_cuda_take(&row, p->value_width);                                          \
-            const sb_attention_place at = sb_attention_row(p, row);                                                    \
-            float narrow = 0;                                                                                          \
-            double wide = 0;                                                                                           \
-            for (int64_t key = 0; key < at.keys; key++) {                                                              \
-                const double weight = sb_number_load((sb_dtype)p->given_dtype, p->given.data,                          \
-                                                     sb_attention_at(&p->given, at.batch, at.head, at.query, key));    \
-                if (weight == 0)                                                                                       \
-                    continue;                                                                                          \
-                const E::stored stored = sb_attention_value<E>(p, &at, key, column);                                   \
-                const double value = sb_number_load(E::dtype, &stored, 0);                                             \
-                if (p->is_wide)                                                                                        \
-                    wide = sb_fma_f64(weight, value, wide);                                                            \
-                else                                                                                                   \
-                    narrow = sb_fma_f32((float)weight, (float)value, narrow);                                          \
-            }                                                                                                          \
-            sb_number_store(E::dtype, p->y.data, sb_attention_at(&p->y, at.batch, at.head, at.query, column),          \
-                            p->is_wide ? wide : (double)narrow);                                                       \
-        }                                                                                                              \
-    }
-MIX(f16, sb_attention_f16)
-MIX(bf16, sb_attention_bf16)
-MIX(f32, sb_attention_f32)
-MIX(f64, sb_attention_f64)
-
 /* The cache behind a call. What lies behind the used rows of the past is overwritten by the new ones, which are all
  * copied as far as there is room. */
 #define PRESENT(bits, type)                                                                                            \

@@ -1,4 +1,4 @@
-/* Attention on a device, once its work has been described (ops/attention.h): what Attention and FlexAttention launch. */
+/* Attention on a device, once its work has been described (ops/attention.h): what Attention launches. */
 #ifndef SB_CUDA_ATTENTION_ATTENTION_H
 #define SB_CUDA_ATTENTION_ATTENTION_H
 
@@ -15,13 +15,10 @@ typedef struct sb_cuda_attention_call {
 
 /** Fills in `parameters` and `work` from `attention` and the call's inputs. */
 void sb_cuda_attention_describe(sb_call *call, sb_cuda_attention_call *made);
-/** Adds an output, or scores that are given, which `tensor` is; NULL is allowed. */
+/** Adds outputs: y, and the scores or probabilities; NULL is allowed. */
 void sb_cuda_attention_yields(sb_cuda_attention_call *made, const sb_tensor *y, const sb_tensor *scores);
-void sb_cuda_attention_given(sb_cuda_attention_call *made, const sb_tensor *scores);
 
 /** Computes what `attention` wants. Errors: as for launches and workspaces. */
 sb_status sb_cuda_attention_run(sb_call *call, sb_cuda_attention_call *made);
-/** y from probabilities, which have been given. */
-sb_status sb_cuda_attention_mix(sb_call *call, sb_cuda_attention_call *made);
 
 #endif

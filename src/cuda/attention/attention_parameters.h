@@ -24,7 +24,7 @@ typedef struct sb_cuda_attention_row {
 typedef struct sb_cuda_attention {
     int64_t batch, heads, key_heads, queries, past, fresh, width, value_width;
     const int64_t *used_queries, *used_past, *used_fresh, *used_mask;
-    sb_cuda_attention_array q, k, past_k, v, past_v, mask, given, y, scores;
+    sb_cuda_attention_array q, k, past_k, v, past_v, mask, y, scores;
     int64_t mask_keys;
     const int64_t *lengths;
     int64_t lengths_stride;
@@ -32,8 +32,7 @@ typedef struct sb_cuda_attention {
     double scale, cap;
     int32_t mask_kind;
     int32_t mask_repeats; /* whether a mask of one key is for all */
-    int32_t given_dtype, scores_dtype, stage;
-    int32_t is_wide;             /* of probabilities that are mixed: whether sums are f64 */
+    int32_t scores_dtype, stage;
     int64_t tiles;               /* of columns of values, for rows one by one */
     sb_cuda_attention_row *rows; /* [batch, heads, queries], for the probabilities */
 } sb_cuda_attention;

@@ -131,12 +131,11 @@ SB_CUDA_FUNCTION sb_attention_place sb_attention_row(const sb_cuda_attention *p,
 
 /* Whether scores go to the softmax as the chain leaves them. */
 SB_CUDA_FUNCTION bool sb_attention_is_direct(const sb_cuda_attention *p) {
-    return p->given.data != NULL ||
-           (p->cap == 0 && p->mask_kind != SB_CUDA_ATTENTION_BIAS && sb_attention_is_moderate(p->scale));
+    return p->cap == 0 && p->mask_kind != SB_CUDA_ATTENTION_BIAS && sb_attention_is_moderate(p->scale);
 }
 
 SB_CUDA_FUNCTION double sb_attention_factor(const sb_cuda_attention *p) {
-    return sb_attention_is_direct(p) && p->given.data == NULL ? p->scale : 1;
+    return sb_attention_is_direct(p) ? p->scale : 1;
 }
 
 template <class E>
@@ -186,9 +185,6 @@ SB_CUDA_FUNCTION bool sb_attention_look(const sb_cuda_attention *p, const sb_att
 template <class E, class R>
 SB_CUDA_FUNCTION typename R::real sb_attention_score(const sb_cuda_attention *p, const sb_attention_place *at,
                                                      int64_t key, double bias) {
-    if (p->given.data != NULL)
-        return (typename R::real)sb_number_load((sb_dtype)p->given_dtype, p->given.data,
-                                                sb_attention_at(&p->given, at->batch, at->head, at->query, key));
     const typename E::sum z = sb_attention_chain<E>(p, at, key);
     if (sb_attention_is_direct(p))
         return (typename R::real)z;
