@@ -118,6 +118,8 @@ FUNCTIONS = {
     "sb_model_load_memory": (FALLIBLE, [_POINTER, _SIZE, _TO(ModelOptions), _OUT]),
     "sb_model_release": (None, [_POINTER]),
     "sb_model_describe": (_TO(ModelMetadata), [_POINTER]),
+    "sb_model_warning_count": (_INT, [_POINTER]),
+    "sb_model_warning": (_TEXT, [_POINTER, _INT]),
     "sb_model_entry_count": (_INT, [_POINTER]),
     "sb_model_entry_name": (_TEXT, [_POINTER, _INT]),
     "sb_model_entry_input_count": (_INT, [_POINTER, _INT]),

@@ -149,6 +149,10 @@ class Model(Handle):
                        for index in range(known.sb_model_entry_count(pointer))]
         self.metadata = _metadata(known, pointer)
         """What the file says of itself: a Metadata."""
+        self.warnings = tuple(text(known.sb_model_warning(pointer, index))
+                              for index in range(known.sb_model_warning_count(pointer)))
+        """What breaks the rules of the file's format, or is newer than what Samebit knows, and how it was taken: a
+        sentence each, what `samebit dump --warnings` prints."""
         self._entry(settings.entry)
 
     def __repr__(self):

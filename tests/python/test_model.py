@@ -69,6 +69,12 @@ class Calls(unittest.TestCase):
                           said.description, said.properties, said.format_version),
                          ("maker", "3", "d", 7, "g", "says", {"k": "v"}, 8))
 
+    def test_warnings(self):
+        self.assertEqual(self.model.warnings, ())
+        model = samebit.load(made("g (float[n] x) => (float[9,9] y) { y = Abs(x) }"))
+        self.assertEqual(model.warnings, ("value 'y' is declared as f32[9,9], but the nodes make it f32[n]",))
+        self.assertEqual(model(np.ones(3, np.float32)).shape, (3,))
+
     def test_several_outputs(self):
         model = samebit.load(RECURRENT)
         y, state = model(np.zeros((2, 3), np.float32), h=np.ones((2, 3), np.float32))
