@@ -12,6 +12,7 @@
 #include <samebit/inspect.h>
 #include <samebit/io.h>
 #include <samebit/isa.h>
+#include <samebit/llm.h>
 #include <samebit/model.h>
 #include <samebit/onnx.h>
 #include <samebit/session.h>
