@@ -313,6 +313,8 @@ def parse(argv):
     add("--only", default="", metavar="REGEX", help="cases whose name this matches")
     add("--threads", default="1,2", help="numbers of threads, by commas (default 1,2)")
     add("--seconds", type=float, default=8.0, help="time for one case (default 8)")
+    add("--isa", default="best", choices=("best", "scalar", "avx2", "avx512"),
+        help="Samebit's instruction set; the peer takes what the machine has")
     add("--no-load", action="store_true", help="leave load times and peak memory out")
     add("--json", type=pathlib.Path, metavar="FILE", help="write everything as JSON")
     add("--write", type=pathlib.Path, metavar="FILE", help="write a Markdown page")
@@ -332,7 +334,7 @@ def parse(argv):
 
 def main(argv=None):
     arguments = parse(argv)
-    sides = [engines.Samebit(arguments.library)] if arguments.library else []
+    sides = [engines.Samebit(arguments.library, arguments.isa)] if arguments.library else []
     sides.append(engines.OnnxRuntime())
     cases = cases_of(arguments)
     if not cases:

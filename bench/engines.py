@@ -23,6 +23,7 @@ class OnnxRuntimeSession:
         options.inter_op_num_threads = 1
         options.execution_mode = onnxruntime.ExecutionMode.ORT_SEQUENTIAL
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
+        options.log_severity_level = 3  # declared shapes that do not hold are a warning in every run
         self.prepare(options)
         self.session = onnxruntime.InferenceSession(
             path, options, providers=["CPUExecutionProvider"]
@@ -97,13 +98,17 @@ class SamebitSession:
 
 
 class Samebit:
+    """`isa` limits the instruction set; the peer takes what the machine has."""
+
     name = "samebit"
 
-    def __init__(self, path):
+    def __init__(self, path, isa="best"):
         samebit.open_library(path)
+        samebit.load  # imports what loading takes, which is no part of a load: the peer's is imported by now
+        self.isa = isa
 
     def version(self):
-        return f"{samebit.version()}, numerics {samebit.numerics_version()}, {samebit.isa()}"
+        return f"{samebit.version()}, numerics {samebit.numerics_version()}, {samebit.isa() if self.isa == 'best' else self.isa}"
 
     def load(self, path, threads):
-        return SamebitSession(path, threads)
+        return SamebitSession(path, threads, self.isa)

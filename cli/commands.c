@@ -90,6 +90,27 @@ const command commands[] = {
                     "driver that is too old or broken is.",
      .options = devices_options,
      .run = run_devices},
+    {.name = "generate",
+     .operands = "MODEL",
+     .least_operands = 1,
+     .most_operands = 1,
+     .summary = "Let a language model go on with a sequence of tokens",
+     .description =
+         "MODEL is a folder with config.json and safetensors files, or a GGUF file (of a split one the first). "
+         "Prints the ids of new tokens as they come. Every logit has the same bits whatever the pieces in which "
+         "the prompt was read, the number of threads, the instruction set and the device: --digest tells them.",
+     .options = generate_options,
+     .run = run_generate},
+    {.name = "info",
+     .operands = "MODEL",
+     .least_operands = 1,
+     .most_operands = 1,
+     .summary = "Show what a language model's checkpoint is",
+     .description =
+         "MODEL is a folder with config.json and safetensors files, or a GGUF file. All of its tensors are checked "
+         "against its configuration, as for a run.",
+     .options = info_options,
+     .run = run_info},
     {.name = "conformance",
      .operands = "DIR…",
      .least_operands = 1,

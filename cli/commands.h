@@ -25,6 +25,12 @@ int run_digest(const arguments *arguments);
 extern const option devices_options[];
 int run_devices(const arguments *arguments);
 
+extern const option generate_options[];
+int run_generate(const arguments *arguments);
+
+extern const option info_options[];
+int run_info(const arguments *arguments);
+
 extern const option conformance_options[];
 int run_conformance(const arguments *arguments);
 

@@ -349,6 +349,9 @@ static int measure_plain(profile *profile, running *running) {
     if (code != EXIT_RIGHT)
         return code;
     sb_session_graphs(running->session, &graphs);
+    sb_device_counters counters;
+    sb_device_count(running->device, &counters);
+    profile->device_most = (double)counters.device_bytes_most;
     profile->plain_ns = sum / profile->runs;
     profile->plain_graphs = graphs.recorded;
     return EXIT_RIGHT;

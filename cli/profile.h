@@ -41,6 +41,7 @@ typedef struct profile {
     const char *model;
     const char *device; /* what it is called; NULL on the CPU */
     double plain_ns;    /* with a device: per run, when nothing is measured on the way */
+    double device_most; /* bytes of the device's memory that were in use at once */
     int plain_graphs;   /* groups of nodes that were then replayed as graphs */
     int runs;
     double *run_ns, *run_start_ns; /* per run */

@@ -255,8 +255,10 @@ static void print_figures(FILE *file, const profile *profile, double flops) {
     print_figure(file, grouped(profile->runs, room), "runs");
     print_figure(file, duration(mean_run_ns(profile), room), "mean");
     print_figure(file, duration(profile->run_ns[fastest_run(profile)], room), "fastest");
-    if (profile->device != NULL)
+    if (profile->device != NULL) {
         print_figure(file, duration(profile->plain_ns, room), "mean without waiting for nodes");
+        print_figure(file, bytes_text(profile->device_most, room), "of device memory at most");
+    }
     print_figure(file, grouped(count_profiled(profile), room), "nodes");
     if (profile->device != NULL) {
         profiled_copies in = sum_copies(profile, true), out = sum_copies(profile, false);

@@ -121,12 +121,14 @@ static void print_nodes(const profile *profile, const int *order, bool all) {
 
 /* With a device, what it costs to wait for it after each node, and what a run takes otherwise. */
 static void print_plain(const profile *profile) {
-    char time[TEXT_BYTES], name[TEXT_BYTES];
+    char time[TEXT_BYTES], name[TEXT_BYTES], most[TEXT_BYTES];
     if (profile->device == NULL)
         return;
     printf("on %s: ", printable(profile->device, name));
-    printf("without waiting for each node %s per run, with %d group%s of nodes replayed as graphs\n",
-           duration(profile->plain_ns, time), profile->plain_graphs, profile->plain_graphs == 1 ? "" : "s");
+    printf("without waiting for each node %s per run, with %d group%s of nodes replayed as graphs; %s of its memory at "
+           "most\n",
+           duration(profile->plain_ns, time), profile->plain_graphs, profile->plain_graphs == 1 ? "" : "s",
+           bytes_text(profile->device_most, most));
 }
 
 bool print_profile(const profile *profile, bool all) {
@@ -192,9 +194,11 @@ bool print_profile_json(FILE *file, const profile *profile) {
         else
             json_array_append_new(nodes, node_json(profile, node));
     }
-    json_t *all = json_pack("{s:o, s:o, s:o, s:f, s:o, s:o, s:o, s:o}", "model", text_json(profile->model), "device",
+    json_t *all = json_pack("{s:o, s:o, s:o, s:f, s:o, s:o, s:o, s:o, s:o}", "model", text_json(profile->model), "device",
                             text_json(profile->device), "run_ns", runs, "mean_ns", mean_run_ns(profile),
                             "unobserved_mean_ns", profile->device != NULL ? json_real(profile->plain_ns) : json_null(),
+                            "device_bytes_most",
+                            profile->device != NULL ? json_integer((json_int_t)profile->device_most) : json_null(),
                             "operators", operators, "nodes", nodes, "transfers", transfers);
     if (ops == NULL) {
         json_decref(all);

@@ -120,6 +120,7 @@ SB_API bool sb_tensor_is_on_device(const sb_tensor *tensor);
 typedef struct sb_device_counters {
     int64_t device_allocations; /**< blocks of device memory ever allocated */
     int64_t device_bytes;       /**< in those that live */
+    int64_t device_bytes_most;  /**< the most that device_bytes has been */
     int64_t copies_to_device;   /**< host to device, in graphs too */
     int64_t bytes_to_device;
     int64_t copies_to_host;

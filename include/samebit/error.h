@@ -32,7 +32,7 @@ typedef enum sb_status {
     SB_ERROR_DEVICE = 9,           /**< a device or its driver failed */
     SB_ERROR_INTERNAL = 10,        /**< a defect in Samebit: please report it */
     SB_ERROR_INTERRUPTED = 11,     /**< the caller asked a run to end: see sb_session_interrupt */
-    SB_ERROR_LIMIT = 12            /**< a run needs more iterations than the caller allows it */
+    SB_ERROR_LIMIT = 12            /**< more iterations of a run, or positions of a sequence, than the caller allows */
 } sb_status;
 
 /** Bytes of `sb_error::message`, the terminating NUL included. */

@@ -60,16 +60,22 @@ static SB_HD int sb_power_special(double x, double y, double *result, int *negat
     return 0;
 }
 
-/* x^y. The logarithm is good to 2^-50 and |y log2 x| stays below 300, so the power is good to 2^-41. */
+/* |x|^y for finite x that is not 0, and finite y, without a branch. The logarithm is good to 2^-50 and |y log2 x| stays
+ * below 300, so the power is good to 2^-41. */
+static SB_HD_HOT float sb_pow_of_magnitude_f32(float x, float y) {
+    double exponent = (double)y * sb_wide_log2((double)sb_abs_f32(x));
+    exponent = exponent > 300.0 ? 300.0 : exponent < -300.0 ? -300.0 : exponent;
+    return (float)sb_wide_exp2(exponent);
+}
+
+/* x^y. */
 static SB_HD float sb_pow_f32(float x, float y) {
     double result;
     int negate;
     if (sb_power_special((double)x, (double)y, &result, &negate)) {
         return (float)result;
     }
-    double exponent = (double)y * sb_wide_log2((double)sb_abs_f32(x));
-    exponent = exponent > 300.0 ? 300.0 : exponent < -300.0 ? -300.0 : exponent;
-    float power = (float)sb_wide_exp2(exponent);
+    float power = sb_pow_of_magnitude_f32(x, y);
     return negate ? -power : power;
 }
 

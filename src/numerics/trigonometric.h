@@ -32,18 +32,8 @@ typedef struct sb_wide_angle {
     double cosine;
 } sb_wide_angle;
 
-/* Below 2^28 two pieces of pi/2 suffice: no such float comes nearer than 2^-30 to a multiple of it. */
-static SB_HD sb_wide_angle sb_wide_sin_cos(double x) {
-    double shifted = sb_fma_f64(x, 0x1.45f306dc9c883p-1, SB_ROUNDING_SHIFT_F64);
-    double count = shifted - SB_ROUNDING_SHIFT_F64;
-    double r = sb_fma_f64(count, -0x1.921fb54442d18p+0, x);
-    r = sb_fma_f64(count, -0x1.1a62633145c07p-54, r);
-    int32_t quadrant = sb_shifted_integer_f64(shifted) & 3;
-    if (sb_abs_f64(x) >= 268435456.0) {
-        sb_quadrant reduced = sb_quadrant_reduce(x);
-        r = reduced.remainder.high;
-        quadrant = reduced.quadrant;
-    }
+/* From the remainder of a quarter turn, and which one it is of. */
+static SB_HD_HOT sb_wide_angle sb_wide_sin_cos_reduced(double r, int32_t quadrant) {
     double sine = sb_wide_sin_reduced(r);
     double cosine = sb_wide_cos_reduced(r);
     sb_wide_angle angle;
@@ -52,6 +42,52 @@ static SB_HD sb_wide_angle sb_wide_sin_cos(double x) {
     angle.sine = (quadrant & 2) ? -angle.sine : angle.sine;
     angle.cosine = ((quadrant + 1) & 2) ? -angle.cosine : angle.cosine;
     return angle;
+}
+
+/* Floats below 2^28 need two pieces of pi/2: none comes nearer than 2^-30 to a multiple of it. Branch-free. */
+static SB_HD_HOT double sb_angle_remainder_near(double x, int32_t *quadrant) {
+    double shifted = sb_fma_f64(x, 0x1.45f306dc9c883p-1, SB_ROUNDING_SHIFT_F64);
+    double count = shifted - SB_ROUNDING_SHIFT_F64;
+    double r = sb_fma_f64(count, -0x1.921fb54442d18p+0, x);
+    *quadrant = sb_shifted_integer_f64(shifted) & 3;
+    return sb_fma_f64(count, -0x1.1a62633145c07p-54, r);
+}
+
+static SB_HD_HOT int sb_angle_is_near(float x) {
+    return sb_abs_f32(x) < 268435456.0f;
+}
+
+static SB_HD_HOT sb_wide_angle sb_wide_sin_cos_near(double x) {
+    int32_t quadrant;
+    double r = sb_angle_remainder_near(x, &quadrant);
+    return sb_wide_sin_cos_reduced(r, quadrant);
+}
+
+static SB_HD sb_wide_angle sb_wide_sin_cos(double x) {
+    int32_t quadrant;
+    double r = sb_angle_remainder_near(x, &quadrant);
+    if (sb_abs_f64(x) >= 268435456.0) {
+        sb_quadrant reduced = sb_quadrant_reduce(x);
+        r = reduced.remainder.high;
+        quadrant = reduced.quadrant;
+    }
+    return sb_wide_sin_cos_reduced(r, quadrant);
+}
+
+/* For |x| < 2^28 these are sb_sin_f32 and its like, without a branch: for loops over rows. */
+static SB_HD_HOT float sb_sin_near_f32(float x) {
+    float sine = (float)sb_wide_sin_cos_near((double)x).sine;
+    return x == 0.0f ? x : sine;
+}
+
+static SB_HD_HOT float sb_cos_near_f32(float x) {
+    return (float)sb_wide_sin_cos_near((double)x).cosine;
+}
+
+static SB_HD_HOT float sb_tan_near_f32(float x) {
+    sb_wide_angle angle = sb_wide_sin_cos_near((double)x);
+    float tangent = (float)sb_div_f64(angle.sine, angle.cosine);
+    return x == 0.0f ? x : tangent;
 }
 
 /* Sine; NaN for infinities, keeps the sign of zero. */

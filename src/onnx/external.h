@@ -2,20 +2,7 @@
 #ifndef SB_ONNX_EXTERNAL_H
 #define SB_ONNX_EXTERNAL_H
 
-#include <stdatomic.h>
-
-#include "base/error.h"
-
-/* A file mapped read-only. Its pages stay in the page cache and are shared between processes. */
-typedef struct sb_shared_mapping {
-    atomic_int references;
-    size_t size;
-    const char *data; /* NULL when the file is empty */
-} sb_shared_mapping;
-
-sb_shared_mapping *sb_shared_mapping_retain(sb_shared_mapping *mapping);
-/** Drops a reference to an `sb_shared_mapping`; NULL is allowed. Takes a void pointer for sb_tensor_wrap. */
-void sb_shared_mapping_release(void *mapping);
+#include "base/shared_mapping.h"
 
 /* The external files of one model, each mapped once. */
 typedef struct sb_external {

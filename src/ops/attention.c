@@ -5,6 +5,7 @@
 #include "ops/attention.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "ops/list.h"
@@ -160,6 +161,46 @@ static sb_status check_options(const sb_infer *infer, sb_dtype dtype, sb_dim bat
                               : SB_OK;
 }
 
+#define MASK_WHY_BYTES 128
+
+/* Whether a mask can be broadcast to [batch, heads, queries, keys], but for the keys, of which it may have fewer. Extents that are
+ * not known are negative. */
+static bool mask_fits(int version, int rank, const int64_t *dims, const int64_t *wanted, char *why) {
+    for (int d = 0; d < rank - 1; d++) {
+        int64_t extent = wanted[4 - rank + d];
+        if (dims[d] == 1 || dims[d] == extent || dims[d] < 0 || extent < 0)
+            continue;
+        snprintf(why, MASK_WHY_BYTES, "the mask has extent %lld in dimension %d, which %lld cannot be broadcast from",
+                 (long long)dims[d], d, (long long)extent);
+        return false;
+    }
+    if (wanted[3] < 0 || dims[rank - 1] <= wanted[3] || (version < 24 && dims[rank - 1] == 1))
+        return true;
+    snprintf(why, MASK_WHY_BYTES, "the mask is for %lld keys, of which there are %lld", (long long)dims[rank - 1],
+             (long long)wanted[3]);
+    return false;
+}
+
+static int64_t number_or_none(sb_dim dim) {
+    int64_t number;
+    return dim != NULL && sb_dim_is_constant(dim, &number) ? number : -1;
+}
+
+static sb_status check_mask(const sb_infer *infer, const sb_dim *queries, sb_dim total) {
+    const sb_fact *mask = sb_infer_input(infer, MASK);
+    int64_t dims[4], wanted[4];
+    char why[MASK_WHY_BYTES];
+    if (mask == NULL || mask->rank == SB_RANK_UNKNOWN)
+        return SB_OK;
+    for (int d = 0; d < mask->rank; d++)
+        dims[d] = number_or_none(mask->dims[d]);
+    for (int d = 0; d < 4; d++)
+        wanted[d] = number_or_none(d < 3 ? queries[d] : total);
+    return mask_fits(infer->node->version, mask->rank, dims, wanted, why)
+               ? SB_OK
+               : sb_infer_fail(infer, SB_ERROR_SHAPE, "%s", why);
+}
+
 static void publish(sb_infer *infer, int output, sb_dtype dtype, const sb_dim *dims) {
     if (output >= infer->output_count)
         return;
@@ -197,6 +238,7 @@ static sb_status infer_attention(sb_infer *infer) {
         SB_TRY(check_past(infer, PAST_VALUE, q->dtype, values, &value_total));
         SB_TRY(agree(infer, "positions of past_key and past_value with those of K and V", total, value_total));
     }
+    SB_TRY(check_mask(infer, queries, total));
     if (!known && infer->output_count > Y)
         sb_fact_set_tensor(&infer->outputs[Y], q->dtype, SB_RANK_UNKNOWN, NULL);
     else if (q->rank == 3 && infer->output_count > Y)
@@ -281,25 +323,19 @@ static sb_status take_mask(const sb_call *call, sb_attention_work *work) {
     const sb_tensor *mask = sb_call_input(call, MASK);
     if (mask == NULL)
         return SB_OK;
-    const int64_t wanted[] = {work->batch, work->heads, work->queries};
+    const int64_t wanted[] = {work->batch, work->heads, work->queries, work->keys};
     int64_t strides[4] = {0};
-    for (int d = 0; d < mask->rank - 1; d++) {
-        int axis = 4 - mask->rank + d;
-        if (mask->dims[d] != 1 && mask->dims[d] != wanted[axis])
-            return sb_call_fail(call, SB_ERROR_SHAPE,
-                                "the mask has extent %lld in dimension %d, which %lld cannot be broadcast from",
-                                (long long)mask->dims[d], d, (long long)wanted[axis]);
-        strides[axis] = mask->dims[d] != 1 ? mask->strides[d] : 0;
-    }
+    char why[MASK_WHY_BYTES];
+    if (!mask_fits(call->node->version, mask->rank, mask->dims, wanted, why))
+        return sb_call_fail(call, SB_ERROR_SHAPE, "%s", why);
+    for (int d = 0; d < mask->rank - 1; d++)
+        strides[4 - mask->rank + d] = mask->dims[d] != 1 ? mask->strides[d] : 0;
     work->mask_keys = mask->dims[mask->rank - 1];
     strides[3] = mask->strides[mask->rank - 1];
     if (call->node->version < 24 && work->mask_keys == 1) {
         work->mask_keys = work->keys; /* before it could be short, an extent of 1 could only be repeated */
         strides[3] = 0;
     }
-    if (work->mask_keys > work->keys)
-        return sb_call_fail(call, SB_ERROR_SHAPE, "the mask is for %lld keys, of which there are %lld",
-                            (long long)work->mask_keys, (long long)work->keys);
     static char nothing[8];
     work->mask = (sb_attention_array){
         mask->data != NULL ? mask->data : nothing, mask->dtype, strides[0], strides[1], strides[2], strides[3]};
@@ -345,26 +381,32 @@ static sb_status present(sb_call *call, int output, int past, int fresh, const s
     return status;
 }
 
-static sb_status eval_attention(sb_call *call) {
+sb_status sb_attention_describe(const sb_call *call, sb_attention_work *work) {
     const attention_params *params = call->node->params;
     const sb_tensor *q = sb_call_input(call, Q);
-    sb_attention_work work = {.dtype = q->dtype,
-                              .wide = q->dtype == SB_F64 || params->precision == PRECISION_F64,
-                              .causal = params->causal,
-                              .left = params->left,
-                              .right = params->right,
-                              .stage = (sb_attention_stage)params->stage};
+    *work = (sb_attention_work){.dtype = q->dtype,
+                                .wide = q->dtype == SB_F64 || params->precision == PRECISION_F64,
+                                .causal = params->causal,
+                                .left = params->left,
+                                .right = params->right,
+                                .cap = params->cap,
+                                .stage = (sb_attention_stage)params->stage};
+    SB_TRY(measure(call, work));
+    SB_TRY(take_mask(call, work));
+    SB_TRY(take_lengths(call, work));
+    work->scale = params->scaled ? params->scale : sb_attention_default_scale(work->dtype, work->width);
+    work->q = sb_attention_array_of(q, params->heads);
+    work->k = sb_attention_array_of(sb_call_input(call, K), params->key_heads);
+    work->v = sb_attention_array_of(sb_call_input(call, V), params->key_heads);
+    work->past_k = sb_attention_array_of(sb_call_input(call, PAST_KEY), 0);
+    work->past_v = sb_attention_array_of(sb_call_input(call, PAST_VALUE), 0);
+    return SB_OK;
+}
+
+static sb_status eval_attention(sb_call *call) {
+    sb_attention_work work;
     sb_tensor *y, *scores;
-    SB_TRY(measure(call, &work));
-    SB_TRY(take_mask(call, &work));
-    SB_TRY(take_lengths(call, &work));
-    work.cap = params->cap;
-    work.scale = params->scaled ? params->scale : sb_attention_default_scale(work.dtype, work.width);
-    work.q = sb_attention_array_of(q, params->heads);
-    work.k = sb_attention_array_of(sb_call_input(call, K), params->key_heads);
-    work.v = sb_attention_array_of(sb_call_input(call, V), params->key_heads);
-    work.past_k = sb_attention_array_of(sb_call_input(call, PAST_KEY), 0);
-    work.past_v = sb_attention_array_of(sb_call_input(call, PAST_VALUE), 0);
+    SB_TRY(sb_attention_describe(call, &work));
     if (sb_call_wants(call, Y)) {
         SB_TRY(sb_call_output(call, Y, &y));
         work.y = sb_attention_array_of(y, work.heads);

@@ -3,8 +3,7 @@
 #ifndef SB_OPS_ATTENTION_H
 #define SB_OPS_ATTENTION_H
 
-#include "base/workers.h"
-#include "tensor/tensor.h"
+#include "graph/op.h"
 
 /* Elements [batch, head, row, column] at `data`, strides in elements. Without `data`: none. */
 typedef struct sb_attention_array {
@@ -44,6 +43,18 @@ typedef struct sb_attention_work {
     sb_attention_array scores; /* [batch, heads, queries, keys], any float */
     sb_attention_stage stage;  /* of `scores` */
 } sb_attention_work;
+
+/** Describes a call of Attention: checks what inference may have had to leave open, and fills in extents and inputs; outputs stay
+ * without data. Follows no address, so that inputs may lie on a device. Errors: SHAPE. */
+sb_status sb_attention_describe(const sb_call *call, sb_attention_work *work);
+
+/** The same for FlexAttention. `*between` becomes the type of what its graphs see. */
+sb_status sb_flex_attention_describe(const sb_call *call, sb_attention_work *work, sb_dtype *between);
+/** Its graphs, score_mod and prob_mod; each NULL where there is none. */
+void sb_flex_attention_graphs(const sb_node *node, const sb_graph **score, const sb_graph **probability);
+/** Checks what one of them, of that name, gave: a tensor like the scores, of type `dtype`. Errors: SHAPE. */
+sb_status sb_flex_attention_check(const sb_call *call, const sb_attention_work *work, sb_dtype dtype, const char *name,
+                                  const sb_value *result);
 
 /** Computes what `work` wants. Extents and arrays have been checked to fit; outputs overlap nothing. Errors:
  * OUT_OF_MEMORY. */

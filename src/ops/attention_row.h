@@ -60,7 +60,7 @@ static bool SB_ATTENTION_NAME(weigh_split)(const row *r, int64_t start, int64_t 
     for (int64_t block = start; block < end; block += SB_ATTENTION_BLOCK) {
         int64_t count = end - block < SB_ATTENTION_BLOCK ? end - block : SB_ATTENTION_BLOCK;
         block_weights *at = &split->blocks[(block - start) / SB_ATTENTION_BLOCK];
-        if (block + count <= r->first || block >= r->last)
+        if (block + count <= r->reach.first || block >= r->reach.last)
             continue;
         if (!SB_ATTENTION_NAME(split_block)(r, block, count, n, f, seen, &largest))
             return false;
@@ -103,7 +103,7 @@ static bool SB_ATTENTION_NAME(sum_row)(const row *r, void *total, SB_ATTENTION_N
     *sums = (SB_ATTENTION_NAME(row_sums)){0};
     split_weights split;
     SB_ATTENTION_REAL sum;
-    for (int64_t start = r->first - r->first % SB_ATTENTION_SPLIT; start < r->last; start += SB_ATTENTION_SPLIT) {
+    for (int64_t start = r->reach.first - r->reach.first % SB_ATTENTION_SPLIT; start < r->reach.last; start += SB_ATTENTION_SPLIT) {
         int64_t left = r->work->keys - start, end = start + (left < SB_ATTENTION_SPLIT ? left : SB_ATTENTION_SPLIT);
         if (!SB_ATTENTION_NAME(weigh_split)(r, start, end, &split, &sum))
             return false;

@@ -20,8 +20,7 @@
 typedef struct row {
     const sb_attention_work *work;
     int64_t batch, head, key_head, query;
-    int64_t position;    /* among the keys: what the causal mask and windows count from */
-    int64_t first, last; /* keys that positions and lengths allow */
+    sb_attention_reach reach; /* keys that positions and lengths allow */
     bool direct;         /* scores go to the softmax as the chain leaves them: the scale is in `split` */
     sb_split_scale_f32 split_f32;
     sb_split_scale_f64 split_f64;
@@ -83,7 +82,7 @@ static void look(const row *r, int64_t start, int64_t count, bool *seen, double 
     const sb_attention_work *work = r->work;
     const sb_attention_array *mask = &work->mask;
     for (int64_t j = 0; j < count; j++) {
-        seen[j] = start + j >= r->first && start + j < r->last;
+        seen[j] = start + j >= r->reach.first && start + j < r->reach.last;
         bias[j] = 0;
     }
     if (mask->data == NULL)
@@ -100,15 +99,10 @@ static void look(const row *r, int64_t start, int64_t count, bool *seen, double 
 #define DEFINE_FINISH(suffix, real)                                                                                    \
     static void finish_scores_##suffix(const sb_attention_work *work, sb_attention_stage stage, int64_t count,         \
                                        real *s, const double *bias) {                                                  \
-        real scale = (real)work->scale, cap = (real)work->cap;                                                         \
         bool biased = work->mask.data != NULL && work->mask.dtype != SB_BOOL && stage >= SB_ATTENTION_BIASED;          \
-        for (int64_t j = 0; j < count; j++) {                                                                          \
-            s[j] = s[j] * scale;                                                                                       \
-            if (cap != 0 && stage >= SB_ATTENTION_CAPPED)                                                              \
-                s[j] = cap * sb_tanh_##suffix(sb_div_##suffix(s[j], cap));                                             \
-            if (biased)                                                                                                \
-                s[j] = s[j] + (real)bias[j];                                                                           \
-        }                                                                                                              \
+        real cap = stage >= SB_ATTENTION_CAPPED ? (real)work->cap : 0;                                                 \
+        for (int64_t j = 0; j < count; j++)                                                                            \
+            s[j] = sb_attention_finish_##suffix(s[j], (real)work->scale, cap, biased, (real)bias[j]);                  \
     }
 DEFINE_FINISH(f32, float)
 DEFINE_FINISH(f64, double)
@@ -258,29 +252,21 @@ static void add_values(const row *r, const split_weights *split, bool any_before
 #define SB_ATTENTION_OTHER(name) name##_f64
 #include "ops/attention_row.h"
 
-/* A factor that the exponents' scale can take over without a rounding for each score. */
-static bool is_moderate(double scale) {
-    return scale >= 0x1p-20 && scale <= 0x1p20;
-}
-
 static row start_row(const sb_attention_work *work, int64_t index) {
     row r = {.work = work, .query = index % work->queries, .head = index / work->queries % work->heads};
     r.batch = index / work->queries / work->heads;
     r.key_head = r.head / (work->heads / work->key_heads);
-    int64_t length = work->keys;
-    r.position = work->past + r.query;
+    int64_t length = work->keys, position = work->past + r.query;
     if (work->lengths != NULL) {
         int64_t given = ((const int64_t *)(const void *)work->lengths)[r.batch * work->lengths_stride];
-        length = given < 0 ? 0 : given < length ? given : length;
-        r.position = length - work->queries + r.query;
+        length = sb_attention_length(given, work->keys);
+        position = length - work->queries + r.query;
     }
     if (work->mask.data != NULL && work->mask_keys < length)
         length = work->mask_keys;
-    int64_t right = work->causal ? 0 : work->right;
-    r.first = work->left >= 0 && r.position > work->left ? r.position - work->left : 0;
-    r.last = right >= 0 && right < length - 1 - r.position ? r.position + right + 1 : length;
+    r.reach = sb_attention_reach_of(position, length, work->left, work->causal ? 0 : work->right);
     bool has_bias = work->mask.data != NULL && work->mask.dtype != SB_BOOL;
-    r.direct = work->given.data != NULL || (work->cap == 0 && !has_bias && is_moderate(work->scale));
+    r.direct = work->given.data != NULL || (work->cap == 0 && !has_bias && sb_attention_is_moderate(work->scale));
     double factor = r.direct && work->given.data == NULL ? work->scale : 1;
     r.split_f32 = sb_split_scale_of_f32((float)factor);
     r.split_f64 = sb_split_scale_of_f64(factor);

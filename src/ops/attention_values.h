@@ -8,6 +8,7 @@
 
 #include <samebit/dtype.h>
 
+#include "numerics/elementary.h"
 #include "numerics/exponent_split.h"
 
 /* Keys that share one maximum, and blocks whose sums are one chain: both count from key 0, and are part of the
@@ -68,6 +69,48 @@ static SB_HD_HOT float sb_attention_weight_f32(sb_dtype dtype, int32_t n, float 
 static SB_HD_HOT double sb_attention_weight_f64(sb_dtype dtype, int32_t n, double f, int32_t maximum) {
     return n - maximum < SB_ATTENTION_FLOOR_F64 ? 0.0
                                                 : sb_attention_power_f64(dtype, f) * sb_split_factor_f64(n, maximum);
+}
+
+/* ---- which keys a query sees ---- */
+
+/* From `first` up to, and without, `last`. */
+typedef struct sb_attention_reach {
+    int64_t first, last;
+} sb_attention_reach;
+
+/* Of a query at `position` among the keys, of which there are `length`: bounds of -1 are none. */
+static SB_HD sb_attention_reach sb_attention_reach_of(int64_t position, int64_t length, int64_t left, int64_t right) {
+    sb_attention_reach reach;
+    reach.first = left >= 0 && position > left ? position - left : 0;
+    reach.last = right >= 0 && right < length - 1 - position ? position + right + 1 : length;
+    return reach;
+}
+
+/* A given number of keys, held within those that there are. */
+static SB_HD int64_t sb_attention_length(int64_t given, int64_t keys) {
+    return given < 0 ? 0 : given < keys ? given : keys;
+}
+
+/* ---- scores ---- */
+
+/* A factor that the exponents' scale can take over without a rounding for each score. */
+static SB_HD int sb_attention_is_moderate(double scale) {
+    return scale >= 0x1p-20 && scale <= 0x1p20;
+}
+
+/* A chain's end as a score: scaled; with a cap (not 0) of that; with the bias if there is one. */
+static SB_HD float sb_attention_finish_f32(float s, float scale, float cap, int is_biased, float bias) {
+    s = s * scale;
+    if (cap != 0)
+        s = cap * sb_tanh_f32(sb_div_f32(s, cap));
+    return is_biased ? s + bias : s;
+}
+
+static SB_HD double sb_attention_finish_f64(double s, double scale, double cap, int is_biased, double bias) {
+    s = s * scale;
+    if (cap != 0)
+        s = cap * sb_tanh_f64(sb_div_f64(s, cap));
+    return is_biased ? s + bias : s;
 }
 
 #endif

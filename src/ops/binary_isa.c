@@ -2,7 +2,7 @@
  * table. Formulas: binary_values.h. Integers: integer_loops.h. */
 #include "ops/binary.h"
 #include "ops/binary_values.h"
-#include "ops/dense_loops.h"
+#include "ops/common_loops.h"
 #include "ops/half_loops.h"
 #include "ops/integer_loops.h"
 
@@ -18,12 +18,19 @@
     SB_HALF_LOOP(op, bf16, SB_BF16, 2)
 SB_BINARY_LIGHT_FLOATS(LIGHT_LOOPS, )
 
-#define HEAVY_LOOPS(op, unused)                                                                                        \
-    LONG_LOOP(op, f32, float)                                                                                          \
+#define OTHER_LONG_LOOPS(op)                                                                                           \
     LONG_LOOP(op, f64, double)                                                                                         \
     SB_HALF_LOOP(op, f16, SB_F16, 2)                                                                                   \
     SB_HALF_LOOP(op, bf16, SB_BF16, 2)
-SB_BINARY_HEAVY_FLOATS(HEAVY_LOOPS, )
+#define REMAINDER_LOOPS(op, unused)                                                                                    \
+    LONG_LOOP(op, f32, float)                                                                                          \
+    OTHER_LONG_LOOPS(op)
+SB_BINARY_REMAINDER_FLOATS(REMAINDER_LOOPS, )
+
+#define IS_TWO(y) ((y) == 2.0f)
+#define SQUARE(x) ((x) * (x))
+SB_COMMON_BINARY(Pow_f32, sb_binary_value_Pow_f32, sb_power_is_common, sb_power_common_f32, IS_TWO, SQUARE)
+OTHER_LONG_LOOPS(Pow)
 
 #define COMPARISON_LOOPS(op, unused)                                                                                   \
     LOOP(op, f32, uint8_t, float)                                                                                      \

@@ -27,7 +27,8 @@
 #define SB_BINARY_LIGHT_FLOATS(X, ...) \
     X(Add, __VA_ARGS__) X(Sub, __VA_ARGS__) X(Mul, __VA_ARGS__) X(Div, __VA_ARGS__) X(PRelu, __VA_ARGS__) \
     X(Max, __VA_ARGS__) X(Min, __VA_ARGS__)
-#define SB_BINARY_HEAVY_FLOATS(X, ...) X(Mod, __VA_ARGS__) X(Fmod, __VA_ARGS__) X(Pow, __VA_ARGS__)
+#define SB_BINARY_HEAVY_FLOATS(X, ...) SB_BINARY_REMAINDER_FLOATS(X, __VA_ARGS__) X(Pow, __VA_ARGS__)
+#define SB_BINARY_REMAINDER_FLOATS(X, ...) X(Mod, __VA_ARGS__) X(Fmod, __VA_ARGS__)
 /* Of integers; those that note a divisor of 0. */
 #define SB_BINARY_INTEGERS(X, ...) \
     X(Add, __VA_ARGS__) X(Sub, __VA_ARGS__) X(Mul, __VA_ARGS__) X(PRelu, __VA_ARGS__) X(BitwiseAnd, __VA_ARGS__) \

@@ -22,7 +22,7 @@ typedef struct sb_clip_params {
 } sb_clip_params;
 
 /* Row 0: operands output and x; the context is an sb_clip_bounds. Row 1: operands output, x, least,
- * most; no context. */
-SB_DECLARE_LOOPS(sb_clip_loops, 2)
+ * most; no context. Row 2: operands output, x, least; the context is an sb_clip_bounds, of which most counts. */
+SB_DECLARE_LOOPS(sb_clip_loops, 3)
 
 #endif

@@ -36,14 +36,26 @@
                                                                        load(SB_CONST_AT(type, data[2], steps[2], i)),  \
                                                                        load(SB_CONST_AT(type, data[3], steps[3], i))); \
     }
+#define LOWER_LOOP(suffix, type, real, load)                                                                           \
+    static void lower_##suffix(void *opaque, int64_t count, char *const *data, const int64_t *steps) {                 \
+        sb_clip_bounds bounds = *(const sb_clip_bounds *)opaque;                                                       \
+        const int64_t step = steps[2] == 0 ? count : 1;                                                                \
+        for (int64_t i = 0; i < count; i += step) {                                                                    \
+            real least = load(SB_CONST_AT(type, data[2], steps[2], i));                                                \
+            memcpy(&bounds.least, &least, sizeof least);                                                               \
+            fixed_##suffix(&bounds, step, (char *const[]){data[0] + i * steps[0], data[1] + i * steps[1]}, steps);     \
+        }                                                                                                              \
+    }
 #define CLIP_FLOAT(dtype, suffix, type, real, real_suffix, load, store, unused)                                        \
-    CLIP_LOOPS(suffix, type, real, load, store)
+    CLIP_LOOPS(suffix, type, real, load, store)                                                                        \
+    LOWER_LOOP(suffix, type, real, load)
 #define CLIP_INTEGER(dtype, suffix, type, wide, unused) CLIP_LOOPS(suffix, type, type, SB_SAME, SB_SAME)
 SB_FLOAT_TYPES(CLIP_FLOAT, )
 SB_SIGNED_TYPES(CLIP_INTEGER, )
 SB_UNSIGNED_TYPES(CLIP_INTEGER, )
 
-sb_walk_row *const SB_ISA_NAME(sb_clip_loops)[2][SB_DTYPE_COUNT] = {
+sb_walk_row *const SB_ISA_NAME(sb_clip_loops)[3][SB_DTYPE_COUNT] = {
     {SB_NUMBER_LOOPS(fixed)},
     {SB_NUMBER_LOOPS(given)},
+    {SB_FLOAT_LOOPS(lower)},
 };

@@ -337,13 +337,35 @@ sb_status sb_range_read(const sb_call *call, sb_range *range) {
     return SB_OK;
 }
 
+/* Every element; `range` is a copy, so that the compiler knows its dtype in each loop. */
+static void store_range(const sb_range *whole, void *data) {
+    sb_range range = *whole;
+#define ELEMENTS(known)                                                                                                \
+    case known:                                                                                                        \
+        range.dtype = known;                                                                                           \
+        for (int64_t i = 0; i < range.count; i++)                                                                      \
+            sb_range_store(&range, data, i);                                                                           \
+        break;
+    switch (range.dtype) {
+        ELEMENTS(SB_F16)
+        ELEMENTS(SB_BF16)
+        ELEMENTS(SB_F32)
+        ELEMENTS(SB_F64)
+        ELEMENTS(SB_S16)
+        ELEMENTS(SB_S32)
+        ELEMENTS(SB_S64)
+    default:
+        break;
+    }
+#undef ELEMENTS
+}
+
 static sb_status eval_range(sb_call *call) {
     sb_range range;
     sb_tensor *output;
     SB_TRY(sb_range_read(call, &range));
     SB_TRY(sb_call_output_shape(call, 0, range.dtype, 1, &range.count, &output));
-    for (int64_t i = 0; i < range.count; i++)
-        sb_range_store(&range, output->data, i);
+    store_range(&range, output->data);
     return SB_OK;
 }
 

@@ -172,6 +172,30 @@ static sb_status measure(const sb_call *call, sb_attention_work *work) {
     return SB_OK;
 }
 
+void sb_flex_attention_graphs(const sb_node *node, const sb_graph **score, const sb_graph **probability) {
+    const flex_params *params = node->params;
+    *score = params->score;
+    *probability = params->probability;
+}
+
+sb_status sb_flex_attention_describe(const sb_call *call, sb_attention_work *work, sb_dtype *between) {
+    sb_dtype dtype = sb_call_input(call, Q)->dtype;
+    *between = graph_dtype(call->node->params, dtype);
+    *work = (sb_attention_work){
+        .dtype = dtype, .wide = dtype == SB_F64 || *between == SB_F64, .left = -1, .right = -1};
+    return measure(call, work);
+}
+
+sb_status sb_flex_attention_check(const sb_call *call, const sb_attention_work *work, sb_dtype dtype, const char *name,
+                                  const sb_value *result) {
+    const int64_t dims[] = {work->batch, work->heads, work->queries, work->keys};
+    const sb_tensor *given = result->kind == SB_KIND_TENSOR ? result->tensor : NULL;
+    if (given != NULL && given->dtype == dtype && given->rank == 4 && memcmp(given->dims, dims, sizeof dims) == 0)
+        return SB_OK;
+    return sb_call_fail(call, SB_ERROR_SHAPE,
+                        "the graph %s gives no tensor of the type and shape that it was given", name);
+}
+
 /* Computes all scores or probabilities (`work->stage`) into a new tensor, and runs the graph on it. */
 static sb_status run_stage(sb_call *call, sb_attention_work work, sb_dtype dtype, const sb_graph *graph,
                            const char *name, sb_value *result) {
@@ -185,22 +209,16 @@ static sb_status run_stage(sb_call *call, sb_attention_work work, sb_dtype dtype
     if (status == SB_OK)
         status = sb_call_run_graph(call, graph, 1, &value, result);
     sb_tensor_release(tensor);
-    if (status != SB_OK)
-        return status;
-    const sb_tensor *given = result->kind == SB_KIND_TENSOR ? result->tensor : NULL;
-    if (given == NULL || given->dtype != dtype || given->rank != 4 || memcmp(given->dims, dims, sizeof dims) != 0)
-        return sb_call_fail(call, SB_ERROR_SHAPE,
-                            "the graph %s gives no tensor of the type and shape that it was given", name);
-    return SB_OK;
+    return status == SB_OK ? sb_flex_attention_check(call, &work, dtype, name, result) : status;
 }
 
 static sb_status eval_flex(sb_call *call) {
     const flex_params *params = call->node->params;
-    sb_dtype dtype = sb_call_input(call, Q)->dtype, between = graph_dtype(params, dtype);
-    sb_attention_work work = {.dtype = dtype, .wide = dtype == SB_F64 || between == SB_F64, .left = -1, .right = -1};
+    sb_attention_work work;
+    sb_dtype between;
     sb_value scores = {0}, probabilities = {0};
     sb_tensor *y;
-    SB_TRY(measure(call, &work));
+    SB_TRY(sb_flex_attention_describe(call, &work, &between));
     SB_TRY(sb_call_output(call, 0, &y));
     work.y = sb_attention_array_of(y, 0);
     sb_status status = SB_OK;

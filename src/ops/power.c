@@ -71,12 +71,45 @@ static sb_status eval_power(sb_call *call) {
     return SB_OK;
 }
 
-/* Only where nothing is converted. */
+/* A row of powers of f32 by exponents of another type, which are converted first; a repeated one once. */
+static void power_mixed(const sb_dtype *exponent, sb_walk_row *power, int64_t count, char *const *data,
+                        const int64_t *steps) {
+    const int64_t most = steps[2] == 0 ? count : CHUNK;
+    float exponents[CHUNK];
+    for (int64_t start = 0; start < count; start += most) {
+        int64_t size = count - start < most ? count - start : most;
+        sb_convert_row(SB_F32, exponents, *exponent, data[2] + start * steps[2], steps[2], steps[2] == 0 ? 1 : size);
+        power(NULL, size, (char *const[]){data[0] + start * steps[0], data[1] + start * steps[1], (char *)exponents},
+              (const int64_t[]){steps[0], steps[1], steps[2] == 0 ? 0 : (int64_t)sizeof *exponents});
+    }
+}
+
+#define MIXED_LOOP(isa)                                                                                                \
+    static void power_mixed_##isa(void *opaque, int64_t count, char *const *data, const int64_t *steps) {              \
+        power_mixed(opaque, sb_binary_loops_##isa[SB_BINARY_ROW_Pow][SB_F32], count, data, steps);                     \
+    }
+MIXED_LOOP(scalar)
+#if SB_HAS_X86_KERNELS
+MIXED_LOOP(avx2)
+MIXED_LOOP(avx512)
+#endif
+
+static const sb_dtype exponent_types[] = {SB_F16, SB_BF16, SB_F64, SB_S8,  SB_S16, SB_S32,
+                                          SB_S64, SB_U8,   SB_U16, SB_U32, SB_U64};
+
+/* Where nothing is converted but exponents to f32. */
 static sb_walk_row *loop_power(const sb_node *node, const sb_dtype *dtypes, sb_isa isa, void **context) {
     *context = NULL;
-    if (dtypes[0] != dtypes[1] || ((const sb_binary_params *)node->params)->axis >= 0)
+    if (((const sb_binary_params *)node->params)->axis >= 0)
         return NULL;
-    return SB_PICK_LOOPS(sb_binary_loops, isa)[SB_BINARY_ROW_Pow][dtypes[0]];
+    if (dtypes[0] == dtypes[1])
+        return SB_PICK_LOOPS(sb_binary_loops, isa)[SB_BINARY_ROW_Pow][dtypes[0]];
+    for (size_t i = 0; i < sizeof exponent_types / sizeof *exponent_types && dtypes[0] == SB_F32; i++) {
+        *context = (void *)(uintptr_t)&exponent_types[i];
+        if (exponent_types[i] == dtypes[1])
+            return SB_PICK_LOOPS(power_mixed, isa);
+    }
+    return NULL;
 }
 
 /* Small constant exponents are products. */

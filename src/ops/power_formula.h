@@ -15,6 +15,22 @@ static SB_HD_HOT double sb_power_f64(double x, double y) {
     return y == 2.0 ? x * x : sb_pow_f64(x, y);
 }
 
+/* For arguments that are common in this sense sb_power_f32 needs no branch: x is finite and either positive or +0 below a
+ * positive y; or y is 2 or 3. */
+static SB_HD_HOT int sb_power_is_common(float x, float y) {
+    int is_product = y == 2.0f || y == 3.0f;
+    int is_positive = sb_bits_from_f32(x) - 1u < 0x7f7fffffu;
+    int is_finite = sb_abs_f32(y) < sb_infinity_f32();
+    return is_product | (is_positive & is_finite) | ((sb_bits_from_f32(x) == 0) & (y > 0.0f) & is_finite);
+}
+
+static SB_HD_HOT float sb_power_common_f32(float x, float y) {
+    double wide = (double)x;
+    float power = x == 0.0f ? 0.0f : sb_pow_of_magnitude_f32(x, y);
+    power = y == 3.0f ? (float)(wide * wide * wide) : power;
+    return y == 2.0f ? x * x : power;
+}
+
 /* x^y modulo 2^64 by squaring. A negative exponent gives 1 / x^-y truncated toward zero: 0 except
  * for x = 1 and x = -1; for x = 0 it is a division by zero, for which *fault is set to `kind`. An
  * exponent that came as u64 is not `is_signed`, and never negative. */

@@ -24,7 +24,7 @@ static SB_HD uint64_t sb_range_length(int64_t start, int64_t limit, int64_t delt
 
 /** Stores element `index` at `data`: start + index * delta, for floats a product and a sum, each rounded to f32 (f64
  * for f64), and for f16 and bf16 one more rounding to store; integers wrap around. */
-static SB_HD void sb_range_store(const sb_range *range, void *data, int64_t index) {
+static SB_HD_HOT void sb_range_store(const sb_range *range, void *data, int64_t index) {
     float value = (float)range->start + (float)index * (float)range->delta;
     uint64_t whole = range->whole_start + (uint64_t)index * range->whole_delta;
     switch (range->dtype) {

@@ -10,18 +10,51 @@
 
 /* ---- Where: condition ? x : y ---- */
 
+/* Rows without gaps, of either or both a repeated element, by masks, which vectorise. */
 #define WHERE_LOOP(name, type)                                                                                         \
+    static bool name##_dense(int64_t count, char *const *data, const int64_t *steps) {                                 \
+        const int64_t size = sizeof(type);                                                                             \
+        if (steps[0] != size || steps[1] != 1 || (steps[2] != size && steps[2] != 0) ||                                \
+            (steps[3] != size && steps[3] != 0))                                                                       \
+            return false;                                                                                              \
+        type *restrict out = (type *)(void *)data[0];                                                                  \
+        const uint8_t *restrict condition = (const uint8_t *)data[1];                                                  \
+        const type *restrict x = (const type *)(const void *)data[2];                                                  \
+        const type *restrict y = (const type *)(const void *)data[3];                                                  \
+        const type x0 = count > 0 ? *x : 0, y0 = count > 0 ? *y : 0;                                                   \
+        if (steps[2] == 0 && steps[3] == 0)                                                                            \
+            WHERE_MASKED(type, x0, y0)                                                                                 \
+        else if (steps[2] == 0)                                                                                        \
+            WHERE_MASKED(type, x0, y[i])                                                                               \
+        else if (steps[3] == 0)                                                                                        \
+            WHERE_MASKED(type, x[i], y0)                                                                               \
+        else                                                                                                           \
+            WHERE_MASKED(type, x[i], y[i])                                                                             \
+        return true;                                                                                                   \
+    }                                                                                                                  \
     static void name(void *opaque, int64_t count, char *const *data, const int64_t *steps) {                           \
-        for (int64_t i = 0; i < count; i++)                                                                            \
-            SB_AT(type, data[0], steps[0], i) = SB_CONST_AT(uint8_t, data[1], steps[1], i) != 0                        \
-                                                    ? SB_CONST_AT(type, data[2], steps[2], i)                          \
-                                                    : SB_CONST_AT(type, data[3], steps[3], i);                         \
+        if (name##_dense(count, data, steps))                                                                          \
+            return;                                                                                                    \
+        WHERE_STRIDED(type)                                                                                            \
     }
+#define WHERE_MASKED(type, chosen, otherwise)                                                                          \
+    for (int64_t i = 0; i < count; i++) {                                                                              \
+        const type mask = (type) - (type)(condition[i] != 0);                                                          \
+        out[i] = (type)(((chosen)&mask) | ((otherwise) & (type)~mask));                                                \
+    }
+#define WHERE_STRIDED(type)                                                                                            \
+    for (int64_t i = 0; i < count; i++)                                                                                \
+        SB_AT(type, data[0], steps[0], i) = SB_CONST_AT(uint8_t, data[1], steps[1], i) != 0                            \
+                                                ? SB_CONST_AT(type, data[2], steps[2], i)                              \
+                                                : SB_CONST_AT(type, data[3], steps[3], i);
 WHERE_LOOP(where_1, uint8_t)
 WHERE_LOOP(where_2, uint16_t)
 WHERE_LOOP(where_4, uint32_t)
 WHERE_LOOP(where_8, uint64_t)
-WHERE_LOOP(where_text, sb_string)
+
+static void where_text(void *opaque, int64_t count, char *const *data, const int64_t *steps) {
+    WHERE_STRIDED(sb_string)
+}
 
 static sb_walk_row *where_loop(sb_dtype dtype) {
     switch (dtype == SB_STRING ? 0 : sb_dtype_size(dtype)) {
@@ -162,14 +195,16 @@ static sb_walk_row *loop_where(const sb_node *node, const sb_dtype *dtypes, sb_i
     return dtypes[1] != SB_STRING ? where_loop(dtypes[1]) : NULL;
 }
 
-/* Bounds from attributes are in the context, both bounds as inputs are operands; a single bound is
- * left to evaluation. */
+/* Bounds from attributes are in the context, both bounds as inputs are operands; so is a lower one beside the context's
+ * upper one. */
 static sb_walk_row *loop_clip(const sb_node *node, const sb_dtype *dtypes, sb_isa isa, void **context) {
     sb_clip_params *params = node->params;
     int count = node->input_count - node->capture_count;
     *context = dtypes[0] == SB_F64 ? &params->f64 : &params->f32;
     if (count == 1 && sb_dtype_is_float(dtypes[0]))
         return SB_PICK_LOOPS(sb_clip_loops, isa)[0][dtypes[0]];
+    if (count == 2 && sb_dtype_is_float(dtypes[0]) && dtypes[1] == dtypes[0])
+        return SB_PICK_LOOPS(sb_clip_loops, isa)[2][dtypes[0]];
     if (count == 3 && dtypes[1] == dtypes[0] && dtypes[2] == dtypes[0])
         return SB_PICK_LOOPS(sb_clip_loops, isa)[1][dtypes[0]];
     return NULL;

@@ -1,6 +1,6 @@
 /* The loops of the element-wise operators of one float or truth value, compiled once per instruction set, and their
  * table. Formulas: unary_formulas.h and unary_values.h. Integers: integer_loops.h. */
-#include "ops/dense_loops.h"
+#include "ops/common_loops.h"
 #include "ops/half_loops.h"
 #include "ops/integer_loops.h"
 #include "ops/unary.h"
@@ -20,12 +20,23 @@
             out[i] = function(in[i], parameters.a, parameters.b);                                                      \
     }
 
-#define FLOAT_LOOPS_OF(op)                                                                                             \
-    UNARY_LOOP(op##_f32, float, float, sb_unary_value_##op##_f32)                                                      \
+#define OTHER_LOOPS_OF(op)                                                                                             \
     UNARY_LOOP(op##_f64, double, double, sb_unary_value_##op##_f64)                                                    \
     SB_HALF_LOOP(op, f16, SB_F16, 1)                                                                                   \
     SB_HALF_LOOP(op, bf16, SB_BF16, 1)
-SB_UNARY_FORMULAS(FLOAT_LOOPS_OF)
+#define FLOAT_LOOPS(op, unused)                                                                                        \
+    UNARY_LOOP(op##_f32, float, float, sb_unary_value_##op##_f32)                                                      \
+    OTHER_LOOPS_OF(op)
+SB_UNARY_LIGHT_FLOATS(FLOAT_LOOPS, )
+SB_UNARY_EVEN_FLOATS(FLOAT_LOOPS, )
+
+#define NEAR_Sin sb_sin_near_f32
+#define NEAR_Cos sb_cos_near_f32
+#define NEAR_Tan sb_tan_near_f32
+#define ANGLE_LOOPS(op, unused)                                                                                        \
+    SB_COMMON_UNARY(op##_f32, sb_unary_value_##op##_f32, sb_angle_is_near, NEAR_##op)                                  \
+    OTHER_LOOPS_OF(op)
+SB_UNARY_ANGLE_FLOATS(ANGLE_LOOPS, )
 
 #define QUESTION_LOOPS(op, unused)                                                                                     \
     UNARY_LOOP(op##_f32, uint8_t, float, sb_unary_value_##op##_f32)                                                    \

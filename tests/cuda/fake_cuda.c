@@ -3,6 +3,7 @@
 #include "fake_cuda.h"
 
 #include <elf.h>
+#include <malloc.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -243,10 +244,20 @@ static void read_devices(const char *text) {
     }
 }
 
+/* Queues come and go by the thousand, each with megabytes of pinned memory. The process keeps what it has been
+ * given: new pages take most of the time of a test that makes every call fail. */
+static void keep_pages(void) {
+#ifdef M_TRIM_THRESHOLD
+    mallopt(M_MMAP_THRESHOLD, 32 << 20);
+    mallopt(M_TRIM_THRESHOLD, 256 << 20);
+#endif
+}
+
 static void set_up(void) {
     if (is_set_up)
         return;
     is_set_up = true;
+    keep_pages();
     const char *guard = getenv("FAKE_CUDA_GUARD");
     fake.guarded = guard != NULL && guard[0] != '\0';
     const char *version = getenv("FAKE_CUDA_VERSION"), *devices = getenv("FAKE_CUDA_DEVICES"),
@@ -579,18 +590,10 @@ CUresult cuMemGetInfo(size_t *unused, size_t *total) {
     return finish(CUDA_SUCCESS);
 }
 
-/* Filled with a pattern, so that reading before writing shows. */
 static memory *make_block(object_kind kind, size_t bytes) {
     memory *block = add(kind, sizeof *block);
     block->size = bytes;
-    if (is_guarded(block)) {
-        make_guarded(block);
-        return block;
-    }
-    block->bytes = aligned_alloc(256, (bytes + 255) / 256 * 256);
-    if (block->bytes == NULL)
-        abort();
-    memset(block->bytes, 0xa5, bytes);
+    make_bytes(block);
     return block;
 }
 

@@ -31,6 +31,7 @@ typedef struct memory {
     object object;
     char *bytes;
     size_t size;
+    bool mapped; /* to a file full of the pattern */
 } memory;
 
 typedef enum operation_kind { KERNEL_RUN, COPY, FILL, EVENT_RECORD, EVENT_WAIT } operation_kind;
@@ -166,10 +167,8 @@ struct CUstream_st *find_stream(CUstream handle);
 CUresult enqueue(struct CUstream_st *stream, const operation *operation);
 /* Whether the device works now, and guarded memory can be touched: fake_guard.c. */
 void allow_device_memory(bool allowed);
-bool is_guarded(const memory *block);
 /* Gives a block its bytes, filled with a pattern. */
-void make_guarded(memory *block);
-/* Frees the bytes of any block. */
+void make_bytes(memory *block);
 void free_bytes(memory *block);
 /* Runs everything in the stream, or in all streams; gives the sticky result if one turned up. */
 CUresult drain(struct CUstream_st *stream);

@@ -122,7 +122,7 @@ static inline void check_same(sb_device *device, sb_tensor *actual, sb_tensor *e
 /* ---- devices and sessions ---- */
 
 static inline const fake_cuda_control *fake_with_kernels(void) {
-    setenv("FAKE_CUDA_GUARD", "1", 1);
+    setenv("FAKE_CUDA_GUARD", "1", 0);
     const fake_cuda_control *fake = fresh_fake();
     define_host_kernels(fake);
     return fake;

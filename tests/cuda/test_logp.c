@@ -37,7 +37,7 @@ static void test_extents(void **unused) {
             logp_case c = {.dtype = (i + j) % 2 ? SB_BF16 : SB_F16,
                            .d_hidden_dtype = (i + j) % 2 ? SB_BF16 : SB_F32,
                            .m = rows[i],
-                           .k = 3,
+                           .k = j % 2 ? 64 : 3, /* with the copy engine and without */
                            .v = columns[j],
                            .inverse_temperature = 1.5f,
                            .ignore_index = -100,

@@ -35,6 +35,7 @@ static void test_blocks(void **unused) {
     assert_int_equal(counters.device_allocations, 2);
     assert_int_equal(counters.device_blocks, 2);
     assert_int_equal(counters.device_bytes, 1000);
+    assert_int_equal(counters.device_bytes_most, 1000);
     assert_int_equal(counters.host_allocations, 1);
     assert_int_equal(counters.host_blocks, 1);
     assert_int_equal(counters.host_bytes, 500);
@@ -50,6 +51,7 @@ static void test_blocks(void **unused) {
     assert_int_equal(counters.device_allocations, 2);
     assert_int_equal(counters.device_blocks, 0);
     assert_int_equal(counters.device_bytes, 0);
+    assert_int_equal(counters.device_bytes_most, 1000);
     assert_int_equal(counters.host_blocks, 0);
     assert_int_equal(counters.host_bytes, 0);
     sb_cuda_device_release(device);

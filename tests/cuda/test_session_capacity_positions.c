@@ -7,7 +7,6 @@
 #include <stdlib.h>
 
 #include <cmocka.h>
-#include <malloc.h>
 
 #include "session_support.h"
 
@@ -221,8 +220,6 @@ static void test_failures(void **context) {
 }
 
 int main(void) {
-    mallopt(M_TRIM_THRESHOLD, 1 << 28); /* each device takes the same megabytes */
-    mallopt(M_MMAP_THRESHOLD, 1 << 28);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ranges),
         cmocka_unit_test(test_triangles),

@@ -294,7 +294,9 @@ static void test_calls(void **unused) {
 }
 
 int main(void) {
-    fresh_fake(); /* without guards, for thousands of devices: other tests see whether the host follows addresses there */
+    setenv("FAKE_CUDA_GUARD", "",
+           1); /* none, for thousands of devices: other tests see whether the host follows addresses */
+    fresh_fake();
     open_fake(); /* which is kept from now on */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_allocations),

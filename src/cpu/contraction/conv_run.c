@@ -341,26 +341,29 @@ static void compute_lines(const call *call, int64_t m, int64_t rows, int64_t n, 
     for (int64_t row = 0; row < rows;) {
         segment s = segment_at(&plan->shape, m + row, rows - row);
         const sb_depthwise_line input = line_of_segment(call, &s);
-        plan->kernels->conv_line(&(sb_conv_line){.x = input.x,
-                                                 .zero = input.zero,
-                                                 .rows = input.rows,
-                                                 .width = input.width,
-                                                 .channels = plan->shape.input_channels,
-                                                 .stride = input.stride,
-                                                 .dilation = input.dilation,
-                                                 .step = input.step,
-                                                 .channel_step = plan->shape.x_channel_stride,
-                                                 .start = input.start,
-                                                 .columns = input.columns,
-                                                 .w = call->packed + n / panel * panel * plan->k,
-                                                 .n0 = n,
-                                                 .n1 = n + count,
-                                                 .panel_offset = n % panel,
-                                                 .y = call->workspace.c + row,
-                                                 .pixels = s.count,
-                                                 .steps = steps,
-                                                 .epilogue = epilogue != NULL ? epilogue->steps : NULL,
-                                                 .m = m + row});
+        const sb_conv_line line = {.x = input.x,
+                                   .zero = input.zero,
+                                   .rows = input.rows,
+                                   .width = input.width,
+                                   .channels = plan->shape.input_channels,
+                                   .stride = input.stride,
+                                   .dilation = input.dilation,
+                                   .step = input.step,
+                                   .channel_step = plan->shape.x_channel_stride,
+                                   .start = input.start,
+                                   .columns = input.columns,
+                                   .panel = panel,
+                                   .w = call->packed + n / panel * panel * plan->k,
+                                   .n0 = n,
+                                   .n1 = n + count,
+                                   .panel_offset = n % panel,
+                                   .y = call->workspace.c + row,
+                                   .pixels = s.count,
+                                   .steps = steps,
+                                   .epilogue = epilogue != NULL ? epilogue->steps : NULL,
+                                   .m = m + row};
+        if (!plan->kernels->conv_planes(&line))
+            plan->kernels->conv_line(&line);
         row += s.count;
     }
     if (epilogue != NULL && steps < epilogue->count)

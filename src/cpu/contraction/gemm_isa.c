@@ -270,4 +270,5 @@ const sb_gemm_kernels SB_ISA_NAME(sb_gemm_f32_kernels) = {
     .depthwise = SB_ISA_NAME(sb_depthwise_f32_tile),
     .depthwise_line = SB_ISA_NAME(sb_depthwise_f32_line),
     .conv_line = SB_ISA_NAME(sb_conv_f32_line),
+    .conv_planes = SB_ISA_NAME(sb_conv_f32_planes),
 };

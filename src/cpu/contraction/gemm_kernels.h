@@ -83,6 +83,7 @@ typedef struct sb_conv_line {
     int64_t rows, width, channels, stride, dilation;
     int64_t step, channel_step, start, columns;
     const float *w;               /* the panel of column n0, packed as for products */
+    int64_t panel;                /* columns of a panel */
     int64_t n0, n1, panel_offset; /* n0's place in its panel */
     float *const *y;              /* each pixel's column n0 */
     int64_t pixels;
@@ -92,6 +93,11 @@ typedef struct sb_conv_line {
 } sb_conv_line;
 
 typedef void sb_conv_line_function(const sb_conv_line *line);
+
+/* Columns that have a kernel of their own, whose lanes are pixels: at most so many. */
+#define SB_CONV_PLANE_COLUMNS 4
+/* False, and nothing done, where the line is not of that kind. */
+typedef bool sb_conv_planes_function(const sb_conv_line *line);
 
 typedef void sb_depthwise_tile_function(const sb_depthwise_tile *tile);
 /* Any number of pixels; the tile's x is not read. */
@@ -115,11 +121,13 @@ struct sb_gemm_kernels {
     sb_depthwise_tile_function *depthwise;
     sb_depthwise_line_function *depthwise_line;
     sb_conv_line_function *conv_line;
+    sb_conv_planes_function *conv_planes;
 };
 
 sb_depthwise_tile_function sb_depthwise_f32_tile_scalar, sb_depthwise_f32_tile_avx2, sb_depthwise_f32_tile_avx512;
 sb_depthwise_line_function sb_depthwise_f32_line_scalar, sb_depthwise_f32_line_avx2, sb_depthwise_f32_line_avx512;
 sb_conv_line_function sb_conv_f32_line_scalar, sb_conv_f32_line_avx2, sb_conv_f32_line_avx512;
+sb_conv_planes_function sb_conv_f32_planes_scalar, sb_conv_f32_planes_avx2, sb_conv_f32_planes_avx512;
 
 extern const sb_gemm_kernels sb_gemm_f32_kernels_scalar;
 extern const sb_gemm_kernels sb_gemm_f32_kernels_avx2;

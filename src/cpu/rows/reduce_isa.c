@@ -141,4 +141,27 @@ static void columns(sb_reduce_kind kind, int64_t n, int width, const float *x, i
         y[w * y_stride] = results[w];
 }
 
-const sb_reduce_kernels SB_ISA_NAME(sb_reduce_kernels) = {row, columns, join};
+/* ---- rows of two, such as the parts of complex numbers ---- */
+
+static void pairs(sb_reduce_kind kind, int64_t count, const float *restrict x, float *restrict y) {
+    switch (kind) {
+    case SB_REDUCE_SUM:
+        for (int64_t r = 0; r < count; r++)
+            y[r] = x[2 * r] + x[2 * r + 1];
+        break;
+    case SB_REDUCE_SQUARES:
+        for (int64_t r = 0; r < count; r++)
+            y[r] = SB_REDUCE_FIRST_SQUARES(x[2 * r]) + SB_REDUCE_FIRST_SQUARES(x[2 * r + 1]);
+        break;
+    case SB_REDUCE_ABSOLUTE:
+        for (int64_t r = 0; r < count; r++)
+            y[r] = sb_abs_f32(x[2 * r]) + sb_abs_f32(x[2 * r + 1]);
+        break;
+    default:
+        for (int64_t r = 0; r < count; r++)
+            y[r] = join(kind, x[2 * r], x[2 * r + 1]);
+        break;
+    }
+}
+
+const sb_reduce_kernels SB_ISA_NAME(sb_reduce_kernels) = {row, columns, pairs, join};

@@ -87,8 +87,26 @@ static const char *row_start(const sb_rows *rows, int64_t row) {
     return at;
 }
 
+/* Rows of two elements from `begin` on, as many as lie behind each other; gives the first one that is left. */
+static int64_t reduce_pairs(const reducing *work, int64_t begin, int64_t end) {
+    const sb_rows *rows = &work->rows;
+    const int last = rows->outer_rank - 1;
+    int64_t count = 1;
+    if (last >= 0 && rows->outer_steps[last] == 2 * (int64_t)sizeof(float)) {
+        int64_t left = rows->outer_dims[last] - begin % rows->outer_dims[last];
+        count = left < end - begin ? left : end - begin;
+    }
+    float *y = (float *)(void *)work->output + begin;
+    work->kernels->pairs(work->meaning->kind, count, (const float *)(const void *)row_start(rows, begin), y);
+    for (int64_t r = 0; r < count && work->meaning->finish != AS_IT_IS; r++)
+        y[r] = finished(work, y[r]);
+    return begin + count;
+}
+
 static void reduce_adjacent(void *context, int64_t begin, int64_t end) {
     const reducing *work = context;
+    while (work->rows.length == 2 && begin < end)
+        begin = reduce_pairs(work, begin, end);
     for (int64_t row = begin; row < end; row++) {
         const float *x = (const float *)(const void *)row_start(&work->rows, row);
         ((float *)(void *)work->output)[row] =

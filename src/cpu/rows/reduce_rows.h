@@ -26,6 +26,8 @@ typedef struct sb_reduce_kernels {
      * SB_ROW_COLUMNS). Strides in floats. */
     void (*columns)(sb_reduce_kind kind, int64_t n, int width, const float *x, int64_t stride, float *y,
                     int64_t y_stride);
+    /* y[r] is the reduction of x[2 r] and x[2 r + 1], for r below `count`. */
+    void (*pairs)(sb_reduce_kind kind, int64_t count, const float *x, float *y);
     /* Blocks of a row that come one after the other: a row's total so far, and the reduction of its next block. */
     float (*join)(sb_reduce_kind kind, float total, float block);
 } sb_reduce_kernels;

@@ -9,13 +9,13 @@
 
 #include <samebit/isa.h>
 
-/* Lines, and numbers of their spectra, that a tile has. With 8 lanes, 4 lines of 2 vectors take 16 accumulators of 32
- * registers; with 4 lanes they are spilled, and were still faster than tiles of 2 lines, which read the roots twice. */
+/* Lines, and numbers of their spectra, that a tile has. */
 #define SB_TRANSFORM_LINES 4
 #define SB_TRANSFORM_NUMBERS 16
 
 typedef struct sb_transform_tile {
     int64_t length;
+    int numbers; /* that are wanted, at most SB_TRANSFORM_NUMBERS: sums of others are left as they are, or are anything */
     /* [length][2][SB_TRANSFORM_NUMBERS]: cosine and sine of each number's root, the sine of an inverse negated. */
     const double *roots;
     /* [length][SB_TRANSFORM_LINES]. `imaginary` is NULL where all imaginary parts are +0 and no real part is f64:

@@ -3,16 +3,20 @@
 #include "cpu/signal/transform.h"
 #include "cpu/simd_f64.h"
 
+/* With 8 lanes, 4 lines of 2 vectors take 16 accumulators of 32 registers; with 4 lanes and 16 registers, 4 lines of one. */
+#if SB_VF_REGISTERS == 32
 #define VECTORS 2
-#define NUMBERS (VECTORS * SB_VD_LANES)
+#else
+#define VECTORS 1
+#endif
 
-/* `complex` is a constant, so that a real line costs two steps a root instead of four. */
-SB_VF_INLINE void sum_numbers(const bool complex, const sb_transform_tile *tile, int first) {
+/* `vectors` and `complex` are constants, so that a real line costs two steps a root instead of four. */
+SB_VF_INLINE void sum_numbers(const int vectors, const bool complex, const sb_transform_tile *tile, int first) {
     vd re[SB_TRANSFORM_LINES][VECTORS], im[SB_TRANSFORM_LINES][VECTORS];
     SB_UNROLL
     for (int line = 0; line < SB_TRANSFORM_LINES; line++) {
         SB_UNROLL
-        for (int v = 0; v < VECTORS; v++)
+        for (int v = 0; v < vectors; v++)
             re[line][v] = im[line][v] = vd_set(0.0);
     }
     for (int64_t m = 0; m < tile->length; m++) {
@@ -23,7 +27,7 @@ SB_VF_INLINE void sum_numbers(const bool complex, const sb_transform_tile *tile,
             vd x = vd_set(tile->real[m * SB_TRANSFORM_LINES + line]);
             vd y = complex ? vd_set(tile->imaginary[m * SB_TRANSFORM_LINES + line]) : x;
             SB_UNROLL
-            for (int v = 0; v < VECTORS; v++) {
+            for (int v = 0; v < vectors; v++) {
                 vd c = vd_load(cosines + v * SB_VD_LANES), s = vd_load(sines + v * SB_VD_LANES);
                 re[line][v] = vd_fma(x, c, re[line][v]);
                 if (complex)
@@ -35,7 +39,7 @@ SB_VF_INLINE void sum_numbers(const bool complex, const sb_transform_tile *tile,
         }
     }
     for (int line = 0; line < SB_TRANSFORM_LINES; line++) {
-        for (int v = 0; v < VECTORS; v++) {
+        for (int v = 0; v < vectors; v++) {
             int at = line * SB_TRANSFORM_NUMBERS + first + v * SB_VD_LANES;
             vd_store(tile->sum_real + at, re[line][v]);
             vd_store(tile->sum_imaginary + at, im[line][v]);
@@ -45,10 +49,13 @@ SB_VF_INLINE void sum_numbers(const bool complex, const sb_transform_tile *tile,
 
 void SB_ISA_NAME(sb_transform)(const sb_transform_tile *tile);
 void SB_ISA_NAME(sb_transform)(const sb_transform_tile *tile) {
-    for (int first = 0; first < SB_TRANSFORM_NUMBERS; first += NUMBERS) {
+    for (int first = 0; first < tile->numbers; first += VECTORS * SB_VD_LANES) {
+        const bool narrow = tile->numbers - first <= SB_VD_LANES;
         if (tile->imaginary != NULL)
-            sum_numbers(true, tile, first);
+            sum_numbers(VECTORS, true, tile, first);
+        else if (narrow)
+            sum_numbers(1, false, tile, first);
         else
-            sum_numbers(false, tile, first);
+            sum_numbers(VECTORS, false, tile, first);
     }
 }

@@ -37,6 +37,9 @@ struct transform_job {
     double *real, *imaginary;      /* of each group of SB_TRANSFORM_LINES lines: [length][SB_TRANSFORM_LINES] */
     int64_t first_block, blocks;   /* of numbers, laid out now */
     int64_t first_line, line_count, groups;
+    /* Of each group: the first number of its lines that counts, and behind the last. Beside them all are zero, as under the
+     * ends of a padded window: a root times zero changes no sum, see sb_transform_tile. */
+    int64_t *begins, *ends;
 };
 
 static int64_t divide_up(int64_t count, int64_t by) {
@@ -72,9 +75,36 @@ static void read_lines(void *context, int64_t begin, int64_t end) {
     }
 }
 
+/* Finds what counts in groups [begin, end). */
+static void find_ends(void *context, int64_t begin, int64_t end) {
+    const transform_job *job = context;
+    const int64_t width = SB_TRANSFORM_LINES;
+    for (int64_t group = begin; group < end; group++) {
+        const double *real = job->real + group * job->length * width;
+        const double *imaginary = job->imaginary != NULL ? job->imaginary + group * job->length * width : real;
+        int64_t first = 0, last = job->length * width;
+        if (job->input->dtype != SB_F64) {
+            while (first < last && real[first] == 0.0 && imaginary[first] == 0.0)
+                first++;
+            while (first < last && real[last - 1] == 0.0 && imaginary[last - 1] == 0.0)
+                last--;
+        }
+        job->begins[group] = first / width;
+        job->ends[group] = divide_up(last, width);
+    }
+}
+
 static void store_numbers(const transform_job *job, int64_t line, int64_t first, const double *re, const double *im) {
     int64_t left = job->numbers - first, count = left < SB_TRANSFORM_NUMBERS ? left : SB_TRANSFORM_NUMBERS;
     int64_t at = job->place(job, line) + first * job->number_stride;
+    if (job->output->dtype == SB_F32 && job->number_stride == 2 && !job->inverse && !job->real_output) {
+        float *to = (float *)(void *)job->output->data + at;
+        for (int64_t i = 0; i < count; i++) {
+            to[2 * i] = (float)re[i];
+            to[2 * i + 1] = (float)im[i];
+        }
+        return;
+    }
     double divisor = (double)job->length;
     sb_dtype dtype = job->output->dtype;
     for (int64_t i = 0; i < count; i++, at += job->number_stride) {
@@ -89,9 +119,11 @@ static void compute_tiles(void *context, int64_t begin, int64_t end) {
     double re[SB_TRANSFORM_LINES * SB_TRANSFORM_NUMBERS], im[SB_TRANSFORM_LINES * SB_TRANSFORM_NUMBERS];
     for (int64_t item = begin; item < end; item++) {
         int64_t block = item / job->groups, group = item % job->groups;
-        int64_t at = group * job->length * SB_TRANSFORM_LINES;
-        sb_transform_tile tile = {.length = job->length,
-                                  .roots = job->roots + block * job->length * 2 * SB_TRANSFORM_NUMBERS,
+        int64_t begin = job->begins[group], at = (group * job->length + begin) * SB_TRANSFORM_LINES;
+        int64_t left = job->numbers - (job->first_block + block) * SB_TRANSFORM_NUMBERS;
+        sb_transform_tile tile = {.length = job->ends[group] - begin,
+                                  .numbers = left < SB_TRANSFORM_NUMBERS ? (int)left : SB_TRANSFORM_NUMBERS,
+                                  .roots = job->roots + (block * job->length + begin) * 2 * SB_TRANSFORM_NUMBERS,
                                   .real = job->real + at,
                                   .imaginary = job->imaginary != NULL ? job->imaginary + at : NULL,
                                   .sum_real = re,
@@ -123,7 +155,10 @@ static sb_status run_job(transform_job *job, bool complex) {
     int64_t blocks = smaller(all_blocks, at_least_one(ROOT_BYTES / 8 / block_elements));
     int64_t groups = smaller(divide_up(job->lines, SB_TRANSFORM_LINES), at_least_one(LINE_BYTES / 8 / group_elements));
     int64_t line_elements = groups * group_elements;
-    void *memory;
+    void *memory, *ends;
+    SB_TRY(sb_call_workspace(job->call, (size_t)(2 * groups) * sizeof(int64_t), &ends));
+    job->begins = ends;
+    job->ends = job->begins + groups;
     SB_TRY(sb_call_workspace(
         job->call, (size_t)(2 * length + blocks * block_elements + (complex ? 2 : 1) * line_elements) * sizeof(double),
         &memory));
@@ -144,6 +179,7 @@ static sb_status run_job(transform_job *job, bool complex) {
             job->line_count = smaller(groups * SB_TRANSFORM_LINES, job->lines - job->first_line);
             job->groups = divide_up(job->line_count, SB_TRANSFORM_LINES);
             sb_workers_run(workers, job->line_count, at_least_one(4096 / length), read_lines, job);
+            sb_workers_run(workers, job->groups, at_least_one(4096 / length), find_ends, job);
             sb_workers_run(workers, job->blocks * job->groups, 1, compute_tiles, job);
         }
     }
@@ -203,6 +239,17 @@ static sb_status launch_dft(sb_call *call) {
 
 static void read_stft(const transform_job *job, int64_t line, double *real, double *imaginary) {
     const sb_stft_plan *plan = &job->stft;
+    const sb_tensor *input = job->input, *window = job->window;
+    bool packed =
+        window == NULL || (window->dtype == SB_F32 && window->strides[0] == 1 && window->dims[0] >= plan->length);
+    if (packed && input->dtype == SB_F32 && input->strides[1] == 1 && imaginary == NULL) {
+        const float *from = (const float *)(const void *)input->data + line / plan->frames * input->strides[0] +
+                            line % plan->frames * plan->step;
+        const float *weights = window != NULL ? (const float *)(const void *)window->data : NULL;
+        for (int64_t m = 0; m < plan->length; m++)
+            real[m * SB_TRANSFORM_LINES] = (double)from[m] * (weights != NULL ? (double)weights[m] : 1.0);
+        return;
+    }
     sb_stft_read_frame(job->input, job->window, plan, line / plan->frames, line % plan->frames * plan->step,
                        SB_TRANSFORM_LINES, real, imaginary);
 }

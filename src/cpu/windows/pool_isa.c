@@ -14,8 +14,8 @@
 SB_VF_INLINE void max_of(const int vectors, int64_t count, const float *x, const int64_t *offsets, float *y) {
     vf best[MAX_VECTORS];
     for (int v = 0; v < vectors; v++)
-        best[v] = vf_set(-sb_infinity_f32());
-    for (int64_t i = 0; i < count; i++) {
+        best[v] = count > 0 ? vf_load(x + offsets[0] + v * SB_VF_LANES) : vf_set(-sb_infinity_f32());
+    for (int64_t i = 1; i < count; i++) {
         for (int v = 0; v < vectors; v++)
             best[v] = vf_max(best[v], vf_load(x + offsets[i] + v * SB_VF_LANES));
     }
@@ -27,6 +27,8 @@ static void max(int64_t channels, int64_t count, const float *x, const int64_t *
     int64_t c = 0;
     for (; c + MAX_VECTORS * SB_VF_LANES <= channels; c += MAX_VECTORS * SB_VF_LANES)
         max_of(MAX_VECTORS, count, x + c, offsets, y + c);
+    for (; c + 2 * SB_VF_LANES <= channels; c += 2 * SB_VF_LANES)
+        max_of(2, count, x + c, offsets, y + c);
     for (; c + SB_VF_LANES <= channels; c += SB_VF_LANES)
         max_of(1, count, x + c, offsets, y + c);
     if (c < channels) {

@@ -109,12 +109,44 @@ static sb_status find_channels_last(sb_call *call, sb_tensor *x, pooling *pool) 
     return SB_OK;
 }
 
+/* Whether the window at `position` lies inside of the input; sets where its first element is. */
+static bool is_inside(const pooling *pool, const int64_t *position, int64_t *first) {
+    *first = 0;
+    for (int i = 0; i < pool->shape.axes; i++) {
+        const sb_window_axis *axis = &pool->shape.axis[i];
+        int64_t start = position[i] * axis->stride - axis->begin;
+        if (start < 0 || start + (axis->kernel - 1) * axis->dilation >= axis->in)
+            return false;
+        *first += start * pool->x_strides[i];
+    }
+    return true;
+}
+
+/* The offsets from its first element of all elements of a window that lies inside; gives their number, 0 where none can. */
+static int64_t find_offsets(const pooling *pool, int64_t *offsets) {
+    int64_t tap[SB_WINDOW_AXES] = {0}, kernel[SB_WINDOW_AXES], count = 0;
+    for (int i = 0; i < pool->shape.axes; i++) {
+        kernel[i] = pool->shape.axis[i].kernel;
+        if ((kernel[i] - 1) * pool->shape.axis[i].dilation >= pool->shape.axis[i].in)
+            return 0;
+    }
+    do {
+        offsets[count] = 0;
+        for (int i = 0; i < pool->shape.axes; i++)
+            offsets[count] += tap[i] * pool->shape.axis[i].dilation * pool->x_strides[i];
+        count++;
+    } while (sb_window_next(pool->shape.axes, tap, kernel));
+    return count;
+}
+
 static void pool_block(void *context, int64_t index, void *workspace) {
     const pooling *pool = context;
     const sb_pool_shape *shape = &pool->shape;
     int64_t begin = index * BLOCK, end = begin + BLOCK, all = shape->batch * shape->positions;
     int64_t position[SB_WINDOW_AXES], extents[SB_WINDOW_AXES], *offsets = workspace;
-    float *wide = (float *)(void *)(offsets + shape->capacity);
+    int64_t *whole = offsets + shape->capacity, first;
+    float *wide = (float *)(void *)(whole + shape->capacity);
+    const int64_t all_taps = find_offsets(pool, whole);
     int64_t rest = begin % shape->positions;
     for (int i = shape->axes - 1; i >= 0; i--) {
         extents[i] = shape->axis[i].out;
@@ -124,12 +156,15 @@ static void pool_block(void *context, int64_t index, void *workspace) {
     for (int64_t at = begin; at < end && at < all; at++) {
         const float *x = pool->x + at / shape->positions * pool->x_batch;
         float *y = results_at(pool, at * shape->channels, wide);
-        int64_t count = sb_pool_window(shape, pool->x_strides, position, offsets);
+        const bool inside = all_taps > 0 && is_inside(pool, position, &first);
+        const int64_t count = inside ? all_taps : sb_pool_window(shape, pool->x_strides, position, offsets);
+        const int64_t *taken = inside ? whole : offsets;
+        x += inside ? first : 0;
         if (pool->averages) {
             int64_t taps = pool->params->count_include_pad ? sb_pool_padded_taps(shape, position) : count;
-            pool->kernels->average(shape->channels, count, x, offsets, (float)taps, y);
+            pool->kernels->average(shape->channels, count, x, taken, (float)taps, y);
         } else {
-            pool->kernels->max(shape->channels, count, x, offsets, y);
+            pool->kernels->max(shape->channels, count, x, taken, y);
         }
         keep_results(pool, at * shape->channels, shape->channels, y);
         sb_window_next(shape->axes, position, extents); /* begins again with the next batch index */
@@ -156,7 +191,7 @@ static sb_status launch_pool(sb_call *call) {
     sb_pool_shape_of(&pool.params->window, x, pool.y->dims, &pool.shape);
     SB_TRY(find_channels_last(call, x, &pool));
     int64_t all = pool.shape.batch * pool.shape.positions;
-    size_t workspace = (size_t)pool.shape.capacity * sizeof(int64_t);
+    size_t workspace = 2 * (size_t)pool.shape.capacity * sizeof(int64_t);
     if (pool.round != NULL)
         workspace += (size_t)pool.shape.channels * sizeof(float);
     return sb_pieces_run(call, (all + BLOCK - 1) / BLOCK, workspace, pool_block, &pool);

@@ -229,7 +229,8 @@ static int rows_of(const shape *shape, const sb_cuda_device *device, const sb_ge
     if (!has(shape, SWAPPED) || !is_k_major)
         return shape->rows;
     int64_t unit = plan->gemm->gate != SB_GATE_NONE ? 16 : 8; /* a swizzle's, and eight gates with their values */
-    int64_t sharers = at_once(device, shape) / (sb_gemm_divide_up(plan->m, shape->n) * plan->batches);
+    int64_t others = sb_gemm_divide_up(plan->m, shape->n) * plan->batches; /* 0 where there is nothing to compute */
+    int64_t sharers = others > 0 ? at_once(device, shape) / others : 0;
     int64_t share = sb_gemm_divide_up(b_lines(plan), sharers > 0 ? sharers : 1);
     share = share < FEWEST_ROWS ? FEWEST_ROWS : sb_gemm_divide_up(share, unit) * unit;
     return share < shape->rows ? (int)share : shape->rows;

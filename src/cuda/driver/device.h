@@ -17,6 +17,7 @@
     X(device_allocations) /* blocks of device memory ever made */                                                      \
     X(device_blocks)      /* … and those that live */                                                                \
     X(device_bytes)       /* in live blocks */                                                                         \
+    X(device_bytes_most)  /* the most that these have been */                                                          \
     X(host_allocations)   /* blocks of pinned host memory ever made */                                                 \
     X(host_blocks)                                                                                                     \
     X(host_bytes)                                                                                                      \

@@ -18,7 +18,7 @@ typedef struct sb_cuda_image {
     sb_cuda_image_kind kind;
     int compute;             /* 90 for 9.0 */
     const char *bytes, *end; /* PTX that is not compressed: a NUL follows at `end` */
-    bool is_compressed;      /* a gzip file: cuda/driver/unpack.h */
+    bool is_compressed;      /* an xz file: cuda/driver/unpack.h */
 } sb_cuda_image;
 
 /* The images of a build: one entry for each module and architecture. */

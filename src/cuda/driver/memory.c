@@ -16,6 +16,15 @@ static sb_status explain_out_of_memory(sb_cuda_device *device, size_t bytes, sb_
                           total);
 }
 
+static void count_block(sb_cuda_device *device, long long bytes) {
+    SB_CUDA_COUNT(device, device_allocations, 1);
+    SB_CUDA_COUNT(device, device_blocks, 1);
+    long long now = SB_CUDA_COUNT(device, device_bytes, bytes) + bytes;
+    long long most = atomic_load(&device->counters.device_bytes_most);
+    while (now > most && !atomic_compare_exchange_weak(&device->counters.device_bytes_most, &most, now))
+        continue;
+}
+
 sb_status sb_cuda_memory_create(sb_cuda_device *device, size_t bytes, sb_cuda_memory **memory, sb_error *error) {
     sb_cuda_memory *created = sb_allocate_array(1, sizeof *created);
     if (created == NULL)
@@ -37,9 +46,7 @@ sb_status sb_cuda_memory_create(sb_cuda_device *device, size_t bytes, sb_cuda_me
         return status;
     }
     created->device = sb_cuda_device_retain(device);
-    SB_CUDA_COUNT(device, device_allocations, 1);
-    SB_CUDA_COUNT(device, device_blocks, 1);
-    SB_CUDA_COUNT(device, device_bytes, (long long)bytes);
+    count_block(device, (long long)bytes);
     *memory = created;
     return SB_OK;
 }

@@ -1,19 +1,24 @@
 #include "cuda/driver/unpack.h"
 
-#include <limits.h>
+#include <lzma.h>
 #include <stdint.h>
-#include <string.h>
-#include <zlib.h>
 
 #include "base/allocation.h"
 #include "base/error.h"
 
-/* A gzip member: a header, the deflated bytes, and at the end their check and their number, which zlib compares. */
-enum { HEADER_BYTES = 10, TRAILER_BYTES = 8 };
-/* For inflateInit2: the largest window, and a gzip header. */
-enum { GZIP_WINDOW = MAX_WBITS + 16 };
-/* Deflate makes 258 bytes of two bits at best. */
-enum { LARGEST_RATIO = 1032 };
+/* What unpacking may take: the build compresses with a dictionary of 4 MB. */
+#define MOST_MEMORY (UINT64_C(8) << 20)
+
+static void *allocate(void *unused, size_t count, size_t size) {
+    size_t bytes;
+    return __builtin_mul_overflow(count, size, &bytes) ? NULL : sb_allocate(bytes);
+}
+
+static void give_back(void *unused, void *block) {
+    sb_free(block);
+}
+
+static const lzma_allocator allocator = {allocate, give_back, NULL};
 
 static sb_status fail_damaged(const sb_cuda_image *image, const char *why, sb_error *error) {
     return sb_fail(error, SB_ERROR_INTERNAL,
@@ -21,45 +26,42 @@ static sb_status fail_damaged(const sb_cuda_image *image, const char *why, sb_er
                    image->architecture, why);
 }
 
-/* How many bytes the image claims to have. */
+/* How many bytes the image claims to have: an xz file ends with an index of what is in it, and a footer that says where
+ * that begins. */
 static sb_status read_size(const sb_cuda_image *image, size_t *size, sb_error *error) {
+    const uint8_t *bytes = (const uint8_t *)image->bytes;
     size_t packed = (size_t)(image->end - image->bytes);
-    if (packed < HEADER_BYTES + TRAILER_BYTES || packed > UINT_MAX)
-        return fail_damaged(image, "no gzip file has so many bytes", error);
-    const unsigned char *last = (const unsigned char *)image->end;
-    *size = (size_t)last[-4] | (size_t)last[-3] << 8 | (size_t)last[-2] << 16 | (size_t)last[-1] << 24;
-    if (*size / LARGEST_RATIO > packed)
-        return fail_damaged(image, "they are larger than they can be", error);
-    return SB_OK;
+    lzma_stream_flags footer;
+    if (packed < 2 * LZMA_STREAM_HEADER_SIZE ||
+        lzma_stream_footer_decode(&footer, bytes + packed - LZMA_STREAM_HEADER_SIZE) != LZMA_OK)
+        return fail_damaged(image, "no xz file ends like this", error);
+    if (footer.backward_size > packed - 2 * LZMA_STREAM_HEADER_SIZE)
+        return fail_damaged(image, "its index is larger than it", error);
+    lzma_index *index = NULL;
+    uint64_t memory = MOST_MEMORY;
+    size_t end = packed - LZMA_STREAM_HEADER_SIZE, at = end - (size_t)footer.backward_size;
+    lzma_ret result = lzma_index_buffer_decode(&index, &memory, &allocator, bytes, &at, end);
+    if (result == LZMA_MEM_ERROR)
+        return sb_fail_memory(error, (size_t)footer.backward_size);
+    if (result != LZMA_OK)
+        return fail_damaged(image, "its index cannot be read", error);
+    uint64_t whole = lzma_index_uncompressed_size(index);
+    bool fits = lzma_index_stream_size(index) == packed && whole < SIZE_MAX;
+    lzma_index_end(index, &allocator);
+    *size = (size_t)whole;
+    return fits ? SB_OK : fail_damaged(image, "its index speaks of another file", error);
 }
 
-static void *allocate(void *unused, unsigned count, unsigned size) {
-    return sb_allocate_array(count, size);
-}
-
-static void give_back(void *unused, void *block) {
-    sb_free(block);
-}
-
-static sb_status inflate_all(const sb_cuda_image *image, char *bytes, size_t size, sb_error *error) {
-    z_stream stream = {
-        .next_in = (Bytef *)(uintptr_t)image->bytes,
-        .avail_in = (uInt)(image->end - image->bytes),
-        .next_out = (Bytef *)bytes,
-        .avail_out = (uInt)size,
-        .zalloc = allocate,
-        .zfree = give_back,
-    };
-    if (inflateInit2(&stream, GZIP_WINDOW) != Z_OK)
+static sb_status unpack_into(const sb_cuda_image *image, char *bytes, size_t size, sb_error *error) {
+    size_t packed = (size_t)(image->end - image->bytes), read = 0, written = 0;
+    uint64_t memory = MOST_MEMORY;
+    lzma_ret result = lzma_stream_buffer_decode(&memory, 0, &allocator, (const uint8_t *)image->bytes, &read, packed,
+                                                (uint8_t *)bytes, &written, size);
+    if (result == LZMA_MEM_ERROR)
         return sb_fail_memory(error, size);
-    int result = inflate(&stream, Z_FINISH);
-    sb_status status = SB_OK;
-    if (result == Z_MEM_ERROR)
-        status = sb_fail_memory(error, size);
-    else if (result != Z_STREAM_END || stream.avail_in != 0 || stream.avail_out != 0)
-        status = fail_damaged(image, stream.msg != NULL ? stream.msg : "they end too early or too late", error);
-    inflateEnd(&stream);
-    return status;
+    if (result != LZMA_OK || read != packed || written != size)
+        return fail_damaged(image, "what is packed in it has another check", error);
+    return SB_OK;
 }
 
 sb_status sb_cuda_unpack(const sb_cuda_image *image, char **bytes, sb_error *error) {
@@ -68,7 +70,7 @@ sb_status sb_cuda_unpack(const sb_cuda_image *image, char **bytes, sb_error *err
     char *made = sb_allocate(size + 1);
     if (made == NULL)
         return sb_fail_memory(error, size + 1);
-    sb_status status = inflate_all(image, made, size, error);
+    sb_status status = unpack_into(image, made, size, error);
     if (status != SB_OK) {
         sb_free(made);
         return status;

@@ -29,6 +29,7 @@ static void count(void *handle, sb_device_counters *counters) {
     *counters = (sb_device_counters){
         .device_allocations = all.device_allocations,
         .device_bytes = all.device_bytes,
+        .device_bytes_most = all.device_bytes_most,
         .copies_to_device = all.copies_to_device,
         .bytes_to_device = all.bytes_to_device,
         .copies_to_host = all.copies_to_host,

@@ -1,0 +1,27 @@
+/* Attention on a device, once its work has been described (ops/attention.h): what Attention and FlexAttention launch. */
+#ifndef SB_CUDA_ATTENTION_ATTENTION_H
+#define SB_CUDA_ATTENTION_ATTENTION_H
+
+#include "cuda/attention/attention_parameters.h"
+#include "cuda/common/call.h"
+#include "ops/attention.h"
+
+/* A work on its way to kernels. Inputs and outputs of `attention` are data of the device. */
+typedef struct sb_cuda_attention_call {
+    sb_attention_work attention;
+    sb_cuda_attention parameters;
+    sb_cuda_work work; /* with the ranges that every kernel reads */
+} sb_cuda_attention_call;
+
+/** Fills in `parameters` and `work` from `attention` and the call's inputs. */
+void sb_cuda_attention_describe(sb_call *call, sb_cuda_attention_call *made);
+/** Adds an output, or scores that are given, which `tensor` is; NULL is allowed. */
+void sb_cuda_attention_yields(sb_cuda_attention_call *made, const sb_tensor *y, const sb_tensor *scores);
+void sb_cuda_attention_given(sb_cuda_attention_call *made, const sb_tensor *scores);
+
+/** Computes what `attention` wants. Errors: as for launches and workspaces. */
+sb_status sb_cuda_attention_run(sb_call *call, sb_cuda_attention_call *made);
+/** y from probabilities, which have been given. */
+sb_status sb_cuda_attention_mix(sb_call *call, sb_cuda_attention_call *made);
+
+#endif

@@ -1,0 +1,227 @@
+#include "llm/graph.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "llm/graph_nodes.h"
+#include "llm/rope.h"
+#include "llm/weights.h"
+#include "numerics/convert.h"
+
+/* ---- what goes in ---- */
+
+static sb_status add_input(building *b, int index, const char *name, int rank, const int64_t *dims,
+                           const char *const *texts, sb_error *error) {
+    const sb_value_description description = {
+        .name = name, .kind = SB_KIND_TENSOR, .dtype = SB_S64, .rank = rank, .dims = dims, .dim_texts = texts};
+    return sb_builder_input(b->builder, &description, &b->inputs[index], error);
+}
+
+static sb_status add_inputs(building *b, sb_error *error) {
+    static const int64_t rows[] = {1, -1}, one[] = {1}, some[] = {-1};
+    static const char *const row_texts[] = {NULL, "rows"}, *const wanted[] = {"wanted"};
+    SB_TRY(add_input(b, SB_LLM_TOKENS, "tokens", 2, rows, row_texts, error));
+    SB_TRY(add_input(b, SB_LLM_POSITIONS, "positions", 2, rows, row_texts, error));
+    SB_TRY(add_input(b, SB_LLM_START, "start", 1, one, NULL, error));
+    SB_TRY(add_input(b, SB_LLM_LENGTH, "length", 1, one, NULL, error));
+    return add_input(b, SB_LLM_WANTED, "wanted_rows", 1, some, wanted, error);
+}
+
+static sb_status add_rope(building *b, int kind, const sb_rope_config *rope, sb_error *error) {
+    sb_tensor *cosines, *sines;
+    const sb_llm_plan *plan = b->plan;
+    SB_TRY(sb_rope_tables(plan->checkpoint, plan->config, rope, plan->context, plan->dtype, &cosines, &sines, error));
+    sb_status status = sb_llm_constant(b, kind == 0 ? "cosines" : "local_cosines", cosines, &b->cosines[kind], error);
+    if (status != SB_OK) {
+        sb_tensor_release(sines);
+        return status;
+    }
+    return sb_llm_constant(b, kind == 0 ? "sines" : "local_sines", sines, &b->sines[kind], error);
+}
+
+static sb_status add_ropes(building *b, sb_error *error) {
+    const sb_llm_family *family = b->config->family;
+    if (family->learned_positions)
+        return SB_OK;
+    SB_TRY(add_rope(b, 0, &b->config->rope, error));
+    b->cosines[1] = b->cosines[0];
+    b->sines[1] = b->sines[0];
+    return family->local_base != 0 ? add_rope(b, 1, &b->config->local_rope, error) : SB_OK;
+}
+
+/* ---- embeddings ---- */
+
+static sb_status look_up(building *b, sb_llm_role role, const char *what, value rows, value *x, sb_error *error) {
+    sb_tensor *matrix;
+    value table;
+    SB_TRY(sb_llm_matrix(b->plan->checkpoint, b->config, role, 0, b->plan->dtype, &matrix, error));
+    SB_TRY(sb_llm_constant(b, role == SB_ROLE_EMBEDDING ? "embedding.weight" : "position_embedding.weight", matrix,
+                           &table, error));
+    return sb_llm_node(b, "Gather", what, 2, (value[]){table, rows}, 0, NULL, x, error);
+}
+
+/* √hidden in f32, rounded to the others' type. */
+static sb_status scale_embedding(building *b, value x, value *scaled, sb_error *error) {
+    sb_tensor *number;
+    value factor;
+    float root = (float)sqrt((double)b->config->hidden);
+    SB_TRY(sb_tensor_create(b->plan->dtype, 0, NULL, &number, error));
+    void *data = sb_tensor_mutable_data(number);
+    if (b->plan->dtype == SB_F32)
+        *(float *)data = root;
+    else
+        *(uint16_t *)data = b->plan->dtype == SB_F16 ? sb_f16_from_f32(root) : sb_bf16_from_f32(root);
+    SB_TRY(sb_llm_constant(b, "embedding.factor", number, &factor, error));
+    return sb_llm_node(b, "Mul", "embedding.scale", 2, (value[]){x, factor}, 0, NULL, scaled, error);
+}
+
+static sb_status embed(building *b, value *x, sb_error *error) {
+    value tokens, positions;
+    SB_TRY(look_up(b, SB_ROLE_EMBEDDING, "embedding", b->inputs[SB_LLM_TOKENS], &tokens, error));
+    if (b->config->family->learned_positions) {
+        SB_TRY(look_up(b, SB_ROLE_POSITIONS, "position_embedding", b->inputs[SB_LLM_POSITIONS], &positions, error));
+        return sb_llm_node(b, "Add", "embeddings", 2, (value[]){tokens, positions}, 0, NULL, x, error);
+    }
+    if (b->config->family->scaled_embedding)
+        return scale_embedding(b, tokens, x, error);
+    *x = tokens;
+    return SB_OK;
+}
+
+/* ---- a layer ---- */
+
+/* The norm of each head by itself. */
+static sb_status normalize_heads(building *b, sb_llm_role role, const char *what, int64_t heads, value *x,
+                                 sb_error *error) {
+    char name[64];
+    const int64_t apart[] = {0, 0, heads, b->config->head_width}, joined[] = {0, 0, heads * b->config->head_width};
+    value shape, split, normed;
+    snprintf(name, sizeof name, "%s.heads", what);
+    SB_TRY(sb_llm_integers(b, name, 4, apart, &shape, error));
+    snprintf(name, sizeof name, "%s.part", what);
+    SB_TRY(sb_llm_node(b, "Reshape", name, 2, (value[]){*x, shape}, 0, NULL, &split, error));
+    SB_TRY(sb_llm_normalize(b, role, what, split, &normed, error));
+    snprintf(name, sizeof name, "%s.width", what);
+    SB_TRY(sb_llm_integers(b, name, 3, joined, &shape, error));
+    snprintf(name, sizeof name, "%s.join", what);
+    return sb_llm_node(b, "Reshape", name, 2, (value[]){normed, shape}, 0, NULL, x, error);
+}
+
+static sb_status rotate(building *b, const char *what, int64_t heads, value *x, sb_error *error) {
+    int kind = sb_llm_layer_has_window(b->config, b->layer) ? 1 : 0;
+    const value inputs[] = {*x, b->cosines[kind], b->sines[kind], b->inputs[SB_LLM_POSITIONS]};
+    const sb_builder_attribute attributes[] = {sb_attribute_int("num_heads", heads),
+                                               sb_attribute_int("rotary_embedding_dim", b->config->rotated)};
+    return sb_llm_node(b, "RotaryEmbedding", what, 4, inputs, 2, attributes, x, error);
+}
+
+static sb_status add_attention(building *b, value x, value *y, sb_error *error) {
+    const sb_llm_config *config = b->config;
+    value queries, keys, values, seen;
+    SB_TRY(sb_llm_project(b, SB_ROLE_QUERY, "query", x, &queries, error));
+    SB_TRY(sb_llm_project(b, SB_ROLE_KEY, "key", x, &keys, error));
+    SB_TRY(sb_llm_project(b, SB_ROLE_VALUE, "value", x, &values, error));
+    if (sb_llm_has_weight(b->plan->checkpoint, config, SB_ROLE_QUERY_NORM)) {
+        SB_TRY(normalize_heads(b, SB_ROLE_QUERY_NORM, "query_norm", config->heads, &queries, error));
+        SB_TRY(normalize_heads(b, SB_ROLE_KEY_NORM, "key_norm", config->key_heads, &keys, error));
+    }
+    if (!config->family->learned_positions) {
+        SB_TRY(rotate(b, "query_rotation", config->heads, &queries, error));
+        SB_TRY(rotate(b, "key_rotation", config->key_heads, &keys, error));
+    }
+    SB_TRY(sb_llm_attend(b, queries, keys, values, &seen, error));
+    return sb_llm_project(b, SB_ROLE_OUT, "out", seen, y, error);
+}
+
+static sb_status activate(building *b, value x, value *y, sb_error *error) {
+    const sb_builder_attribute tanh = sb_attribute_text("approximate", "tanh");
+    switch (b->config->activation) {
+    case SB_LLM_SILU:
+        return sb_llm_node(b, "Swish", "activation", 1, &x, 0, NULL, y, error);
+    case SB_LLM_GELU:
+        return sb_llm_node(b, "Gelu", "activation", 1, &x, 0, NULL, y, error);
+    case SB_LLM_GELU_TANH:
+        return sb_llm_node(b, "Gelu", "activation", 1, &x, 1, &tanh, y, error);
+    case SB_LLM_RELU:
+        break;
+    }
+    return sb_llm_node(b, "Relu", "activation", 1, &x, 0, NULL, y, error);
+}
+
+static sb_status add_mlp(building *b, value x, value *y, sb_error *error) {
+    value up, gate, active, middle;
+    SB_TRY(sb_llm_project(b, SB_ROLE_UP, "up", x, &up, error));
+    if (!sb_llm_has_weight(b->plan->checkpoint, b->config, SB_ROLE_GATE)) {
+        SB_TRY(activate(b, up, &middle, error));
+        return sb_llm_project(b, SB_ROLE_DOWN, "down", middle, y, error);
+    }
+    SB_TRY(sb_llm_project(b, SB_ROLE_GATE, "gate", x, &gate, error));
+    if (b->config->activation == SB_LLM_SILU) {
+        SB_TRY(sb_llm_node(b, "SwiGLU", "gated", 2, (value[]){gate, up}, 0, NULL, &middle, error));
+    } else {
+        SB_TRY(activate(b, gate, &active, error));
+        SB_TRY(sb_llm_node(b, "Mul", "gated", 2, (value[]){active, up}, 0, NULL, &middle, error));
+    }
+    return sb_llm_project(b, SB_ROLE_DOWN, "down", middle, y, error);
+}
+
+/* x plus what `part` makes of its norm, which may have a norm of its own behind. */
+static sb_status add_block(building *b, sb_llm_role before, sb_llm_role behind, const char *what, value *x,
+                           sb_status part(building *, value, value *, sb_error *), sb_error *error) {
+    char name[64];
+    value normed, made;
+    snprintf(name, sizeof name, "%s_norm", what);
+    SB_TRY(sb_llm_normalize(b, before, name, *x, &normed, error));
+    SB_TRY(part(b, normed, &made, error));
+    snprintf(name, sizeof name, "after_%s_norm", what);
+    if (sb_llm_has_weight(b->plan->checkpoint, b->config, behind))
+        SB_TRY(sb_llm_normalize(b, behind, name, made, &made, error));
+    snprintf(name, sizeof name, "%s_residual", what);
+    return sb_llm_node(b, "Add", name, 2, (value[]){*x, made}, 0, NULL, x, error);
+}
+
+static sb_status add_layer(building *b, value *x, sb_error *error) {
+    SB_TRY(add_block(b, SB_ROLE_ATTENTION_NORM, SB_ROLE_AFTER_ATTENTION_NORM, "attention", x, add_attention, error));
+    return add_block(b, SB_ROLE_MLP_NORM, SB_ROLE_AFTER_MLP_NORM, "mlp", x, add_mlp, error);
+}
+
+/* ---- what comes out ---- */
+
+static sb_status cap(building *b, value x, value *y, sb_error *error) {
+    sb_tensor *number;
+    value limit, quotient, bent;
+    float most = (float)b->config->final_cap;
+    SB_TRY(sb_tensor_from_data(SB_F32, 0, NULL, &most, &number, error));
+    SB_TRY(sb_llm_constant(b, "cap", number, &limit, error));
+    SB_TRY(sb_llm_node(b, "Div", "cap.divide", 2, (value[]){x, limit}, 0, NULL, &quotient, error));
+    SB_TRY(sb_llm_node(b, "Tanh", "cap.bend", 1, &quotient, 0, NULL, &bent, error));
+    return sb_llm_node(b, "Mul", "cap.multiply", 2, (value[]){bent, limit}, 0, NULL, y, error);
+}
+
+static sb_status add_head(building *b, value x, sb_error *error) {
+    const sb_builder_attribute axis = sb_attribute_int("axis", 1), f32 = sb_attribute_int("to", 1);
+    bool own = sb_llm_has_weight(b->plan->checkpoint, b->config, SB_ROLE_HEAD);
+    value wanted, normed, logits;
+    SB_TRY(sb_llm_node(b, "Gather", "wanted", 2, (value[]){x, b->inputs[SB_LLM_WANTED]}, 1, &axis, &wanted, error));
+    SB_TRY(sb_llm_normalize(b, SB_ROLE_FINAL_NORM, "final_norm", wanted, &normed, error));
+    SB_TRY(sb_llm_project(b, own ? SB_ROLE_HEAD : SB_ROLE_EMBEDDING, "head", normed, &logits, error));
+    if (b->plan->dtype != SB_F32)
+        SB_TRY(sb_llm_node(b, "Cast", "logits", 1, &logits, 1, &f32, &logits, error));
+    if (b->config->final_cap != 0)
+        SB_TRY(cap(b, logits, &logits, error));
+    return sb_builder_output(b->builder, logits, error);
+}
+
+sb_status sb_llm_build(const sb_llm_plan *plan, sb_builder *builder, sb_error *error) {
+    building b = {.plan = plan, .config = plan->config, .builder = builder, .layer = -1};
+    value x;
+    SB_TRY(sb_builder_entry(builder, "step", error));
+    SB_TRY(add_inputs(&b, error));
+    SB_TRY(add_ropes(&b, error));
+    SB_TRY(embed(&b, &x, error));
+    for (b.layer = 0; b.layer < plan->config->layers; b.layer++)
+        SB_TRY(add_layer(&b, &x, error));
+    b.layer = -1;
+    SB_TRY(add_head(&b, x, error));
+    return sb_llm_check_unused(plan->checkpoint, plan->config, error);
+}

@@ -1,0 +1,27 @@
+/* Any bytes as a GGUF file: refused with a report, or all tensors inside of it; and its configuration and tokenizer. */
+#include "base/allocation.h"
+#include "fuzz/checkpoint_bytes.h"
+#include "llm/config.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    sb_shared_mapping mapping;
+    sb_checkpoint_file file;
+    sb_error error = {0};
+    sb_llm_config config;
+    sb_gguf_tokenizer tokenizer;
+    int64_t before = sb_allocation_count().live_blocks;
+    sb_checkpoint checkpoint = checkpoint_of(data, size, &mapping, &file);
+    sb_status status = sb_gguf_read(&checkpoint, &error);
+    FUZZ_CHECK(status == SB_OK || (error.status == status && error.message[0] != '\0'));
+    FUZZ_CHECK(status != SB_ERROR_OUT_OF_MEMORY);
+    if (status == SB_OK) {
+        check_tensors(&checkpoint, size);
+        if (sb_llm_config_read(&checkpoint, &config, &error) == SB_OK)
+            FUZZ_CHECK(config.heads % config.key_heads == 0 && config.layers >= 1);
+        if (sb_gguf_tokenizer_read(&checkpoint.gguf, &tokenizer, &error) == SB_OK)
+            sb_gguf_tokenizer_clear(&tokenizer);
+    }
+    clear_checkpoint(&checkpoint);
+    FUZZ_CHECK(sb_allocation_count().live_blocks == before);
+    return 0;
+}

@@ -1,0 +1,17 @@
+/* models FOLDER: writes the small models of tiny_models.h: FOLDER/NAME and FOLDER/NAME.gguf. */
+#include "tiny_models.h"
+
+int main(int argc, char **argv) {
+    char path[512];
+    if (argc != 2)
+        return 2;
+    mkdir(argv[1], 0777);
+    for (int i = 0; i < TINY_MODELS; i++) {
+        snprintf(path, sizeof path, "%s/%s", argv[1], tiny_models[i].name);
+        tiny_write_folder(&tiny_models[i], path);
+        snprintf(path, sizeof path, "%s/%s.gguf", argv[1], tiny_models[i].name);
+        if (tiny_models[i].architecture != NULL)
+            tiny_write_gguf(&tiny_models[i], path);
+    }
+    return 0;
+}
