@@ -191,8 +191,8 @@ typedef struct sb_tokenizer sb_tokenizer;
  * sb_tokenizer_release. Errors: IO; INVALID_FILE; UNSUPPORTED, which names the part that Samebit has not; OUT_OF_MEMORY. */
 SB_API SB_MUST_CHECK sb_status sb_tokenizer_open(const char *path, sb_tokenizer **tokenizer, sb_error *error);
 /** The same for the bytes of a tokenizer.json, which are not needed afterwards; `name` stands for it in messages. */
-SB_API SB_MUST_CHECK sb_status sb_tokenizer_open_memory(const void *bytes, size_t size, const char *name, sb_tokenizer **tokenizer,
-                                                        sb_error *error);
+SB_API SB_MUST_CHECK sb_status sb_tokenizer_open_memory(const void *bytes, size_t size, const char *name,
+                                                        sb_tokenizer **tokenizer, sb_error *error);
 /** Ends the use of a tokenizer. NULL is allowed. */
 SB_API void sb_tokenizer_release(sb_tokenizer *tokenizer);
 
@@ -203,33 +203,35 @@ typedef struct sb_encode_options {
     bool plain;          /**< special tokens that are written in the text are text: for what a stranger wrote */
 } sb_encode_options;
 
-#define SB_ENCODE_DEFAULT                                                                                                  \
+#define SB_ENCODE_DEFAULT                                                                                              \
     { .struct_bytes = sizeof(sb_encode_options), .add_special = true }
 
 /** Encodes `bytes` bytes of UTF-8. `options` may be NULL. `*tokens` is the caller's, to free by sb_llm_free; it is not NULL where there are
  * none. Takes O(n log n) of the text's length. Errors: INVALID_ARGUMENT, for what is not UTF-8 (which says where) or has no token; LIMIT,
  * where the tokenizer's own expression goes back over the text too often; OUT_OF_MEMORY. */
 SB_API SB_MUST_CHECK sb_status sb_tokenizer_encode(const sb_tokenizer *tokenizer, const char *text, size_t bytes,
-                                                   const sb_encode_options *options, int32_t **tokens, size_t *count, sb_error *error);
+                                                   const sb_encode_options *options, int32_t **tokens, size_t *count,
+                                                   sb_error *error);
 
 /** Decodes tokens; without the special ones where `skip_special`. A number without a token is nothing. Bytes that make no character are
  * U+FFFD. `*text` is the caller's, to free by sb_llm_free; a NUL follows its `*bytes` bytes. Errors: LIMIT; OUT_OF_MEMORY. */
-SB_API SB_MUST_CHECK sb_status sb_tokenizer_decode(const sb_tokenizer *tokenizer, const int32_t *tokens, size_t count, bool skip_special,
-                                                   char **text, size_t *bytes, sb_error *error);
+SB_API SB_MUST_CHECK sb_status sb_tokenizer_decode(const sb_tokenizer *tokenizer, const int32_t *tokens, size_t count,
+                                                   bool skip_special, char **text, size_t *bytes, sb_error *error);
 
 /** Decoding token by token. All that it gives, one behind the other, is what sb_tokenizer_decode gives for all tokens, and each part of it
  * consists of whole characters: what the next token can still change waits. One thread at a time. */
 typedef struct sb_decode_stream sb_decode_stream;
 
 /** Begins a stream; the tokenizer has to outlive it. End it by sb_decode_stream_destroy. */
-SB_API SB_MUST_CHECK sb_status sb_decode_stream_create(const sb_tokenizer *tokenizer, bool skip_special, sb_decode_stream **stream,
-                                                       sb_error *error);
+SB_API SB_MUST_CHECK sb_status sb_decode_stream_create(const sb_tokenizer *tokenizer, bool skip_special,
+                                                       sb_decode_stream **stream, sb_error *error);
 /** Takes the next token. `*text` is the stream's until its next call, and may be empty. Errors: LIMIT; OUT_OF_MEMORY, after either of which
  * the stream can only be destroyed. */
-SB_API SB_MUST_CHECK sb_status sb_decode_stream_push(sb_decode_stream *stream, int32_t token, const char **text, size_t *bytes,
-                                                     sb_error *error);
+SB_API SB_MUST_CHECK sb_status sb_decode_stream_push(sb_decode_stream *stream, int32_t token, const char **text,
+                                                     size_t *bytes, sb_error *error);
 /** Gives what still waits. No call but to destroy may follow. */
-SB_API SB_MUST_CHECK sb_status sb_decode_stream_finish(sb_decode_stream *stream, const char **text, size_t *bytes, sb_error *error);
+SB_API SB_MUST_CHECK sb_status sb_decode_stream_finish(sb_decode_stream *stream, const char **text, size_t *bytes,
+                                                       sb_error *error);
 /** NULL is allowed. */
 SB_API void sb_decode_stream_destroy(sb_decode_stream *stream);
 

@@ -20,7 +20,8 @@ static sb_name_entry *find_slot(const sb_names *names, const char *name, size_t 
     size_t mask = names->capacity - 1;
     for (size_t i = (size_t)(hash >> 32) & mask;; i = (i + 1) & mask) {
         sb_name_entry *entry = &names->entries[i];
-        if (entry->name == NULL || (entry->hash == hash && entry->bytes == bytes && memcmp(entry->name, name, bytes) == 0))
+        if (entry->name == NULL ||
+            (entry->hash == hash && entry->bytes == bytes && memcmp(entry->name, name, bytes) == 0))
             return entry;
     }
 }

@@ -10,9 +10,10 @@ sb_status sb_added_tokens_add(sb_added_tokens *added, sb_added_token token, sb_e
     if (token.bytes == 0)
         return sb_fail(error, SB_ERROR_INVALID_FILE, "the added token %d is empty", (int)token.number);
     if (token.bytes > SB_MOST_TOKEN_BYTES)
-        return sb_fail(error, SB_ERROR_UNSUPPORTED, "the added token %d has %zu bytes: at most %d are supported", (int)token.number, token.bytes,
-                       SB_MOST_TOKEN_BYTES);
-    if (added->count == added->capacity && !sb_grow((void **)&added->items, &added->capacity, added->count + 1, sizeof *added->items))
+        return sb_fail(error, SB_ERROR_UNSUPPORTED, "the added token %d has %zu bytes: at most %d are supported",
+                       (int)token.number, token.bytes, SB_MOST_TOKEN_BYTES);
+    if (added->count == added->capacity &&
+        !sb_grow((void **)&added->items, &added->capacity, added->count + 1, sizeof *added->items))
         return sb_fail_memory(error, sizeof *added->items);
     char *copy = sb_allocate(token.bytes + 1);
     if (copy == NULL || !sb_pairs_put(&added->by_number, (uint32_t)token.number, 0, (uint32_t)added->count, 0)) {
@@ -48,7 +49,8 @@ sb_status sb_added_search_put(sb_added_search *search, size_t index, sb_span tex
 }
 
 const sb_added_token *sb_added_tokens_find(const sb_added_tokens *added, int64_t number) {
-    const sb_pair_entry *entry = number >= 0 && number < INT32_MAX ? sb_pairs_find(&added->by_number, (uint32_t)number, 0) : NULL;
+    const sb_pair_entry *entry =
+        number >= 0 && number < INT32_MAX ? sb_pairs_find(&added->by_number, (uint32_t)number, 0) : NULL;
     return entry != NULL ? &added->items[entry->first] : NULL;
 }
 
@@ -65,7 +67,8 @@ void sb_added_tokens_clear(sb_added_tokens *added) {
 /* ---- searching ---- */
 
 /* The longest token that begins at `at`; *end is where it ends. */
-static const sb_added_token *longest_at(const sb_added_tokens *added, const sb_added_search *search, sb_span text, size_t at, size_t *end) {
+static const sb_added_token *longest_at(const sb_added_tokens *added, const sb_added_search *search, sb_span text,
+                                        size_t at, size_t *end) {
     const sb_added_token *found = NULL;
     uint32_t node = 0;
     for (size_t i = at; i < text.bytes; i++) {
@@ -99,8 +102,8 @@ static bool is_space_at(sb_span text, size_t at) {
     return sb_is_space(point);
 }
 
-bool sb_added_search_next(const sb_added_tokens *added, const sb_added_search *search, sb_span text, bool special, size_t done, size_t *at,
-                          size_t *begin, size_t *end, const sb_added_token **token) {
+bool sb_added_search_next(const sb_added_tokens *added, const sb_added_search *search, sb_span text, bool special,
+                          size_t done, size_t *at, size_t *begin, size_t *end, const sb_added_token **token) {
     while (*at < text.bytes) {
         if (!search->begins[(unsigned char)text.data[*at]]) {
             ++*at;

@@ -2,18 +2,18 @@
 #ifndef SB_LLM_ADDED_TOKENS_H
 #define SB_LLM_ADDED_TOKENS_H
 
+#include "base/error.h"
 #include "llm/pairs.h"
 #include "llm/text.h"
-#include "base/error.h"
 
 typedef struct sb_added_token {
     int32_t number;
     char *text;
     size_t bytes;
-    bool special;      /* says something about the text, and is no part of it */
-    bool single_word;  /* not beside letters */
-    bool left, right;  /* takes the white space on that side with it */
-    bool normalized;   /* looked for in the normalised text */
+    bool special;     /* says something about the text, and is no part of it */
+    bool single_word; /* not beside letters */
+    bool left, right; /* takes the white space on that side with it */
+    bool normalized;  /* looked for in the normalised text */
 } sb_added_token;
 
 /** What is looked for in one kind of text. Zeroed, it is empty. */
@@ -41,7 +41,7 @@ void sb_added_tokens_clear(sb_added_tokens *added);
 
 /** The next token at or behind `*at`, of those that begin first the longest; special ones only where `special`. False: there is none.
  * `*begin` and `*end` are its place, with the white space that it takes, but none before `done`; `*at` is moved on. */
-bool sb_added_search_next(const sb_added_tokens *added, const sb_added_search *search, sb_span text, bool special, size_t done, size_t *at,
-                          size_t *begin, size_t *end, const sb_added_token **token);
+bool sb_added_search_next(const sb_added_tokens *added, const sb_added_search *search, sb_span text, bool special,
+                          size_t done, size_t *at, size_t *begin, size_t *end, const sb_added_token **token);
 
 #endif

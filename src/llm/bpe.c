@@ -10,7 +10,7 @@
 #include "llm/unicode.h"
 
 typedef struct sb_bpe_symbol {
-    int32_t id; /* -1: a byte or character that nothing can be merged with */
+    int32_t id;             /* -1: a byte or character that nothing can be merged with */
     int32_t previous, next; /* -1: none */
     bool gone;
 } sb_bpe_symbol;
@@ -57,7 +57,8 @@ static sb_status add_characters(sb_token_model *model, const bool *mergeable, sb
     return SB_OK;
 }
 
-static sb_status add_merges(sb_token_model *model, const bool *mergeable, int32_t whole, uint32_t rank, sb_error *error) {
+static sb_status add_merges(sb_token_model *model, const bool *mergeable, int32_t whole, uint32_t rank,
+                            sb_error *error) {
     sb_span token = model->vocabulary.tokens[whole];
     for (size_t at = sb_point_bytes(token.data[0]); at < token.bytes; at += sb_point_bytes(token.data[at])) {
         int32_t left = symbol_of(model, mergeable, (sb_span){token.data, at});
@@ -84,8 +85,8 @@ sb_status sb_bpe_merges_of_scores(sb_token_model *model, const float *scores, co
         if (token.data == NULL || !mergeable[i])
             continue;
         if (token.bytes > SB_MOST_TOKEN_BYTES)
-            return sb_fail(error, SB_ERROR_UNSUPPORTED, "token %zu has %zu bytes: at most %d are supported", i, token.bytes,
-                           SB_MOST_TOKEN_BYTES);
+            return sb_fail(error, SB_ERROR_UNSUPPORTED, "token %zu has %zu bytes: at most %d are supported", i,
+                           token.bytes, SB_MOST_TOKEN_BYTES);
         if (sb_utf8_valid(token.data, token.bytes, &bad, &unfinished) != token.bytes)
             return sb_fail(error, SB_ERROR_INVALID_FILE, "token %zu is not UTF-8", i);
         if (scores[i] != scores[i])
@@ -211,13 +212,15 @@ static bool has_bytes(const sb_token_model *model, sb_span text) {
 }
 
 /* Writes the symbols of a piece; there is room for one per byte, and for what the suffix adds. */
-static sb_status write_symbols(const sb_token_model *model, sb_token_work *work, sb_span piece, int32_t *count, sb_error *error) {
+static sb_status write_symbols(const sb_token_model *model, sb_token_work *work, sb_span piece, int32_t *count,
+                               sb_error *error) {
     int waiting = 0; /* an unknown character that the next may fuse with */
     *count = 0;
     for (size_t at = 0, bytes; at < piece.bytes; at += bytes) {
         bytes = sb_point_bytes(piece.data[at]);
         sb_span character;
-        SB_TRY(decorate(model, work, (sb_span){piece.data + at, bytes}, at == 0, at + bytes == piece.bytes, &character, error));
+        SB_TRY(decorate(model, work, (sb_span){piece.data + at, bytes}, at == 0, at + bytes == piece.bytes, &character,
+                        error));
         int32_t id = find_symbol(model, character);
         if (id >= 0) {
             if (waiting != 0)
@@ -257,13 +260,16 @@ static bool add_unmerged(const sb_token_model *model, int32_t symbol, sb_numbers
     return model->unknown < 0 || sb_numbers_add(numbers, model->unknown);
 }
 
-sb_status sb_bpe_encode(const sb_token_model *model, sb_token_work *work, sb_span piece, sb_numbers *numbers, sb_error *error) {
+sb_status sb_bpe_encode(const sb_token_model *model, sb_token_work *work, sb_span piece, sb_numbers *numbers,
+                        sb_error *error) {
     int32_t count, whole = model->ignore_merges ? sb_vocabulary_find(&model->vocabulary, piece.data, piece.bytes) : -1;
     if (whole >= 0)
         return sb_numbers_add(numbers, whole) ? SB_OK : sb_fail_memory(error, sizeof whole);
-    size_t around = (model->prefix != NULL ? strlen(model->prefix) : 0) + (model->suffix != NULL ? strlen(model->suffix) : 0);
+    size_t around =
+        (model->prefix != NULL ? strlen(model->prefix) : 0) + (model->suffix != NULL ? strlen(model->suffix) : 0);
     if (piece.bytes > INT32_MAX / 2 / (around + 1))
-        return sb_fail(error, SB_ERROR_UNSUPPORTED, "a piece of text without a place to cut it has %zu bytes", piece.bytes);
+        return sb_fail(error, SB_ERROR_UNSUPPORTED, "a piece of text without a place to cut it has %zu bytes",
+                       piece.bytes);
     size_t room = piece.bytes * (around + 1) + 1;
     if (room > work->symbol_capacity &&
         !sb_grow((void **)&work->symbols, &work->symbol_capacity, room, sizeof *work->symbols))
@@ -273,7 +279,8 @@ sb_status sb_bpe_encode(const sb_token_model *model, sb_token_work *work, sb_spa
         return sb_fail_memory(error, work->heap_capacity * sizeof *work->heap);
     for (int32_t i = 0; i >= 0 && i < count; i = work->symbols[i].next) {
         int32_t id = work->symbols[i].id;
-        bool added = (size_t)id < model->vocabulary.count ? sb_numbers_add(numbers, id) : add_unmerged(model, id, numbers);
+        bool added =
+            (size_t)id < model->vocabulary.count ? sb_numbers_add(numbers, id) : add_unmerged(model, id, numbers);
         if (!added)
             return sb_fail_memory(error, sizeof id);
     }

@@ -38,7 +38,8 @@ sb_status sb_charsmap_check(sb_span table, sb_error *error) {
         return sb_fail(error, SB_ERROR_INVALID_FILE, "the table of characters (precompiled_charsmap) is damaged");
     if (map.texts.bytes == 0 || map.texts.data[map.texts.bytes - 1] != '\0' ||
         sb_utf8_valid(map.texts.data, map.texts.bytes, &bad, &unfinished) != map.texts.bytes)
-        return sb_fail(error, SB_ERROR_INVALID_FILE, "the replacements of the table of characters (precompiled_charsmap) are damaged");
+        return sb_fail(error, SB_ERROR_INVALID_FILE,
+                       "the replacements of the table of characters (precompiled_charsmap) are damaged");
     return SB_OK;
 }
 
@@ -162,7 +163,8 @@ sb_status sb_normal_sentencepiece(const sb_normal_step *step, sb_span text, sb_t
         if (!append_escaped(step, part, &after_space, result))
             return sb_fail_memory(error, text.bytes);
     }
-    while (step->remove_extra_spaces && result->bytes - start >= 3 && memcmp(result->data + result->bytes - 3, space_sign, 3) == 0)
+    while (step->remove_extra_spaces && result->bytes - start >= 3 &&
+           memcmp(result->data + result->bytes - 3, space_sign, 3) == 0)
         result->bytes -= 3;
     return SB_OK;
 }

@@ -20,10 +20,13 @@ sb_status sb_decoder_finish(sb_decoder *decoder, sb_error *error) {
     for (size_t i = 0; i < decoder->count; i++) {
         sb_decode_step *step = &decoder->steps[i];
         step->fused = fused;
-        bool one_byte = step->kind == SB_DECODE_REPLACE && step->pattern.kind == SB_PATTERN_LITERAL && step->pattern.literal_bytes == 1;
+        bool one_byte = step->kind == SB_DECODE_REPLACE && step->pattern.kind == SB_PATTERN_LITERAL &&
+                        step->pattern.literal_bytes == 1;
         if (fused && step->kind != SB_DECODE_STRIP && step->kind != SB_DECODE_FUSE && !one_byte)
             return sb_fail(error, SB_ERROR_UNSUPPORTED,
-                           "decoder %zu of the sequence follows a Fuse, behind which only Strip, and Replace of one ASCII character, are supported", i);
+                           "decoder %zu of the sequence follows a Fuse, behind which only Strip, and Replace of one "
+                           "ASCII character, are supported",
+                           i);
         fused = fused || step->kind == SB_DECODE_FUSE || step->kind == SB_DECODE_BYTE_LEVEL;
     }
     return SB_OK;
@@ -55,7 +58,8 @@ static sb_status give_characters(sb_decoding *decoding, size_t index, bool last,
     for (size_t at = 0; at < stage->kept.bytes && !(unfinished && !last);) {
         size_t valid = sb_utf8_valid(stage->kept.data + at, stage->kept.bytes - at, &bad, &unfinished);
         bool broken = bad != 0 && (last || !unfinished);
-        if (!sb_text_append(&stage->spare, stage->kept.data + at, valid) || (broken && !sb_text_append(&stage->spare, "\xef\xbf\xbd", 3)))
+        if (!sb_text_append(&stage->spare, stage->kept.data + at, valid) ||
+            (broken && !sb_text_append(&stage->spare, "\xef\xbf\xbd", 3)))
             return sb_fail_memory(error, stage->kept.bytes);
         keep = unfinished && !last ? bad : 0;
         at += valid + bad;
@@ -94,7 +98,8 @@ static sb_status metaspace(sb_decoding *decoding, size_t index, sb_span token, s
     for (size_t at = 0, bytes; at < token.bytes; at += bytes) {
         bytes = sb_point_bytes(token.data[at]);
         bool sign = bytes == step->content_bytes && memcmp(token.data + at, step->content, bytes) == 0;
-        if (!(sign ? drop || sb_text_append(&stage->spare, " ", 1) : sb_text_append(&stage->spare, token.data + at, bytes)))
+        if (!(sign ? drop || sb_text_append(&stage->spare, " ", 1)
+                   : sb_text_append(&stage->spare, token.data + at, bytes)))
             return out_of_memory(token, error);
     }
     return give(decoding, index + 1, (sb_span){stage->spare.data, stage->spare.bytes}, error);
@@ -115,8 +120,9 @@ static void shorten(sb_text *text, const char *from, const char *to) {
 }
 
 static void clean_up(sb_text *text) {
-    static const char *const pairs[][2] = {{" .", "."},     {" ?", "?"},     {" !", "!"},         {" ,", ","},   {" ' ", "'"},  {" n't", "n't"},
-                                           {" 'm", "'m"}, {" do not", " don't"}, {" 's", "'s"}, {" 've", "'ve"}, {" 're", "'re"}};
+    static const char *const pairs[][2] = {{" .", "."},   {" ?", "?"},     {" !", "!"},    {" ,", ","},
+                                           {" ' ", "'"},  {" n't", "n't"}, {" 'm", "'m"},  {" do not", " don't"},
+                                           {" 's", "'s"}, {" 've", "'ve"}, {" 're", "'re"}};
     for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++)
         shorten(text, pairs[i][0], pairs[i][1]);
 }
@@ -152,7 +158,8 @@ static sb_status give_waiting(sb_decoding *decoding, size_t index, bool last, sb
     const sb_decode_step *step = &decoding->decoder->steps[index];
     sb_decode_stage *stage = &decoding->stages[index];
     stage->spare.bytes = 0;
-    if (!replace_all(&stage->spare, (sb_span){stage->kept.data, stage->kept.bytes}, (sb_span){step->content, step->content_bytes}, last ? "" : " "))
+    if (!replace_all(&stage->spare, (sb_span){stage->kept.data, stage->kept.bytes},
+                     (sb_span){step->content, step->content_bytes}, last ? "" : " "))
         return sb_fail_memory(error, stage->kept.bytes);
     return give(decoding, index + 1, (sb_span){stage->spare.data, stage->spare.bytes}, error);
 }
@@ -225,14 +232,18 @@ static sb_status byte_fallback(sb_decoding *decoding, size_t index, sb_span toke
 
 static size_t count_at_start(const sb_decode_step *step, sb_span token, size_t most) {
     size_t at = 0;
-    for (; most != 0 && token.bytes - at >= step->content_bytes && memcmp(token.data + at, step->content, step->content_bytes) == 0; most--)
+    for (; most != 0 && token.bytes - at >= step->content_bytes &&
+           memcmp(token.data + at, step->content, step->content_bytes) == 0;
+         most--)
         at += step->content_bytes;
     return at;
 }
 
 static size_t count_at_end(const sb_decode_step *step, sb_span token, size_t most) {
     size_t end = token.bytes;
-    for (; most != 0 && end >= step->content_bytes && memcmp(token.data + end - step->content_bytes, step->content, step->content_bytes) == 0; most--)
+    for (; most != 0 && end >= step->content_bytes &&
+           memcmp(token.data + end - step->content_bytes, step->content, step->content_bytes) == 0;
+         most--)
         end -= step->content_bytes;
     return token.bytes - end;
 }
@@ -275,10 +286,16 @@ static sb_status spaces(sb_decoding *decoding, size_t index, sb_span token, sb_e
 
 /* Gives a token to a stage, or behind the last one to whoever takes the text. */
 static sb_status give(sb_decoding *decoding, size_t index, sb_span token, sb_error *error) {
-    static sb_status (*const stages[])(sb_decoding *, size_t, sb_span, sb_error *) = {
-        [SB_DECODE_BYTE_LEVEL] = byte_level, [SB_DECODE_METASPACE] = metaspace,         [SB_DECODE_WORDPIECE] = wordpiece,
-        [SB_DECODE_BPE] = bpe,               [SB_DECODE_REPLACE] = replace,             [SB_DECODE_BYTE_FALLBACK] = byte_fallback,
-        [SB_DECODE_STRIP] = strip,           [SB_DECODE_SPACES] = spaces,               [SB_DECODE_FUSE] = NULL};
+    static sb_status (*const stages[])(sb_decoding *, size_t, sb_span,
+                                       sb_error *) = {[SB_DECODE_BYTE_LEVEL] = byte_level,
+                                                      [SB_DECODE_METASPACE] = metaspace,
+                                                      [SB_DECODE_WORDPIECE] = wordpiece,
+                                                      [SB_DECODE_BPE] = bpe,
+                                                      [SB_DECODE_REPLACE] = replace,
+                                                      [SB_DECODE_BYTE_FALLBACK] = byte_fallback,
+                                                      [SB_DECODE_STRIP] = strip,
+                                                      [SB_DECODE_SPACES] = spaces,
+                                                      [SB_DECODE_FUSE] = NULL};
     if (index == decoding->decoder->count)
         return sb_text_append(&decoding->out, token.data, token.bytes) ? SB_OK : out_of_memory(token, error);
     sb_decode_kind kind = decoding->decoder->steps[index].kind;
@@ -292,7 +309,8 @@ static sb_status give(sb_decoding *decoding, size_t index, sb_span token, sb_err
 /* ---- decoding ---- */
 
 sb_status sb_decoding_begin(sb_decoding *decoding, const sb_decoder *decoder, sb_error *error) {
-    *decoding = (sb_decoding){.decoder = decoder, .stages = sb_allocate_array(decoder->count + 1, sizeof *decoding->stages)};
+    *decoding =
+        (sb_decoding){.decoder = decoder, .stages = sb_allocate_array(decoder->count + 1, sizeof *decoding->stages)};
     return decoding->stages != NULL ? SB_OK : sb_fail_memory(error, decoder->count * sizeof *decoding->stages);
 }
 

@@ -6,10 +6,10 @@
 #include "llm/pattern.h"
 
 typedef enum sb_decode_kind {
-    SB_DECODE_BYTE_LEVEL,    /* characters that stand for bytes */
-    SB_DECODE_METASPACE,     /* signs that stand for spaces; without those of the first token where `first` */
-    SB_DECODE_WORDPIECE,     /* a space before tokens that have not the prefix */
-    SB_DECODE_BPE,           /* a space in place of the suffix, but for the last token's */
+    SB_DECODE_BYTE_LEVEL, /* characters that stand for bytes */
+    SB_DECODE_METASPACE,  /* signs that stand for spaces; without those of the first token where `first` */
+    SB_DECODE_WORDPIECE,  /* a space before tokens that have not the prefix */
+    SB_DECODE_BPE,        /* a space in place of the suffix, but for the last token's */
     SB_DECODE_REPLACE,
     SB_DECODE_BYTE_FALLBACK, /* tokens such as <0x0A> that stand for bytes */
     SB_DECODE_FUSE,          /* what follows is one token */
@@ -19,10 +19,10 @@ typedef enum sb_decode_kind {
 
 typedef struct sb_decode_step {
     sb_decode_kind kind;
-    bool first;         /* METASPACE */
-    bool cleanup;       /* WORDPIECE: no spaces before marks */
-    bool fused;         /* it comes behind a FUSE */
-    char *content;      /* the sign, the prefix, the suffix, the replacement, or what is stripped */
+    bool first;    /* METASPACE */
+    bool cleanup;  /* WORDPIECE: no spaces before marks */
+    bool fused;    /* it comes behind a FUSE */
+    char *content; /* the sign, the prefix, the suffix, the replacement, or what is stripped */
     size_t content_bytes;
     size_t start, stop; /* STRIP */
     sb_pattern pattern; /* REPLACE */
@@ -42,10 +42,10 @@ void sb_decoder_clear(sb_decoder *decoder);
 
 /** What a stage keeps between tokens. */
 typedef struct sb_decode_stage {
-    size_t count;   /* tokens that it got */
-    sb_text kept;   /* what waits for what follows */
-    sb_text spare;  /* to work in */
-    size_t left;    /* STRIP behind FUSE: how many more to strip at the start */
+    size_t count;  /* tokens that it got */
+    sb_text kept;  /* what waits for what follows */
+    sb_text spare; /* to work in */
+    size_t left;   /* STRIP behind FUSE: how many more to strip at the start */
 } sb_decode_stage;
 
 typedef struct sb_decoding {

@@ -129,12 +129,16 @@ static sb_status fill_normalizer(sb_normal_step *step, sb_span type, const json_
         step->left = sb_json_flag(json, "strip_left", true);
         step->right = sb_json_flag(json, "strip_right", true);
         return SB_OK;
-    case SB_NORMAL_BERT: read_bert(step, json); return SB_OK;
-    case SB_NORMAL_PREPEND: return copy_content(json, "prepend", &step->content, &step->content_bytes, error);
+    case SB_NORMAL_BERT:
+        read_bert(step, json);
+        return SB_OK;
+    case SB_NORMAL_PREPEND:
+        return copy_content(json, "prepend", &step->content, &step->content_bytes, error);
     case SB_NORMAL_REPLACE:
         SB_TRY(sb_json_pattern(json_object_get(json, "pattern"), &step->pattern, error));
         return copy_content(json, "content", &step->content, &step->content_bytes, error);
-    default: return SB_OK;
+    default:
+        return SB_OK;
     }
 }
 
@@ -142,12 +146,18 @@ sb_status sb_json_normalizer(sb_normalizer *normalizer, const json_t *json, int 
     static const struct {
         const char *type;
         sb_normal_kind kind;
-    } kinds[] = {{"NFC", SB_NORMAL_FORM},           {"NFD", SB_NORMAL_FORM},
-                 {"NFKC", SB_NORMAL_FORM},          {"NFKD", SB_NORMAL_FORM},
-                 {"Lowercase", SB_NORMAL_LOWERCASE}, {"StripAccents", SB_NORMAL_STRIP_ACCENTS},
-                 {"Replace", SB_NORMAL_REPLACE},    {"Prepend", SB_NORMAL_PREPEND},
-                 {"Strip", SB_NORMAL_STRIP},        {"BertNormalizer", SB_NORMAL_BERT},
-                 {"Nmt", SB_NORMAL_NMT},            {"ByteLevel", SB_NORMAL_BYTES}};
+    } kinds[] = {{"NFC", SB_NORMAL_FORM},
+                 {"NFD", SB_NORMAL_FORM},
+                 {"NFKC", SB_NORMAL_FORM},
+                 {"NFKD", SB_NORMAL_FORM},
+                 {"Lowercase", SB_NORMAL_LOWERCASE},
+                 {"StripAccents", SB_NORMAL_STRIP_ACCENTS},
+                 {"Replace", SB_NORMAL_REPLACE},
+                 {"Prepend", SB_NORMAL_PREPEND},
+                 {"Strip", SB_NORMAL_STRIP},
+                 {"BertNormalizer", SB_NORMAL_BERT},
+                 {"Nmt", SB_NORMAL_NMT},
+                 {"ByteLevel", SB_NORMAL_BYTES}};
     sb_span type = sb_json_text(json, "type");
     if (json == NULL || json_is_null(json))
         return SB_OK;
@@ -308,7 +318,8 @@ sb_status sb_json_splitter(sb_splitter *splitter, const json_t *json, int depth,
         SB_TRY(read_behavior(json, SB_SPLIT_ISOLATED, &behavior, error));
         return add_class(splitter, sb_is_punctuation, behavior, error);
     }
-    return unknown_part("pre_tokenizer", type, "those of tokenizers 0.22 but UnicodeScripts and FixedLength are", error);
+    return unknown_part("pre_tokenizer", type, "those of tokenizers 0.22 but UnicodeScripts and FixedLength are",
+                        error);
 }
 
 /* ---- post-processors ---- */
@@ -317,7 +328,7 @@ static sb_status add_number(sb_numbers *numbers, const json_t *number, sb_error 
     if (!json_is_integer(number) || json_integer_value(number) < 0 || json_integer_value(number) >= SB_MOST_TOKENS)
         return sb_fail(error, SB_ERROR_INVALID_FILE, "the post-processor has a token without a number");
     return sb_numbers_add(numbers, (int32_t)json_integer_value(number)) ? SB_OK
-                                                                       : sb_fail_memory(error, sizeof(int32_t));
+                                                                        : sb_fail_memory(error, sizeof(int32_t));
 }
 
 /* {"SpecialToken": {"id": …}}, whose numbers stand in "special_tokens". */
@@ -400,16 +411,20 @@ static sb_status read_strip_decoder(sb_decode_step *step, const json_t *json, sb
 
 static sb_status fill_decoder(sb_decode_step *step, const json_t *json, sb_error *error) {
     switch (step->kind) {
-    case SB_DECODE_METASPACE: return read_metaspace_decoder(step, json, error);
-    case SB_DECODE_STRIP: return read_strip_decoder(step, json, error);
-    case SB_DECODE_BPE: return copy_content(json, "suffix", &step->content, &step->content_bytes, error);
+    case SB_DECODE_METASPACE:
+        return read_metaspace_decoder(step, json, error);
+    case SB_DECODE_STRIP:
+        return read_strip_decoder(step, json, error);
+    case SB_DECODE_BPE:
+        return copy_content(json, "suffix", &step->content, &step->content_bytes, error);
     case SB_DECODE_WORDPIECE:
         step->cleanup = sb_json_flag(json, "cleanup", true);
         return copy_content(json, "prefix", &step->content, &step->content_bytes, error);
     case SB_DECODE_REPLACE:
         SB_TRY(sb_json_pattern(json_object_get(json, "pattern"), &step->pattern, error));
         return copy_content(json, "content", &step->content, &step->content_bytes, error);
-    default: return SB_OK;
+    default:
+        return SB_OK;
     }
 }
 
@@ -417,10 +432,14 @@ sb_status sb_json_decoder(sb_decoder *decoder, const json_t *json, int depth, sb
     static const struct {
         const char *type;
         sb_decode_kind kind;
-    } kinds[] = {{"ByteLevel", SB_DECODE_BYTE_LEVEL},       {"Metaspace", SB_DECODE_METASPACE},
-                 {"WordPiece", SB_DECODE_WORDPIECE},        {"BPEDecoder", SB_DECODE_BPE},
-                 {"Replace", SB_DECODE_REPLACE},            {"ByteFallback", SB_DECODE_BYTE_FALLBACK},
-                 {"Fuse", SB_DECODE_FUSE},                  {"Strip", SB_DECODE_STRIP}};
+    } kinds[] = {{"ByteLevel", SB_DECODE_BYTE_LEVEL},
+                 {"Metaspace", SB_DECODE_METASPACE},
+                 {"WordPiece", SB_DECODE_WORDPIECE},
+                 {"BPEDecoder", SB_DECODE_BPE},
+                 {"Replace", SB_DECODE_REPLACE},
+                 {"ByteFallback", SB_DECODE_BYTE_FALLBACK},
+                 {"Fuse", SB_DECODE_FUSE},
+                 {"Strip", SB_DECODE_STRIP}};
     sb_span type = sb_json_text(json, "type");
     if (json == NULL || json_is_null(json))
         return depth != 0 || sb_decoder_add(decoder, SB_DECODE_SPACES) != NULL ? SB_OK : no_step(error);

@@ -23,14 +23,15 @@ sb_status sb_json_splitter(sb_splitter *splitter, const json_t *json, int depth,
 sb_status sb_json_surroundings(sb_tokenizer *tokenizer, const json_t *json, int depth, sb_error *error);
 sb_status sb_json_decoder(sb_decoder *decoder, const json_t *json, int depth, sb_error *error);
 /** Calls a reader of parts for the parts of a sequence, the member `name`. */
-#define SB_JSON_SEQUENCE(read, target, json, name, depth, error)                                                                    \
-    do {                                                                                                                            \
-        const json_t *sb_parts_ = json_object_get(json, name);                                                                      \
-        if (!json_is_array(sb_parts_) || (depth) > 16)                                                                              \
-            return sb_fail(error, SB_ERROR_INVALID_FILE, "a sequence has no parts (\"%s\"), or is one of too many in each other", name); \
-        for (size_t sb_i_ = 0; sb_i_ < json_array_size(sb_parts_); sb_i_++)                                                         \
-            SB_TRY(read(target, json_array_get(sb_parts_, sb_i_), (depth) + 1, error));                                             \
-        return SB_OK;                                                                                                               \
+#define SB_JSON_SEQUENCE(read, target, json, name, depth, error)                                                       \
+    do {                                                                                                               \
+        const json_t *sb_parts_ = json_object_get(json, name);                                                         \
+        if (!json_is_array(sb_parts_) || (depth) > 16)                                                                 \
+            return sb_fail(error, SB_ERROR_INVALID_FILE,                                                               \
+                           "a sequence has no parts (\"%s\"), or is one of too many in each other", name);             \
+        for (size_t sb_i_ = 0; sb_i_ < json_array_size(sb_parts_); sb_i_++)                                            \
+            SB_TRY(read(target, json_array_get(sb_parts_, sb_i_), (depth) + 1, error));                                \
+        return SB_OK;                                                                                                  \
     } while (0)
 
 #endif

@@ -19,7 +19,8 @@ enum { LETTER = 1, NUMBER = 2, SPACE = 4, LINE = 8 };
 
 static int classify(uint32_t point) {
     if (point < 0x80) {
-        static const unsigned char spaces[33] = {[9] = SPACE, [10] = SPACE | LINE, [11] = SPACE, [12] = SPACE, [13] = SPACE | LINE, [32] = SPACE};
+        static const unsigned char spaces[33] = {
+            [9] = SPACE, [10] = SPACE | LINE, [11] = SPACE, [12] = SPACE, [13] = SPACE | LINE, [32] = SPACE};
         if (point <= 32)
             return spaces[point];
         uint32_t small = point | 32;
@@ -91,7 +92,8 @@ size_t sb_known_split_end(const sb_known_split *known, sb_span text, size_t at) 
     bool space = text.data[at] == ' ';
     if (class == LETTER)
         return run(text, next, LETTER, -1);
-    if (following == LETTER && next < text.bytes && (known->mark_before ? class != NUMBER && (class & LINE) == 0 : space))
+    if (following == LETTER && next < text.bytes &&
+        (known->mark_before ? class != NUMBER && (class & LINE) == 0 : space))
         return run(text, behind, LETTER, -1);
     if (class == NUMBER)
         return run(text, next, NUMBER, known->most_digits != 0 ? known->most_digits - 1 : -1);

@@ -29,7 +29,8 @@ static sb_status decompose(sb_span text, utf8proc_option_t options, points *poin
         if (points->count + 32 > points->capacity &&
             !sb_grow((void **)&points->items, &points->capacity, points->count + 32, sizeof *points->items))
             return sb_fail_memory(error, points->count * sizeof *points->items);
-        utf8proc_ssize_t count = utf8proc_decompose_char((utf8proc_int32_t)point, points->items + points->count, 32, options, &boundary);
+        utf8proc_ssize_t count =
+            utf8proc_decompose_char((utf8proc_int32_t)point, points->items + points->count, 32, options, &boundary);
         if (count < 0 || count > 32)
             return sb_fail(error, SB_ERROR_INTERNAL, "utf8proc does not decompose U+%04X", (unsigned)point);
         points->count += (size_t)count;

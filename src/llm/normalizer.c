@@ -6,8 +6,8 @@
 #include "llm/unicode.h"
 
 sb_normal_step *sb_normalizer_add(sb_normalizer *normalizer, sb_normal_kind kind) {
-    if (normalizer->count == normalizer->capacity && !sb_grow((void **)&normalizer->steps, &normalizer->capacity,
-                                                              normalizer->count + 1, sizeof *normalizer->steps))
+    if (normalizer->count == normalizer->capacity &&
+        !sb_grow((void **)&normalizer->steps, &normalizer->capacity, normalizer->count + 1, sizeof *normalizer->steps))
         return NULL;
     sb_normal_step *step = &normalizer->steps[normalizer->count++];
     *step = (sb_normal_step){.kind = kind};
@@ -52,8 +52,9 @@ static bool is_bert_control(uint32_t point) {
 }
 
 static bool is_chinese(uint32_t point) {
-    return (point >= 0x4e00 && point <= 0x9fff) || (point >= 0x3400 && point <= 0x4dbf) || (point >= 0x20000 && point <= 0x2a6df) ||
-           (point >= 0x2a700 && point <= 0x2b73f) || (point >= 0x2b740 && point <= 0x2b81f) || (point >= 0x2b920 && point <= 0x2ceaf) ||
+    return (point >= 0x4e00 && point <= 0x9fff) || (point >= 0x3400 && point <= 0x4dbf) ||
+           (point >= 0x20000 && point <= 0x2a6df) || (point >= 0x2a700 && point <= 0x2b73f) ||
+           (point >= 0x2b740 && point <= 0x2b81f) || (point >= 0x2b920 && point <= 0x2ceaf) ||
            (point >= 0xf900 && point <= 0xfaff) || (point >= 0x2f800 && point <= 0x2fa1f);
 }
 
@@ -66,16 +67,21 @@ static bool lowercase_point(sb_text *result, uint32_t point) {
 /* What a step appends for a character. */
 static bool map_point(const sb_normal_step *step, uint32_t point, sb_text *result) {
     switch (step->kind) {
-    case SB_NORMAL_LOWERCASE: return lowercase_point(result, point);
-    case SB_NORMAL_STRIP_ACCENTS: return sb_is_mark(point) || sb_text_append_point(result, point);
+    case SB_NORMAL_LOWERCASE:
+        return lowercase_point(result, point);
+    case SB_NORMAL_STRIP_ACCENTS:
+        return sb_is_mark(point) || sb_text_append_point(result, point);
     case SB_NORMAL_NMT:
-        if ((point >= 1 && point <= 8) || point == 0xb || (point >= 0xe && point <= 0x1f) || point == 0x7f || point == 0x8f || point == 0x9f)
+        if ((point >= 1 && point <= 8) || point == 0xb || (point >= 0xe && point <= 0x1f) || point == 0x7f ||
+            point == 0x8f || point == 0x9f)
             return true;
-        if (point == 9 || point == 0xa || point == 0xc || point == 0xd || point == 0x1680 || (point >= 0x200b && point <= 0x200f) ||
-            point == 0x2028 || point == 0x2029 || point == 0x2581 || point == 0xfeff || point == 0xfffd)
+        if (point == 9 || point == 0xa || point == 0xc || point == 0xd || point == 0x1680 ||
+            (point >= 0x200b && point <= 0x200f) || point == 0x2028 || point == 0x2029 || point == 0x2581 ||
+            point == 0xfeff || point == 0xfffd)
             point = ' ';
         return sb_text_append_point(result, point);
-    default: return sb_text_append_point(result, point);
+    default:
+        return sb_text_append_point(result, point);
     }
 }
 
@@ -181,23 +187,32 @@ static sb_status bytes_as_points(sb_span text, sb_text *result, sb_error *error)
 
 static sb_status run_step(const sb_normal_step *step, sb_span text, sb_text *result, sb_error *error) {
     switch (step->kind) {
-    case SB_NORMAL_FORM: return sb_normal_form(step, text, result, error);
-    case SB_NORMAL_REPLACE: return replace(step, text, result, error);
-    case SB_NORMAL_STRIP: return strip(step, text, result, error);
-    case SB_NORMAL_BERT: return normalize_for_bert(step, text, result, error);
-    case SB_NORMAL_BYTES: return bytes_as_points(text, result, error);
-    case SB_NORMAL_CHARSMAP: return sb_normal_charsmap(step, text, result, error);
-    case SB_NORMAL_SENTENCEPIECE: return sb_normal_sentencepiece(step, text, result, error);
+    case SB_NORMAL_FORM:
+        return sb_normal_form(step, text, result, error);
+    case SB_NORMAL_REPLACE:
+        return replace(step, text, result, error);
+    case SB_NORMAL_STRIP:
+        return strip(step, text, result, error);
+    case SB_NORMAL_BERT:
+        return normalize_for_bert(step, text, result, error);
+    case SB_NORMAL_BYTES:
+        return bytes_as_points(text, result, error);
+    case SB_NORMAL_CHARSMAP:
+        return sb_normal_charsmap(step, text, result, error);
+    case SB_NORMAL_SENTENCEPIECE:
+        return sb_normal_sentencepiece(step, text, result, error);
     case SB_NORMAL_PREPEND:
         if ((text.bytes != 0 && !sb_text_append(result, step->content, step->content_bytes)) ||
             !sb_text_append(result, text.data, text.bytes))
             return sb_fail_memory(error, text.bytes);
         return SB_OK;
-    default: return map_points(step, text, result, error);
+    default:
+        return map_points(step, text, result, error);
     }
 }
 
-sb_status sb_normalize(const sb_normalizer *normalizer, sb_span text, sb_text *result, sb_text *spare, sb_error *error) {
+sb_status sb_normalize(const sb_normalizer *normalizer, sb_span text, sb_text *result, sb_text *spare,
+                       sb_error *error) {
     result->bytes = 0;
     if (normalizer->count == 0)
         return sb_text_append(result, text.data, text.bytes) ? SB_OK : sb_fail_memory(error, text.bytes);

@@ -5,27 +5,27 @@
 #include "llm/pattern.h"
 
 typedef enum sb_normal_kind {
-    SB_NORMAL_FORM,          /* NFC, NFD, NFKC, NFKD */
+    SB_NORMAL_FORM, /* NFC, NFD, NFKC, NFKD */
     SB_NORMAL_LOWERCASE,
     SB_NORMAL_STRIP_ACCENTS, /* without the characters of M */
     SB_NORMAL_REPLACE,
-    SB_NORMAL_PREPEND,       /* before a text that is not empty */
-    SB_NORMAL_STRIP,         /* white space at the ends */
+    SB_NORMAL_PREPEND, /* before a text that is not empty */
+    SB_NORMAL_STRIP,   /* white space at the ends */
     SB_NORMAL_BERT,
     SB_NORMAL_NMT,
-    SB_NORMAL_BYTES,         /* each byte as the character that stands for it */
-    SB_NORMAL_CHARSMAP,      /* sentencepiece's table, by characters that belong together */
-    SB_NORMAL_SENTENCEPIECE  /* what sentencepiece does itself: its table, spaces, and the one before */
+    SB_NORMAL_BYTES,        /* each byte as the character that stands for it */
+    SB_NORMAL_CHARSMAP,     /* sentencepiece's table, by characters that belong together */
+    SB_NORMAL_SENTENCEPIECE /* what sentencepiece does itself: its table, spaces, and the one before */
 } sb_normal_kind;
 
 typedef struct sb_normal_step {
     sb_normal_kind kind;
-    bool compose, compatible;                                   /* FORM */
-    bool left, right;                                           /* STRIP */
-    bool clean_text, chinese, strip_accents, lowercase;         /* BERT */
-    bool dummy_prefix, remove_extra_spaces;                     /* SENTENCEPIECE */
-    sb_pattern pattern;                                         /* REPLACE */
-    char *content;                                              /* REPLACE, PREPEND; CHARSMAP: the table */
+    bool compose, compatible;                           /* FORM */
+    bool left, right;                                   /* STRIP */
+    bool clean_text, chinese, strip_accents, lowercase; /* BERT */
+    bool dummy_prefix, remove_extra_spaces;             /* SENTENCEPIECE */
+    sb_pattern pattern;                                 /* REPLACE */
+    char *content;                                      /* REPLACE, PREPEND; CHARSMAP: the table */
     size_t content_bytes;
 } sb_normal_step;
 

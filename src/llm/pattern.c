@@ -51,7 +51,8 @@ static sb_status check_expression(const char *expression, size_t bytes, sb_error
             class = false;
         } else if (class && c[0] == '&' && left > 1 && c[1] == '&') {
             problem = "is an intersection of classes";
-        } else if (!class && left > 2 && c[0] == '(' && c[1] == '?' && strchr("RP&0123456789+C(|~@", c[2]) != NULL && c[2] != '\0') {
+        } else if (!class && left > 2 && c[0] == '(' && c[1] == '?' && strchr("RP&0123456789+C(|~@", c[2]) != NULL &&
+                   c[2] != '\0') {
             problem = "is a kind of group";
         } else if (!class && left > 2 && c[0] == '(' && c[1] == '?' && (c[2] == 'm' || c[2] == 's')) {
             problem = "is an option with another meaning here";
@@ -71,8 +72,8 @@ sb_status sb_pattern_regex(sb_pattern *pattern, const char *expression, size_t b
         return SB_OK;
     pattern->kind = SB_PATTERN_REGEX;
     if (bytes > MOST_EXPRESSION_BYTES)
-        return sb_fail(error, SB_ERROR_UNSUPPORTED, "a regular expression has %zu bytes: at most %d are supported", bytes,
-                       MOST_EXPRESSION_BYTES);
+        return sb_fail(error, SB_ERROR_UNSUPPORTED, "a regular expression has %zu bytes: at most %d are supported",
+                       bytes, MOST_EXPRESSION_BYTES);
     SB_TRY(check_expression(expression, bytes, error));
     pcre2_general_context *memory = pcre2_general_context_create(allocate, release, NULL);
     pcre2_compile_context *context = memory != NULL ? pcre2_compile_context_create(memory) : NULL;
@@ -81,8 +82,9 @@ sb_status sb_pattern_regex(sb_pattern *pattern, const char *expression, size_t b
     PCRE2_SIZE place = 0;
     if (status == SB_OK) {
         pcre2_set_newline(context, PCRE2_NEWLINE_LF);
-        pattern->code = pcre2_compile((PCRE2_SPTR)expression, bytes, PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C,
-                                      &problem, &place, context);
+        pattern->code =
+            pcre2_compile((PCRE2_SPTR)expression, bytes,
+                          PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C, &problem, &place, context);
         if (pattern->code != NULL)
             pcre2_jit_compile(pattern->code, PCRE2_JIT_COMPLETE); /* where it cannot, matching is slower and the same */
     }
@@ -91,8 +93,8 @@ sb_status sb_pattern_regex(sb_pattern *pattern, const char *expression, size_t b
     } else if (status == SB_OK && pattern->code == NULL) {
         char message[160] = "";
         pcre2_get_error_message(problem, (PCRE2_UCHAR *)message, sizeof message);
-        status = sb_fail(error, SB_ERROR_INVALID_FILE, "the regular expression %.*s: byte %zu: %s", (int)(bytes < 300 ? bytes : 300), expression,
-                         (size_t)place, message);
+        status = sb_fail(error, SB_ERROR_INVALID_FILE, "the regular expression %.*s: byte %zu: %s",
+                         (int)(bytes < 300 ? bytes : 300), expression, (size_t)place, message);
     }
     pcre2_compile_context_free(context);
     pcre2_general_context_free(memory);
@@ -141,8 +143,8 @@ sb_status sb_search_begin(sb_search *search, const sb_pattern *pattern, sb_span 
 
 static sb_status next_regex(sb_search *search, size_t *begin, size_t *end, sb_error *error) {
     for (size_t from = search->at; from < search->text.bytes;) {
-        int result = pcre2_match(search->pattern->code, (PCRE2_SPTR)search->text.data, search->text.bytes, from, PCRE2_NO_UTF_CHECK,
-                                 search->data, search->context);
+        int result = pcre2_match(search->pattern->code, (PCRE2_SPTR)search->text.data, search->text.bytes, from,
+                                 PCRE2_NO_UTF_CHECK, search->data, search->context);
         if (result == PCRE2_ERROR_NOMATCH)
             break;
         if (result == PCRE2_ERROR_NOMEMORY)
@@ -151,15 +153,17 @@ static sb_status next_regex(sb_search *search, size_t *begin, size_t *end, sb_er
             char message[160] = "";
             pcre2_get_error_message(result, (PCRE2_UCHAR *)message, sizeof message);
             return sb_fail(error, SB_ERROR_LIMIT,
-                           "cutting the text at byte %zu takes more than the tokenizer's regular expression may (%s): give it in parts", from,
-                           message);
+                           "cutting the text at byte %zu takes more than the tokenizer's regular expression may (%s): "
+                           "give it in parts",
+                           from, message);
         }
         const PCRE2_SIZE *match = pcre2_get_ovector_pointer(search->data);
         *begin = match[0];
         *end = match[1];
         if (*end > *begin && *begin >= search->at)
             return SB_OK;
-        from = match[0] < search->text.bytes ? match[0] + sb_point_bytes(search->text.data[match[0]]) : search->text.bytes;
+        from =
+            match[0] < search->text.bytes ? match[0] + sb_point_bytes(search->text.data[match[0]]) : search->text.bytes;
     }
     *begin = *end = search->text.bytes;
     return SB_OK;
@@ -191,7 +195,8 @@ sb_status sb_search_next(sb_search *search, size_t *begin, size_t *end, sb_error
     } else if (pattern->kind == SB_PATTERN_CHARACTER) {
         next_character(search, begin, end);
     } else if (pattern->kind == SB_PATTERN_LITERAL) {
-        const char *found = memmem(text.data + search->at, text.bytes - search->at, pattern->literal, pattern->literal_bytes);
+        const char *found =
+            memmem(text.data + search->at, text.bytes - search->at, pattern->literal, pattern->literal_bytes);
         *begin = found != NULL ? (size_t)(found - text.data) : text.bytes;
         *end = found != NULL ? *begin + pattern->literal_bytes : text.bytes;
     } else

@@ -18,11 +18,12 @@ typedef enum sb_pattern_kind {
 
 /** How words are cut by one of the known expressions, which differ in little. */
 typedef struct sb_known_split {
-    bool any_case;       /* of 's, 't, 're, 've, 'm, 'll, 'd */
-    bool mark_before;    /* a word may begin with any character but a line's end, a letter or a number; else with a space */
+    bool any_case; /* of 's, 't, 're, 've, 'm, 'll, 'd */
+    bool
+        mark_before; /* a word may begin with any character but a line's end, a letter or a number; else with a space */
     bool space_before_number;
-    int most_digits;     /* of a number; 0: any */
-    bool lines_after;    /* line ends behind marks belong to them, and white space up to line ends is one */
+    int most_digits;  /* of a number; 0: any */
+    bool lines_after; /* line ends behind marks belong to them, and white space up to line ends is one */
 } sb_known_split;
 
 typedef struct sb_pattern {

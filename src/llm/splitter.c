@@ -52,7 +52,8 @@ static bool add_piece(sb_pieces *pieces, size_t begin, size_t end, bool first) {
 static bool add_part(sb_split_work *work, size_t *count, size_t begin, size_t end, bool match) {
     if (begin == end)
         return true;
-    if (*count == work->part_capacity && !sb_grow((void **)&work->parts, &work->part_capacity, *count + 1, sizeof *work->parts))
+    if (*count == work->part_capacity &&
+        !sb_grow((void **)&work->parts, &work->part_capacity, *count + 1, sizeof *work->parts))
         return false;
     work->parts[(*count)++] = (sb_split_part){begin, end, match};
     return true;
@@ -79,7 +80,7 @@ static size_t join_parts(sb_split_behavior behavior, sb_split_part *parts, size_
     bool was_match = false;
     for (size_t i = 0; i < count; i++) {
         sb_split_part part = parts[i];
-        bool join = kept != 0 && (behavior == SB_SPLIT_CONTIGUOUS            ? part.match == was_match
+        bool join = kept != 0 && (behavior == SB_SPLIT_CONTIGUOUS             ? part.match == was_match
                                   : behavior == SB_SPLIT_MERGED_WITH_PREVIOUS ? part.match && !was_match
                                                                               : false);
         if (join)
@@ -91,14 +92,16 @@ static size_t join_parts(sb_split_behavior behavior, sb_split_part *parts, size_
     return kept;
 }
 
-static sb_status cut_by_pattern(const sb_split_step *step, sb_span text, sb_piece piece, sb_split_work *work, sb_error *error) {
+static sb_status cut_by_pattern(const sb_split_step *step, sb_span text, sb_piece piece, sb_split_work *work,
+                                sb_error *error) {
     sb_search search;
     sb_span inside = {text.data + piece.begin, piece.end - piece.begin};
     size_t count = 0, done = 0, begin = 0, end = 0;
     sb_status status = sb_search_begin(&search, &step->pattern, inside, error);
     while (status == SB_OK && done < inside.bytes) {
         status = sb_search_next(&search, &begin, &end, error);
-        if (status == SB_OK && (!add_part(work, &count, done, begin, step->invert) || !add_part(work, &count, begin, end, !step->invert)))
+        if (status == SB_OK &&
+            (!add_part(work, &count, done, begin, step->invert) || !add_part(work, &count, begin, end, !step->invert)))
             status = sb_fail_memory(error, count * sizeof *work->parts);
         done = end;
     }
@@ -108,7 +111,8 @@ static sb_status cut_by_pattern(const sb_split_step *step, sb_span text, sb_piec
     count = join_parts(step->behavior, work->parts, count);
     for (size_t i = 0; i < count; i++) {
         const sb_split_part *part = &work->parts[i];
-        if (!add_piece(&work->next_pieces, piece.begin + part->begin, piece.begin + part->end, piece.first && part->begin == 0))
+        if (!add_piece(&work->next_pieces, piece.begin + part->begin, piece.begin + part->end,
+                       piece.first && part->begin == 0))
             return sb_fail_memory(error, work->next_pieces.count * sizeof(sb_piece));
     }
     return SB_OK;
@@ -145,7 +149,8 @@ static bool write_piece(sb_split_work *work, sb_span text, sb_span prefix, const
     while (text.bytes != 0) {
         const char *space = memchr(text.data, ' ', text.bytes);
         size_t before = space != NULL ? (size_t)(space - text.data) : text.bytes;
-        if (!sb_text_append(out, text.data, before) || (space != NULL && !sb_text_append(out, step->sign, step->sign_bytes)))
+        if (!sb_text_append(out, text.data, before) ||
+            (space != NULL && !sb_text_append(out, step->sign, step->sign_bytes)))
             return false;
         before += space != NULL;
         text = (sb_span){text.data + before, text.bytes - before};
@@ -157,7 +162,8 @@ static sb_span prefix_of(const sb_split_step *step, sb_span text, bool first) {
     if (step->kind == SB_SPLIT_BYTE_LEVEL)
         return sb_span_of(step->prefix_space && text.data[0] != ' ' ? " " : "");
     bool wanted = step->prepend == SB_PREPEND_ALWAYS || (step->prepend == SB_PREPEND_FIRST && first);
-    bool there = text.data[0] == ' ' || (text.bytes >= step->sign_bytes && memcmp(text.data, step->sign, step->sign_bytes) == 0);
+    bool there =
+        text.data[0] == ' ' || (text.bytes >= step->sign_bytes && memcmp(text.data, step->sign, step->sign_bytes) == 0);
     return (sb_span){step->sign, wanted && !there ? step->sign_bytes : 0};
 }
 
@@ -186,7 +192,8 @@ static sb_status write_bytes(sb_split_work *work, sb_error *error) {
         sb_piece *piece = &work->pieces.items[i];
         size_t begin = work->next_text.bytes;
         for (size_t at = piece->begin; at < piece->end; at++)
-            work->next_text.bytes += sb_point_write(sb_byte_to_point((unsigned char)work->text.data[at]), work->next_text.data + work->next_text.bytes);
+            work->next_text.bytes += sb_point_write(sb_byte_to_point((unsigned char)work->text.data[at]),
+                                                    work->next_text.data + work->next_text.bytes);
         *piece = (sb_piece){begin, work->next_text.bytes, piece->first};
     }
     sb_text swapped = work->text;
@@ -202,7 +209,8 @@ static sb_status cut(const sb_split_step *step, sb_split_work *work, sb_error *e
     work->next_pieces.count = 0;
     for (size_t i = 0; i < work->pieces.count; i++) {
         sb_piece piece = work->pieces.items[i];
-        SB_TRY(step->kind == SB_SPLIT_WORDS ? cut_words(text, piece, work, error) : cut_by_pattern(step, text, piece, work, error));
+        SB_TRY(step->kind == SB_SPLIT_WORDS ? cut_words(text, piece, work, error)
+                                            : cut_by_pattern(step, text, piece, work, error));
     }
     sb_pieces swapped = work->pieces;
     work->pieces = work->next_pieces;

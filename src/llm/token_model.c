@@ -15,7 +15,8 @@ bool sb_numbers_add(sb_numbers *numbers, int32_t number) {
 
 sb_status sb_token_model_finish(sb_token_model *model, sb_error *error) {
     if (model->unknown >= 0 && !sb_vocabulary_has(&model->vocabulary, model->unknown))
-        return sb_fail(error, SB_ERROR_INVALID_FILE, "the unknown token, %d, is none of the vocabulary", (int)model->unknown);
+        return sb_fail(error, SB_ERROR_INVALID_FILE, "the unknown token, %d, is none of the vocabulary",
+                       (int)model->unknown);
     for (size_t i = 0; i < model->vocabulary.count; i++) {
         if (model->vocabulary.tokens[i].bytes > model->longest)
             model->longest = model->vocabulary.tokens[i].bytes;
@@ -85,7 +86,8 @@ static sb_status encode_word(const sb_token_model *model, sb_span piece, sb_numb
     if (number < 0)
         number = model->unknown;
     if (number < 0)
-        return sb_fail(error, SB_ERROR_INVALID_ARGUMENT, "\"%.*s\" is no token, and the tokenizer has none for unknown words",
+        return sb_fail(error, SB_ERROR_INVALID_ARGUMENT,
+                       "\"%.*s\" is no token, and the tokenizer has none for unknown words",
                        (int)(piece.bytes < 80 ? piece.bytes : 80), piece.data);
     return sb_numbers_add(numbers, number) ? SB_OK : sb_fail_memory(error, sizeof number);
 }
@@ -93,10 +95,14 @@ static sb_status encode_word(const sb_token_model *model, sb_span piece, sb_numb
 static sb_status encode_by(const sb_token_model *model, sb_token_work *work, sb_span piece, sb_numbers *numbers,
                            sb_error *error) {
     switch (model->kind) {
-    case SB_MODEL_BPE: return sb_bpe_encode(model, work, piece, numbers, error);
-    case SB_MODEL_UNIGRAM: return sb_unigram_encode(model, work, piece, numbers, error);
-    case SB_MODEL_WORDPIECE: return sb_wordpiece_encode(model, work, piece, numbers, error);
-    default: return encode_word(model, piece, numbers, error);
+    case SB_MODEL_BPE:
+        return sb_bpe_encode(model, work, piece, numbers, error);
+    case SB_MODEL_UNIGRAM:
+        return sb_unigram_encode(model, work, piece, numbers, error);
+    case SB_MODEL_WORDPIECE:
+        return sb_wordpiece_encode(model, work, piece, numbers, error);
+    default:
+        return encode_word(model, piece, numbers, error);
     }
 }
 

@@ -15,27 +15,32 @@ typedef struct sb_numbers {
 
 bool sb_numbers_add(sb_numbers *numbers, int32_t number);
 
-typedef enum sb_token_model_kind { SB_MODEL_BPE, SB_MODEL_UNIGRAM, SB_MODEL_WORDPIECE, SB_MODEL_WORD } sb_token_model_kind;
+typedef enum sb_token_model_kind {
+    SB_MODEL_BPE,
+    SB_MODEL_UNIGRAM,
+    SB_MODEL_WORDPIECE,
+    SB_MODEL_WORD
+} sb_token_model_kind;
 
 /** Zeroed, it is empty; sb_token_model_finish makes it ready. Then it is not changed, and threads may share it. */
 typedef struct sb_token_model {
     sb_token_model_kind kind;
     sb_vocabulary vocabulary;
-    int32_t unknown;     /* what stands for a character without a token; -1: nothing does */
-    bool byte_fallback;  /* … but before it, the tokens of the character's bytes */
-    bool fuse_unknown;   /* one for several in a row */
-    bool ignore_merges;  /* BPE: a piece that is a token is that token */
-    char *prefix;        /* BPE, WordPiece: before parts of a word that do not begin it; NULL: nothing */
-    char *suffix;        /* BPE: behind the last part of a word; NULL */
+    int32_t unknown;        /* what stands for a character without a token; -1: nothing does */
+    bool byte_fallback;     /* … but before it, the tokens of the character's bytes */
+    bool fuse_unknown;      /* one for several in a row */
+    bool ignore_merges;     /* BPE: a piece that is a token is that token */
+    char *prefix;           /* BPE, WordPiece: before parts of a word that do not begin it; NULL: nothing */
+    char *suffix;           /* BPE: behind the last part of a word; NULL */
     size_t most_characters; /* WordPiece: a longer word is unknown */
     /* BPE: left, right → rank, merged. Symbols are tokens, and characters without a token that are part of one, which are numbered
      * behind the tokens. */
     sb_pairs merges;
     sb_names characters; /* texts in the vocabulary → symbols behind the tokens */
-    double *scores;        /* Unigram: by token */
+    double *scores;      /* Unigram: by token */
     double unknown_score;
-    sb_pairs trie;         /* Unigram: node, byte → node, token + 1 */
-    size_t longest;        /* token, in bytes */
+    sb_pairs trie;  /* Unigram: node, byte → node, token + 1 */
+    size_t longest; /* token, in bytes */
     int32_t byte_tokens[256];
     int32_t short_symbols[0x800]; /* BPE: symbol of each character below, or -1 */
 } sb_token_model;
@@ -74,9 +79,12 @@ sb_status sb_token_model_encode(const sb_token_model *model, sb_token_work *work
 
 /* The models, in their sources. */
 sb_status sb_bpe_finish(sb_token_model *model, sb_error *error);
-sb_status sb_bpe_encode(const sb_token_model *model, sb_token_work *work, sb_span piece, sb_numbers *numbers, sb_error *error);
+sb_status sb_bpe_encode(const sb_token_model *model, sb_token_work *work, sb_span piece, sb_numbers *numbers,
+                        sb_error *error);
 sb_status sb_unigram_finish(sb_token_model *model, sb_error *error);
-sb_status sb_unigram_encode(const sb_token_model *model, sb_token_work *work, sb_span piece, sb_numbers *numbers, sb_error *error);
-sb_status sb_wordpiece_encode(const sb_token_model *model, sb_token_work *work, sb_span piece, sb_numbers *numbers, sb_error *error);
+sb_status sb_unigram_encode(const sb_token_model *model, sb_token_work *work, sb_span piece, sb_numbers *numbers,
+                            sb_error *error);
+sb_status sb_wordpiece_encode(const sb_token_model *model, sb_token_work *work, sb_span piece, sb_numbers *numbers,
+                              sb_error *error);
 
 #endif

@@ -26,7 +26,8 @@ void sb_tokenizer_release(sb_tokenizer *tokenizer) {
 }
 
 /* Special tokens come first: of two with one text, such a one is found. */
-static sb_status make_searches(sb_tokenizer *tokenizer, bool special, sb_text *normalized, sb_text *spare, sb_error *error) {
+static sb_status make_searches(sb_tokenizer *tokenizer, bool special, sb_text *normalized, sb_text *spare,
+                               sb_error *error) {
     sb_added_tokens *added = &tokenizer->added;
     for (size_t i = 0; i < added->count; i++) {
         const sb_added_token *token = &added->items[i];
@@ -98,7 +99,8 @@ static sb_status encode_around(encoding *e, const sb_added_search *search, sb_sp
 
 static sb_status encode_raw(encoding *e, sb_span text, bool first) {
     SB_TRY(sb_normalize(&e->tokenizer->normalizer, text, &e->normalized, &e->spare, e->error));
-    return encode_around(e, &e->tokenizer->added.in_normalized, (sb_span){e->normalized.data, e->normalized.bytes}, first, encode_plain);
+    return encode_around(e, &e->tokenizer->added.in_normalized, (sb_span){e->normalized.data, e->normalized.bytes},
+                         first, encode_plain);
 }
 
 static sb_status add_all(encoding *e, const sb_numbers *numbers) {
@@ -122,14 +124,14 @@ static sb_status encode(encoding *e, sb_span text, bool around) {
     return around ? add_all(e, &e->tokenizer->after) : SB_OK;
 }
 
-sb_status sb_tokenizer_encode(const sb_tokenizer *tokenizer, const char *text, size_t bytes, const sb_encode_options *options, int32_t **tokens,
-                              size_t *count, sb_error *error) {
+sb_status sb_tokenizer_encode(const sb_tokenizer *tokenizer, const char *text, size_t bytes,
+                              const sb_encode_options *options, int32_t **tokens, size_t *count, sb_error *error) {
     static const sb_encode_options standard = SB_ENCODE_DEFAULT;
     if (options == NULL)
         options = &standard;
     if (options->struct_bytes != sizeof *options)
-        return sb_fail(error, SB_ERROR_INVALID_ARGUMENT, "sb_encode_options: struct_bytes is %zu, not %zu", options->struct_bytes,
-                       sizeof *options);
+        return sb_fail(error, SB_ERROR_INVALID_ARGUMENT, "sb_encode_options: struct_bytes is %zu, not %zu",
+                       options->struct_bytes, sizeof *options);
     encoding e = {.tokenizer = tokenizer, .special = !options->plain, .error = error};
     sb_status status = encode(&e, (sb_span){text, bytes}, options->add_special);
     if (status == SB_OK && e.numbers.items == NULL) {
@@ -168,15 +170,16 @@ static bool token_text(const sb_tokenizer *tokenizer, int32_t number, sb_span *t
     return true;
 }
 
-static sb_status push_token(const sb_tokenizer *tokenizer, bool skip_special, sb_decoding *decoding, int32_t number, sb_error *error) {
+static sb_status push_token(const sb_tokenizer *tokenizer, bool skip_special, sb_decoding *decoding, int32_t number,
+                            sb_error *error) {
     sb_span text;
     if (!token_text(tokenizer, number, &text) || (skip_special && sb_tokenizer_is_special(tokenizer, number)))
         return SB_OK;
     return sb_decoding_push(decoding, text, error);
 }
 
-sb_status sb_tokenizer_decode(const sb_tokenizer *tokenizer, const int32_t *tokens, size_t count, bool skip_special, char **text,
-                              size_t *bytes, sb_error *error) {
+sb_status sb_tokenizer_decode(const sb_tokenizer *tokenizer, const int32_t *tokens, size_t count, bool skip_special,
+                              char **text, size_t *bytes, sb_error *error) {
     sb_decoding decoding;
     sb_status status = sb_decoding_begin(&decoding, &tokenizer->decoder, error);
     for (size_t i = 0; i < count && status == SB_OK; i++)
@@ -194,7 +197,8 @@ sb_status sb_tokenizer_decode(const sb_tokenizer *tokenizer, const int32_t *toke
     return status;
 }
 
-sb_status sb_decode_stream_create(const sb_tokenizer *tokenizer, bool skip_special, sb_decode_stream **stream, sb_error *error) {
+sb_status sb_decode_stream_create(const sb_tokenizer *tokenizer, bool skip_special, sb_decode_stream **stream,
+                                  sb_error *error) {
     sb_decode_stream *made = sb_allocate_array(1, sizeof *made);
     if (made == NULL)
         return sb_fail_memory(error, sizeof *made);
@@ -213,7 +217,8 @@ static void show(sb_decode_stream *stream, const char **text, size_t *bytes) {
     *bytes = stream->decoding.out.bytes;
 }
 
-sb_status sb_decode_stream_push(sb_decode_stream *stream, int32_t token, const char **text, size_t *bytes, sb_error *error) {
+sb_status sb_decode_stream_push(sb_decode_stream *stream, int32_t token, const char **text, size_t *bytes,
+                                sb_error *error) {
     stream->decoding.out.bytes = 0;
     SB_TRY(push_token(stream->tokenizer, stream->skip_special, &stream->decoding, token, error));
     show(stream, text, bytes);

@@ -12,9 +12,12 @@
 static sb_status read_added_token(sb_tokenizer *tokenizer, const json_t *json, sb_error *error) {
     const json_t *number = json_object_get(json, "id");
     sb_span text = sb_json_text(json, "content");
-    if (!json_is_integer(number) || json_integer_value(number) < 0 || json_integer_value(number) >= SB_MOST_TOKENS || text.data == NULL)
-        return sb_fail(error, SB_ERROR_INVALID_FILE, "an added token has not both a number (\"id\") and a text (\"content\")");
-    sb_added_token token = {.number = (int32_t)json_integer_value(number), .text = (char *)text.data, .bytes = text.bytes};
+    if (!json_is_integer(number) || json_integer_value(number) < 0 || json_integer_value(number) >= SB_MOST_TOKENS ||
+        text.data == NULL)
+        return sb_fail(error, SB_ERROR_INVALID_FILE,
+                       "an added token has not both a number (\"id\") and a text (\"content\")");
+    sb_added_token token = {
+        .number = (int32_t)json_integer_value(number), .text = (char *)text.data, .bytes = text.bytes};
     token.special = sb_json_flag(json, "special", false);
     token.single_word = sb_json_flag(json, "single_word", false);
     token.left = sb_json_flag(json, "lstrip", false);
@@ -22,7 +25,8 @@ static sb_status read_added_token(sb_tokenizer *tokenizer, const json_t *json, s
     token.normalized = sb_json_flag(json, "normalized", !token.special);
     int32_t known = sb_vocabulary_find(&tokenizer->model.vocabulary, text.data, text.bytes);
     if (known >= 0 && known != token.number)
-        return sb_fail(error, SB_ERROR_INVALID_FILE, "the added token \"%.*s\" has the number %d, and in the vocabulary %d",
+        return sb_fail(error, SB_ERROR_INVALID_FILE,
+                       "the added token \"%.*s\" has the number %d, and in the vocabulary %d",
                        (int)(text.bytes < 80 ? text.bytes : 80), text.data, (int)token.number, (int)known);
     if (sb_added_tokens_find(&tokenizer->added, token.number) != NULL)
         return sb_fail(error, SB_ERROR_INVALID_FILE, "two added tokens have the number %d", (int)token.number);
@@ -79,10 +83,13 @@ static sb_status add_merge(sb_token_model *model, const json_t *merge, size_t ra
     int32_t b = sb_vocabulary_find(&model->vocabulary, right.data, right.bytes);
     int32_t merged = sb_vocabulary_find(&model->vocabulary, whole->data, whole->bytes);
     if (a < 0 || b < 0 || merged < 0)
-        return sb_fail(error, SB_ERROR_INVALID_FILE, "merge %zu (\"%.*s\", \"%.*s\"): one of its parts, or the whole, is no token", rank,
-                       (int)(left.bytes < 80 ? left.bytes : 80), left.data, (int)(right.bytes < 80 ? right.bytes : 80), right.data);
-    return sb_pairs_put(&model->merges, (uint32_t)a, (uint32_t)b, (uint32_t)rank, (uint32_t)merged) ? SB_OK
-                                                                                                     : sb_fail_memory(error, sizeof(sb_pair_entry));
+        return sb_fail(error, SB_ERROR_INVALID_FILE,
+                       "merge %zu (\"%.*s\", \"%.*s\"): one of its parts, or the whole, is no token", rank,
+                       (int)(left.bytes < 80 ? left.bytes : 80), left.data, (int)(right.bytes < 80 ? right.bytes : 80),
+                       right.data);
+    return sb_pairs_put(&model->merges, (uint32_t)a, (uint32_t)b, (uint32_t)rank, (uint32_t)merged)
+               ? SB_OK
+               : sb_fail_memory(error, sizeof(sb_pair_entry));
 }
 
 static sb_status read_unknown(sb_token_model *model, const json_t *json, sb_error *error) {
@@ -99,7 +106,8 @@ static sb_status read_bpe(sb_token_model *model, const json_t *json, sb_error *e
     sb_status status = SB_OK;
     model->kind = SB_MODEL_BPE;
     if (json_is_number(dropout) && json_number_value(dropout) != 0.0)
-        return sb_fail(error, SB_ERROR_UNSUPPORTED, "the model leaves merges out by chance (\"dropout\"): set it to null");
+        return sb_fail(error, SB_ERROR_UNSUPPORTED,
+                       "the model leaves merges out by chance (\"dropout\"): set it to null");
     SB_TRY(read_vocabulary(model, json, error));
     SB_TRY(read_unknown(model, json, error));
     SB_TRY(sb_json_copy(json, "continuing_subword_prefix", &model->prefix, error));
@@ -122,16 +130,19 @@ static sb_status read_unigram(sb_token_model *model, const json_t *json, sb_erro
     model->fuse_unknown = true;
     model->byte_fallback = sb_json_flag(json, "byte_fallback", false);
     if (!json_is_array(vocabulary) || count == 0)
-        return sb_fail(error, SB_ERROR_INVALID_FILE, "the model has no vocabulary (\"vocab\": an array of texts with their scores)");
+        return sb_fail(error, SB_ERROR_INVALID_FILE,
+                       "the model has no vocabulary (\"vocab\": an array of texts with their scores)");
     model->scores = sb_allocate_array(count, sizeof *model->scores);
     if (model->scores == NULL)
         return sb_fail_memory(error, count * sizeof *model->scores);
     for (size_t i = 0; i < count; i++) {
-        const json_t *entry = json_array_get(vocabulary, i), *text = json_array_get(entry, 0), *score = json_array_get(entry, 1);
+        const json_t *entry = json_array_get(vocabulary, i), *text = json_array_get(entry, 0),
+                     *score = json_array_get(entry, 1);
         if (!json_is_string(text) || !json_is_number(score))
             return sb_fail(error, SB_ERROR_INVALID_FILE, "token %zu is not a text with its score", i);
         model->scores[i] = json_number_value(score);
-        SB_TRY(sb_vocabulary_add(&model->vocabulary, (int64_t)i, (sb_span){json_string_value(text), json_string_length(text)}, error));
+        SB_TRY(sb_vocabulary_add(&model->vocabulary, (int64_t)i,
+                                 (sb_span){json_string_value(text), json_string_length(text)}, error));
     }
     if (json_is_integer(unknown)) {
         if (json_integer_value(unknown) < 0 || (size_t)json_integer_value(unknown) >= count)
@@ -146,7 +157,8 @@ static sb_status read_words(sb_token_model *model, const json_t *json, bool part
     model->kind = parts ? SB_MODEL_WORDPIECE : SB_MODEL_WORD;
     SB_TRY(read_vocabulary(model, json, error));
     SB_TRY(read_unknown(model, json, error));
-    model->most_characters = json_is_integer(most) && json_integer_value(most) >= 0 ? (size_t)json_integer_value(most) : 100;
+    model->most_characters =
+        json_is_integer(most) && json_integer_value(most) >= 0 ? (size_t)json_integer_value(most) : 100;
     return parts ? sb_json_copy(json, "continuing_subword_prefix", &model->prefix, error) : SB_OK;
 }
 
@@ -156,14 +168,17 @@ static sb_status read_model(sb_token_model *model, const json_t *json, sb_error 
     if (!json_is_object(json))
         return sb_fail(error, SB_ERROR_INVALID_FILE, "there is no model (\"model\": an object)");
     if (type.data == NULL)
-        type = sb_span_of(json_object_get(json, "merges") != NULL ? "BPE" : json_is_array(json_object_get(json, "vocab")) ? "Unigram" : "WordPiece");
+        type = sb_span_of(json_object_get(json, "merges") != NULL         ? "BPE"
+                          : json_is_array(json_object_get(json, "vocab")) ? "Unigram"
+                                                                          : "WordPiece");
     if (sb_json_is(type, "BPE"))
         return read_bpe(model, json, error);
     if (sb_json_is(type, "Unigram"))
         return read_unigram(model, json, error);
     if (sb_json_is(type, "WordPiece") || sb_json_is(type, "WordLevel"))
         return read_words(model, json, sb_json_is(type, "WordPiece"), error);
-    return sb_fail(error, SB_ERROR_UNSUPPORTED, "the model %.*s is none of BPE, Unigram, WordPiece and WordLevel", (int)type.bytes, type.data);
+    return sb_fail(error, SB_ERROR_UNSUPPORTED, "the model %.*s is none of BPE, Unigram, WordPiece and WordLevel",
+                   (int)type.bytes, type.data);
 }
 
 /* ---- all ---- */
@@ -184,7 +199,9 @@ sb_status sb_tokenizer_read_json(sb_tokenizer *tokenizer, sb_span text, sb_error
     json_error_t problem;
     json_t *json = json_loadb(text.data, text.bytes, JSON_ALLOW_NUL, &problem);
     if (json == NULL)
-        return sb_fail(error, json_error_code(&problem) == json_error_out_of_memory ? SB_ERROR_OUT_OF_MEMORY : SB_ERROR_INVALID_FILE,
+        return sb_fail(error,
+                       json_error_code(&problem) == json_error_out_of_memory ? SB_ERROR_OUT_OF_MEMORY
+                                                                             : SB_ERROR_INVALID_FILE,
                        "line %d, column %d: %s", problem.line, problem.column, problem.text);
     sb_status status = json_is_object(json) ? read_file(tokenizer, json, error)
                                             : sb_fail(error, SB_ERROR_INVALID_FILE, "it is not an object with a model");

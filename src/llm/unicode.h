@@ -23,7 +23,8 @@ static inline size_t sb_point_read(const char *text, uint32_t *point) {
         *point = (uint32_t)(t[0] & 0x0f) << 12 | (uint32_t)(t[1] & 0x3f) << 6 | (t[2] & 0x3f);
         return 3;
     }
-    *point = (uint32_t)(t[0] & 0x07) << 18 | (uint32_t)(t[1] & 0x3f) << 12 | (uint32_t)(t[2] & 0x3f) << 6 | (t[3] & 0x3f);
+    *point =
+        (uint32_t)(t[0] & 0x07) << 18 | (uint32_t)(t[1] & 0x3f) << 12 | (uint32_t)(t[2] & 0x3f) << 6 | (t[3] & 0x3f);
     return 4;
 }
 
@@ -52,14 +53,14 @@ size_t sb_utf8_valid(const char *text, size_t bytes, size_t *bad, bool *unfinish
 bool sb_utf8_append_lossy(sb_text *text, const char *bytes, size_t count);
 
 /* Properties. Where general categories do not say it, the lists in the source do. */
-bool sb_is_letter(uint32_t point);      /* L */
-bool sb_is_number(uint32_t point);      /* N */
-bool sb_is_space(uint32_t point);       /* White_Space */
-bool sb_is_mark(uint32_t point);        /* M */
+bool sb_is_letter(uint32_t point);          /* L */
+bool sb_is_number(uint32_t point);          /* N */
+bool sb_is_space(uint32_t point);           /* White_Space */
+bool sb_is_mark(uint32_t point);            /* M */
 bool sb_is_mark_nonspacing(uint32_t point); /* Mn */
-bool sb_is_punctuation(uint32_t point); /* P, and ASCII's marks that Unicode calls symbols */
-bool sb_is_word(uint32_t point);        /* \w of UTS 18: Alphabetic, M, Nd, Pc, joiners */
-bool sb_is_other(uint32_t point);       /* Cc, Cf, Cn, Co */
+bool sb_is_punctuation(uint32_t point);     /* P, and ASCII's marks that Unicode calls symbols */
+bool sb_is_word(uint32_t point);            /* \w of UTS 18: Alphabetic, M, Nd, Pc, joiners */
+bool sb_is_other(uint32_t point);           /* Cc, Cf, Cn, Co */
 /** Writes the full lowercase mapping, without regard to its surroundings: 1 or 2 characters; returns how many. */
 int sb_lowercase(uint32_t point, uint32_t lower[2]);
 

@@ -64,7 +64,8 @@ static sb_status find_places(const sb_token_model *model, sb_token_work *work, s
             whole = whole || (edge->second != 0 && end - at == bytes);
         }
         if (!whole && model->unknown < 0)
-            return sb_fail(error, SB_ERROR_INVALID_ARGUMENT, "the character \"%.*s\" is in no token, and the tokenizer has none for unknown ones",
+            return sb_fail(error, SB_ERROR_INVALID_ARGUMENT,
+                           "the character \"%.*s\" is in no token, and the tokenizer has none for unknown ones",
                            (int)bytes, piece.data + at);
         if (!whole)
             consider(&work->places[at + bytes], model->unknown_score + score, at, model->unknown);

@@ -12,7 +12,8 @@ sb_status sb_vocabulary_add(sb_vocabulary *vocabulary, int64_t number, sb_span t
     if (sb_vocabulary_has(vocabulary, number))
         return sb_fail(error, SB_ERROR_INVALID_FILE, "two tokens have the number %lld", (long long)number);
     size_t before = vocabulary->count, needed = (size_t)number + 1;
-    if (needed > vocabulary->capacity && !sb_grow((void **)&vocabulary->tokens, &vocabulary->capacity, needed, sizeof *vocabulary->tokens))
+    if (needed > vocabulary->capacity &&
+        !sb_grow((void **)&vocabulary->tokens, &vocabulary->capacity, needed, sizeof *vocabulary->tokens))
         return sb_fail_memory(error, needed * sizeof *vocabulary->tokens);
     if (needed > before) {
         memset(vocabulary->tokens + before, 0, (needed - before) * sizeof *vocabulary->tokens);

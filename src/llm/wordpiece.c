@@ -5,11 +5,13 @@
 #include "llm/unicode.h"
 
 /* The longest token at `begin`, behind the prefix where it does not begin the word; *end is where it ends. -1: none. */
-static int32_t longest(const sb_token_model *model, sb_token_work *work, sb_span word, size_t begin, size_t *end, bool *memory) {
+static int32_t longest(const sb_token_model *model, sb_token_work *work, sb_span word, size_t begin, size_t *end,
+                       bool *memory) {
     size_t prefix = begin != 0 && model->prefix != NULL ? strlen(model->prefix) : 0;
     work->text.bytes = 0;
     size_t rest = word.bytes - begin < model->longest ? word.bytes - begin : model->longest;
-    *memory = sb_text_append(&work->text, model->prefix, prefix) && sb_text_append(&work->text, word.data + begin, rest);
+    *memory =
+        sb_text_append(&work->text, model->prefix, prefix) && sb_text_append(&work->text, word.data + begin, rest);
     if (!*memory)
         return -1;
     for (size_t length = rest; length != 0; length--) {
@@ -45,7 +47,8 @@ sb_status sb_wordpiece_encode(const sb_token_model *model, sb_token_work *work, 
         return SB_OK;
     numbers->count = before;
     if (model->unknown < 0)
-        return sb_fail(error, SB_ERROR_INVALID_ARGUMENT, "the word \"%.*s\" has no tokens, and the tokenizer has none for unknown words",
+        return sb_fail(error, SB_ERROR_INVALID_ARGUMENT,
+                       "the word \"%.*s\" has no tokens, and the tokenizer has none for unknown words",
                        (int)(piece.bytes < 80 ? piece.bytes : 80), piece.data);
     return sb_numbers_add(numbers, model->unknown) ? SB_OK : sb_fail_memory(error, sizeof(int32_t));
 }
