@@ -129,6 +129,7 @@ FUNCTIONS = {
     "sb_session_create": (FALLIBLE, [_POINTER, _TO(SessionOptions), _OUT]),
     "sb_session_destroy": (None, [_POINTER]),
     "sb_session_run": (FALLIBLE, [_POINTER, _TO(Value), _TO(Value)]),
+    "sb_session_run_arrays": (FALLIBLE, [_POINTER, _POINTER, _POINTER]),
     "sb_session_enqueue": (FALLIBLE, [_POINTER, _TO(Value), _TO(ctypes.c_uint64)]),
     "sb_session_poll": (FALLIBLE, [_POINTER, ctypes.c_uint64, _TO(_BOOL)]),
     "sb_session_wait": (FALLIBLE, [_POINTER, ctypes.c_uint64, _TO(Value)]),

@@ -5,6 +5,7 @@ import ctypes
 
 MESSAGE_BYTES = 2048
 DIGEST_BYTES = 65
+MAX_RANK = 12
 
 _POINTER = ctypes.c_void_p
 _INT = ctypes.c_int
@@ -102,6 +103,20 @@ class Value(ctypes.Structure):
     """sb_value, whose union is one pointer."""
 
     _fields_ = [("kind", _INT), ("pointer", _POINTER)]
+
+
+class Array(ctypes.Structure):
+    """sb_array."""
+
+    _fields_ = [
+        ("dtype", _INT),
+        ("rank", _INT),
+        ("contiguous", _BOOL),
+        ("data", _POINTER),
+        ("tensor", _POINTER),
+        ("dims", _INT64 * MAX_RANK),
+        ("strides", _INT64 * MAX_RANK),
+    ]
 
 
 class String(ctypes.Structure):
