@@ -117,6 +117,7 @@ FUNCTIONS = {
     "sb_model_load": (FALLIBLE, [_TEXT, _TO(ModelOptions), _OUT]),
     "sb_model_load_memory": (FALLIBLE, [_POINTER, _SIZE, _TO(ModelOptions), _OUT]),
     "sb_model_release": (None, [_POINTER]),
+    "sb_model_save": (FALLIBLE, [_POINTER, _TEXT]),
     "sb_model_describe": (_TO(ModelMetadata), [_POINTER]),
     "sb_model_warning_count": (_INT, [_POINTER]),
     "sb_model_warning": (_TEXT, [_POINTER, _INT]),

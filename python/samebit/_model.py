@@ -269,6 +269,18 @@ class Model(Handle):
             raise ArgumentError("symbols are for a state that is made here: pass state={input: output} too")
         return Session(self, settings, state, public_observer(observer))
 
+    # ---- writing ----
+
+    def save(self, path):
+        """Writes the model as an ONNX file, for any runtime that reads the standard's operators: the graph as it is
+        simplified (constants folded, what nobody needs gone), with fused nodes one by one again; as it was read where
+        it was loaded with passes=False. Loaded again, outputs have the same bits.
+
+        A file beyond 2 GB has its larger weights beside it, in `path` with ".data" behind. Each file is written whole
+        or not at all. Raises samebit.UnsupportedError for what has no ONNX form, and FileError.
+        """
+        self._library.call("sb_model_save", self.pointer, os.fsencode(path))
+
     # ---- looking ----
 
     def placement(self, inputs):

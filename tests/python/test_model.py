@@ -75,6 +75,18 @@ class Calls(unittest.TestCase):
         self.assertEqual(model.warnings, ("value 'y' is declared as f32[9,9], but the nodes make it f32[n]",))
         self.assertEqual(model(np.ones(3, np.float32)).shape, (3,))
 
+    def test_save(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "digits.onnx"
+            self.model.save(path)
+            self.assertEqual(samebit.load(path).digest(self.samples), self.documented)
+            self.model.save(str(path))
+            self.assertEqual(os.listdir(folder), ["digits.onnx"])
+            with self.assertRaisesRegex(OSError, "nowhere"):
+                self.model.save(path.parent / "nowhere" / "digits.onnx")
+        with self.assertRaises(TypeError):
+            self.model.save(None)
+
     def test_several_outputs(self):
         model = samebit.load(RECURRENT)
         y, state = model(np.zeros((2, 3), np.float32), h=np.ones((2, 3), np.float32))
