@@ -9,7 +9,9 @@
  *   their own.
  * - What breaks the standard's rules and yet has one meaning is read, with a warning: types declared for outputs and inner
  *   values that are not what nodes make; nodes in another order than they can run in; several initialisers of one name, of
- *   which the last counts; inputs typed in value_info alone; format versions and operator sets that are not known yet,
+ *   which the last counts; inputs typed in value_info alone; attributes that no
+ *   version of an operator has, which are ignored, or only other ones, or that a called function does not list; format
+ *   versions and operator sets that are not known yet,
  *   read as the newest known. */
 #ifndef SB_ONNX_IMPORT_H
 #define SB_ONNX_IMPORT_H

@@ -138,9 +138,10 @@ typedef struct sb_node_reading {
     sb_nested_graph *graphs; /* owned builders; names of the message */
 } sb_node_reading;
 
-/** Converts all attributes. On failure, too, the caller clears `reading`. */
+/** Converts all attributes but those that no version of the operator has: of these, and of those that `version` has not,
+ * there are warnings, which call the node `called`. On failure, too, the caller clears `reading`. */
 sb_status sb_onnx_read_attributes(sb_importer *importer, sb_environment *environment, const Onnx__NodeProto *node,
-                                  sb_node_reading *reading, sb_error *error);
+                                  const char *called, int version, sb_node_reading *reading, sb_error *error);
 void sb_node_reading_clear(sb_node_reading *reading);
 
 #endif
