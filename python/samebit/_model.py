@@ -332,7 +332,7 @@ class Model(Handle):
 
 def load(source, device=None, *, threads=0, isa="best", passes=True, reference=False, memory_limit=0,
          iteration_limit=0, stream=0, force_cpu=None, require_device=False, device_outputs=False, graphs="auto",
-         dependent_launch=False, queue_depth=4, entry=None, capacity=None) -> Model:
+         dependent_launch=False, queue_depth=4, entry=None, capacity=None, unrelated=None) -> Model:
     """Loads an ONNX model.
 
     Parameters
@@ -376,6 +376,9 @@ def load(source, device=None, *, threads=0, isa="best", passes=True, reference=F
     capacity : dict, optional
         {symbol: capacity} or {symbol: (least, capacity)} for symbolic extents that change from run to run: runs then
         share plans.
+    unrelated : str or list of str, optional
+        Symbols of the file, such as "batch", that stand for extents which need not be equal, although it calls them the
+        same.
 
     None of the options changes a bit of a result.
 
@@ -387,4 +390,4 @@ def load(source, device=None, *, threads=0, isa="best", passes=True, reference=F
     """
     settings = Settings(open_device(device), threads, iteration_limit, memory_limit, stream, force_cpu, require_device,
                         device_outputs, graphs, dependent_launch, queue_depth, entry, capacity)
-    return Model(source, settings, model_options(isa, passes, reference, memory_limit))
+    return Model(source, settings, model_options(isa, passes, reference, memory_limit, unrelated))

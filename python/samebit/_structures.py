@@ -134,6 +134,7 @@ class ModelOptions(ctypes.Structure):
         ("passes", _BOOL),
         ("reference_only", _BOOL),
         ("memory_limit", _INT64),
+        ("unrelated_symbols", _TEXT),
     ]
 
 

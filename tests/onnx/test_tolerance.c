@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include <samebit/samebit.h>
+
 #include "onnx/attribute_names.h"
 #include "onnx/text_model.h"
 #include "support/failing.h"
@@ -157,9 +159,95 @@ static void test_names(void **state) {
                    "x->y \x01\xff=Relu(x)[a\x0a\x1b] Relu_1=Relu(a\x0a\x1b)[y]");
 }
 
-/* ---- attributes ---- */
-
 #define NUMBER(name, value) "attribute { name: \"" name "\" type: INT i: " value " } "
+
+/* ---- symbols ---- */
+
+static const char unlike[] = OPSET(17) "graph { input " FLOATS("x", SYMBOL("n") SYMBOL("m")) "input " FLOATS(
+    "y", SYMBOL("n") SYMBOL("m")) NODE("Concat", "input: \"x\" input: \"y\" output: \"z\" " NUMBER("axis", "0"))
+    NODE("Shape", "input: \"x\" output: \"s\"")
+        NODE("Reshape", "input: \"y\" input: \"s\" output: \"r\" ") "output { name: \"z\" } output { name: \"r\" } }";
+
+static sb_status load_unlike(const char *unrelated, loaded_model *model, sb_error *error) {
+    static uint8_t bytes[TEXT_PROTO_ROOM];
+    sb_onnx_source source = {.bytes = bytes, .unrelated = unrelated};
+    source.size = text_proto(&onnx__model_proto__descriptor, unlike, bytes);
+    *model = (loaded_model){0};
+    SB_TRY(sb_scope_create(&model->scope, error));
+    sb_status status = sb_onnx_read(&source, model->scope, &model->graph, &model->info, &model->warnings, error);
+    if (status != SB_OK)
+        sb_scope_destroy(model->scope);
+    return status;
+}
+
+static void expect_output(const char *unrelated, const char *fact) {
+    loaded_model model;
+    char text[SB_FACT_TEXT_BYTES];
+    sb_error error = {0};
+    if (load_unlike(unrelated, &model, &error) != SB_OK)
+        fail_msg("%s", error.message);
+    assert_string_equal(sb_fact_text(&model.graph->values[model.graph->outputs[0]].fact, text, sizeof text), fact);
+    unload(&model);
+}
+
+static void test_unrelated_symbols(void **state) {
+    expect_output(NULL, "f32[2*n,m]");
+    expect_output("n", "f32[x.0#1+y.0#2,m]");
+    expect_output("m,n", "f32[x.0#1+y.0#3,x.1#2]");
+    static const char *const wrong[] = {"k", "n,k", "", "n,", "n,,m", "nm", "n m"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        loaded_model model;
+        sb_error error = {0};
+        assert_int_equal(load_unlike(wrong[i], &model, &error), SB_ERROR_INVALID_ARGUMENT);
+        assert_non_null(strstr(error.message, "no extent of an input is called '"));
+    }
+}
+
+static sb_tensor *zeros(int64_t rows, int64_t columns) {
+    sb_tensor *tensor;
+    assert_int_equal(sb_tensor_create(SB_F32, 2, (int64_t[]){rows, columns}, &tensor, NULL), SB_OK);
+    return tensor;
+}
+
+/* What passes take from equal names (the Reshape is none) must not be taken from unrelated ones. */
+static void test_runs_with_unlike_extents(void **state) {
+    static uint8_t bytes[TEXT_PROTO_ROOM];
+    size_t size = text_proto(&onnx__model_proto__descriptor, unlike, bytes);
+    for (int unrelated = 0; unrelated < 2; unrelated++) {
+        sb_model_options options = SB_MODEL_OPTIONS_DEFAULT;
+        sb_model *model;
+        sb_session *session;
+        sb_error error = {0};
+        options.unrelated_symbols = unrelated ? "n,m" : NULL;
+        assert_int_equal(sb_model_load_memory(bytes, size, &options, &model, &error), SB_OK);
+        assert_int_equal(sb_session_create(model, NULL, &session, &error), SB_OK);
+        for (int64_t rows = 2; rows < 5; rows++) {
+            /* Of rows x 3 and 3 x rows: alike at 3. */
+            sb_tensor *inputs[] = {zeros(rows, 3), zeros(3, 3)}, *outputs[2] = {NULL, NULL};
+            sb_status status = sb_session_run_tensors(session, inputs, outputs, &error);
+            if (rows == 3) {
+                assert_int_equal(status, SB_OK);
+                assert_int_equal(sb_tensor_dims(outputs[0])[0], 6);
+            } else if (unrelated) {
+                /* The Concat can be done; the Reshape, to the shape of x, cannot. */
+                assert_int_equal(status, SB_ERROR_SHAPE);
+                assert_non_null(strstr(error.message, "Reshape_2"));
+            } else {
+                assert_int_equal(status, SB_ERROR_SHAPE);
+                assert_non_null(strstr(error.message, "input y: extent 3 of dimension 0 is called n"));
+                assert_non_null(strstr(error.message, "load the model with that symbol as an unrelated one"));
+            }
+            sb_tensor_release(outputs[0]);
+            sb_tensor_release(outputs[1]);
+            sb_tensor_release(inputs[0]);
+            sb_tensor_release(inputs[1]);
+        }
+        sb_session_destroy(session);
+        sb_model_release(model);
+    }
+}
+
+/* ---- attributes ---- */
 
 static void test_attributes(void **state) {
     expect_warning(OPSET(17) "graph { " X NODE("Flatten", "name: \"f\" input: \"x\" output: \"y\" " NUMBER("axis", "1")
@@ -259,10 +347,19 @@ static void test_no_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_order),        cmocka_unit_test(test_circles),         cmocka_unit_test(test_long_chain),
-        cmocka_unit_test(test_initialisers), cmocka_unit_test(test_types),           cmocka_unit_test(test_versions),
-        cmocka_unit_test(test_names),        cmocka_unit_test(test_many_warnings),   cmocka_unit_test(test_no_memory),
-        cmocka_unit_test(test_attributes),   cmocka_unit_test(test_attribute_table),
+        cmocka_unit_test(test_order),
+        cmocka_unit_test(test_circles),
+        cmocka_unit_test(test_long_chain),
+        cmocka_unit_test(test_initialisers),
+        cmocka_unit_test(test_types),
+        cmocka_unit_test(test_versions),
+        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_many_warnings),
+        cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_unrelated_symbols),
+        cmocka_unit_test(test_runs_with_unlike_extents),
+        cmocka_unit_test(test_attributes),
+        cmocka_unit_test(test_attribute_table),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -75,6 +75,16 @@ class Calls(unittest.TestCase):
         self.assertEqual(model.warnings, ("value 'y' is declared as f32[9,9], but the nodes make it f32[n]",))
         self.assertEqual(model(np.ones(3, np.float32)).shape, (3,))
 
+    def test_unrelated_symbols(self):
+        contents = made("g (float[n] x, float[n] y) => (float[k] z) { z = Concat<axis = 0>(x, y) }")
+        one, two = np.ones(1, np.float32), np.ones(2, np.float32)
+        with self.assertRaisesRegex(ValueError, "input y: extent 2 of dimension 0 is called n, which is 1 elsewhere; if"):
+            samebit.load(contents)(one, two)
+        for unrelated in ("n", ["n"]):
+            self.assertEqual(samebit.load(contents, unrelated=unrelated)(one, two).tolist(), [1, 1, 1])
+        with self.assertRaisesRegex(ValueError, "no extent of an input is called 'm'"):
+            samebit.load(contents, unrelated=["n", "m"])
+
     def test_save(self):
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder) / "digits.onnx"
