@@ -280,19 +280,20 @@ static sb_status make_lists(const place *place, sb_error *error) {
     return complete ? SB_OK : NO_MEMORY;
 }
 
-static sb_status value_info(const place *place, sb_value_id value, const char *name, Onnx__ValueInfoProto **proto,
+static sb_status value_info(const place *place, const sb_fact *fact, const char *name, Onnx__ValueInfoProto **proto,
                             sb_error *error) {
     *proto = sb_new_ValueInfoProto(place->exporter, error);
     if (*proto == NULL)
         return NO_MEMORY;
     (*proto)->name = (char *)(uintptr_t)name;
-    return sb_export_type(place->exporter, &place->graph->values[value].fact, &(*proto)->type, error);
+    return sb_export_type(place->exporter, fact, &(*proto)->type, error);
 }
 
-static sb_status add_input(const place *place, sb_value_id value, const char *name, sb_error *error) {
+static sb_status add_input(const place *place, sb_value_id value, const sb_fact *fact, const char *name,
+                           sb_error *error) {
     Onnx__GraphProto *proto = place->proto;
     place->names[value] = name;
-    return value_info(place, value, name, &proto->input[proto->n_input++], error);
+    return value_info(place, fact, name, &proto->input[proto->n_input++], error);
 }
 
 static sb_status add_nodes(const place *place, sb_error *error) {
@@ -303,9 +304,9 @@ static sb_status add_nodes(const place *place, sb_error *error) {
     return SB_OK;
 }
 
-static sb_status add_output(const place *place, sb_value_id value, const char *name, sb_error *error) {
+static sb_status add_output(const place *place, const sb_fact *fact, const char *name, sb_error *error) {
     Onnx__GraphProto *proto = place->proto;
-    return value_info(place, value, name, &proto->output[proto->n_output++], error);
+    return value_info(place, fact, name, &proto->output[proto->n_output++], error);
 }
 
 static bool is_listed(const sb_value_id *values, size_t count, sb_value_id value) {
@@ -316,41 +317,69 @@ static bool is_listed(const sb_value_id *values, size_t count, sb_value_id value
     return false;
 }
 
-/* Inside of nodes names are the exporter's. */
-static sb_status nested_graph(const place *outer, const sb_node *node, const sb_graph *graph, Onnx__GraphProto **proto,
-                              sb_error *error) {
-    sb_exporter *exporter = outer->exporter;
-    place place;
-    *proto = sb_new_GraphProto(exporter, error);
-    if (*proto == NULL)
-        return NO_MEMORY;
-    (*proto)->name = graph->name;
-    SB_TRY(begin_place(exporter, graph, *proto, &place, error));
-    SB_TRY(make_lists(&place, error));
+static sb_value_id value_at(const sb_value_id *values, int count, size_t index) {
+    return index < (size_t)count ? values[index] : SB_NO_VALUE;
+}
+
+/* What is known of an input or output of a node's graph. `outside` is the node's own input or output at the same place. The
+ * importer keeps none of the types that files give there, since they follow from the node; readers find them out again for
+ * If, Loop and Scan, but some want those of SequenceMap, which is a function to them. */
+static sb_fact inner_fact(const place *outer, const sb_node *node, sb_value_id outside, const place *inner,
+                          sb_value_id inside) {
+    if (strcmp(node->op->name, "SequenceMap") != 0 || outside == SB_NO_VALUE)
+        return inner->graph->values[inside].fact;
+    sb_fact fact = outer->graph->values[outside].fact;
+    if (fact.kind == SB_KIND_SEQUENCE)
+        fact.kind = SB_KIND_TENSOR; /* an item */
+    return fact;
+}
+
+/* Inputs get names of the exporter's; captures have those of the values outside. */
+static sb_status add_nested_inputs(const place *outer, const sb_node *node, const place *inner, sb_error *error) {
+    const sb_graph *graph = inner->graph;
     size_t formal = graph->input_count - (size_t)node->capture_count;
-    for (size_t i = 0; i < graph->input_count; i++) {
+    for (size_t i = 0; i < formal; i++) {
+        sb_value_id value = graph->inputs[i];
+        sb_fact fact = inner_fact(outer, node, value_at(node->inputs, node->input_count, i), inner, value);
         const char *name;
-        if (i < formal) {
-            SB_TRY(new_name(exporter, graph->values[graph->inputs[i]].name, &name, error));
-            SB_TRY(add_input(&place, graph->inputs[i], name, error));
-            continue;
-        }
-        sb_value_id captured = node->inputs[node->input_count - node->capture_count + (int)(i - formal)];
-        SB_TRY(name_of(outer, captured, &place.names[graph->inputs[i]], error));
+        SB_TRY(new_name(inner->exporter, graph->values[value].name, &name, error));
+        SB_TRY(add_input(inner, value, &fact, name, error));
     }
-    SB_TRY(add_nodes(&place, error));
+    const sb_value_id *captured = node->inputs + (node->input_count - node->capture_count);
+    for (size_t i = formal; i < graph->input_count; i++)
+        SB_TRY(name_of(outer, captured[i - formal], &inner->names[graph->inputs[i]], error));
+    return SB_OK;
+}
+
+static sb_status add_nested_outputs(const place *outer, const sb_node *node, const place *inner, sb_error *error) {
+    const sb_graph *graph = inner->graph;
     for (size_t i = 0; i < graph->output_count; i++) {
         const char *name, *made;
         sb_value_id value = graph->outputs[i];
-        SB_TRY(name_of(&place, value, &name, error));
-        if (!place.made[value] || is_listed(graph->outputs, i, value)) {
+        sb_fact fact = inner_fact(outer, node, value_at(node->outputs, node->output_count, i), inner, value);
+        SB_TRY(name_of(inner, value, &name, error));
+        if (!inner->made[value] || is_listed(graph->outputs, i, value)) {
             made = name;
-            SB_TRY(new_name(exporter, graph->values[value].name, &name, error));
-            SB_TRY(add_identity(&place, made, name, error));
+            SB_TRY(new_name(inner->exporter, graph->values[value].name, &name, error));
+            SB_TRY(add_identity(inner, made, name, error));
         }
-        SB_TRY(add_output(&place, value, name, error));
+        SB_TRY(add_output(inner, &fact, name, error));
     }
     return SB_OK;
+}
+
+static sb_status nested_graph(const place *outer, const sb_node *node, const sb_graph *graph, Onnx__GraphProto **proto,
+                              sb_error *error) {
+    place inner;
+    *proto = sb_new_GraphProto(outer->exporter, error);
+    if (*proto == NULL)
+        return NO_MEMORY;
+    (*proto)->name = graph->name;
+    SB_TRY(begin_place(outer->exporter, graph, *proto, &inner, error));
+    SB_TRY(make_lists(&inner, error));
+    SB_TRY(add_nested_inputs(outer, node, &inner, error));
+    SB_TRY(add_nodes(&inner, error));
+    return add_nested_outputs(outer, node, &inner, error);
 }
 
 sb_status sb_export_graph(sb_exporter *exporter, const sb_graph *graph, Onnx__GraphProto **proto, sb_error *error) {
@@ -363,7 +392,7 @@ sb_status sb_export_graph(sb_exporter *exporter, const sb_graph *graph, Onnx__Gr
     for (size_t i = 0; i < graph->input_count; i++) {
         const char *name = graph->values[graph->inputs[i]].name;
         SB_TRY(take_name(exporter, name, error));
-        SB_TRY(add_input(&place, graph->inputs[i], name, error));
+        SB_TRY(add_input(&place, graph->inputs[i], &graph->values[graph->inputs[i]].fact, name, error));
     }
     for (size_t i = 0; i < graph->output_count; i++) {
         sb_value_id value = graph->outputs[i];
@@ -380,7 +409,7 @@ sb_status sb_export_graph(sb_exporter *exporter, const sb_graph *graph, Onnx__Gr
         SB_TRY(name_of(&place, value, &made, error));
         if (strcmp(made, name) != 0 && !is_listed(graph->outputs, i, value))
             SB_TRY(add_identity(&place, made, name, error));
-        SB_TRY(add_output(&place, value, name, error));
+        SB_TRY(add_output(&place, &graph->values[value].fact, name, error));
     }
     return SB_OK;
 }
