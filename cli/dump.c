@@ -16,6 +16,7 @@ const option dump_options[] = {
     {"svg", "FILE", false, "Write a picture of the graph"},
     {"onnx", "FILE", false, "Write the graph as an ONNX file, fused nodes one by one"},
     MODEL_OPTIONS,
+    FILE_OPTION,
     {0},
 };
 

@@ -15,11 +15,13 @@ int out_of_memory(void);
 /* The rows of the option tables that set up models and sessions. */
 #define MODEL_OPTIONS                                                                                                  \
     {"isa", "NAME", false, "Instruction set: scalar, avx2, avx512 or best"},                                           \
-        {"no-passes", NULL, false, "Run the graph as it stands in the file"},                                          \
-        {"unrelated", "SYMBOLS", false, "Symbols, with commas between, of extents that need not be equal"}, {          \
+        {"no-passes", NULL, false, "Run the graph as it stands in the file"}, {                                        \
         "reference-evaluation", NULL, false,                                                                           \
             "Run the reference evaluation of every node: slow, the definition of the bits"                             \
     }
+/* Of a command that loads one model file. */
+#define FILE_OPTION                                                                                                    \
+    { "unrelated", "SYMBOLS", false, "Symbols, with commas between, of extents that need not be equal" }
 #define SESSION_OPTIONS                                                                                                \
     {"threads", "N", false, "Worker threads; 0 means one per processor"},                                              \
         {"iteration-limit", "N", false,                                                                                \

@@ -148,7 +148,7 @@ static void floats(const sb_attribute *attribute, Onnx__AttributeProto *proto) {
 
 /* The importer makes text of the one attribute that is a type. */
 static bool is_type(const sb_node *node, const sb_attribute *attribute) {
-    return strcmp(node->op->name, "Optional") == 0 && strcmp(attribute->name, "type") == 0;
+    return attribute->scalar && strcmp(node->op->name, "Optional") == 0 && strcmp(attribute->name, "type") == 0;
 }
 
 static sb_status attribute_of(const place *place, const sb_node *node, const sb_attribute *attribute,
