@@ -95,11 +95,11 @@ class _Output:
 
 
 class ArrayRuns:
-    """The structures of a session's inputs and outputs, and runs on them. For one thread at a time."""
+    """The structures of a session's inputs and outputs, and runs on them, for one thread at a time. They do not keep the
+    session, which keeps them."""
 
     def __init__(self, session, names):
         """`names`: of the inputs that a run is given."""
-        self.session = session
         self.run_arrays = session._library.sb_session_run_arrays
         given = (Array * len(session.inputs))()
         self.made = (Array * len(session.outputs))()
@@ -111,8 +111,9 @@ class ArrayRuns:
         self._given = given
         _Memory.release = session._library.sb_tensor_release
 
-    def run(self, feed):
-        """{name: array} of a run on {name: array}; None where something else is given, or not what the model takes."""
+    def run(self, session, feed):
+        """{name: array} of a run of the session on {name: array}; None where something else is given, or not what the
+        model takes."""
         given = list(feed.items())  # which keeps the arrays, whatever becomes of the caller's
         if len(given) != len(self.inputs):
             return None
@@ -129,9 +130,9 @@ class ArrayRuns:
             if address & place.between:
                 return None
             place.array.data = address
-        status = interruptible(self.session, self.run_arrays, self.session.pointer, *self.addresses)
+        status = interruptible(session, self.run_arrays, session.pointer, *self.addresses)
         if status:
-            self.session._fail(status, self.report)
+            session._fail(status, self.report)
         return self._results()
 
     def _results(self):

@@ -277,7 +277,7 @@ class Session(Handle):
                 if name not in names:
                     raise ArgumentError(f"the model has no output {name}; it has {', '.join(names)}")
         with self._lock:
-            results = self._array_runs.run(inputs) if self._array_runs is not None else None
+            results = self._array_runs.run(self, inputs) if self._array_runs is not None else None
             if results is None:
                 values, memory = self._run(inputs)
                 results = self._results(values, memory)

@@ -10,6 +10,7 @@ import tempfile
 import threading
 import time
 import unittest
+import weakref
 
 from models import CACHE, ENDLESS, IDENTITY, LOOP, NETWORK, RECURRENT, add_one, made  # noqa: I001
 
@@ -74,6 +75,18 @@ class Calls(unittest.TestCase):
         model = samebit.load(made("g (float[n] x) => (float[9,9] y) { y = Abs(x) }"))
         self.assertEqual(model.warnings, ("value 'y' is declared as f32[9,9], but the nodes make it f32[n]",))
         self.assertEqual(model(np.ones(3, np.float32)).shape, (3,))
+
+    def test_sessions_go_when_nobody_has_them(self):
+        """At once, with their threads and memory, not when Python next looks for circles."""
+        session = self.model.session()
+        session(self.samples)
+        gone = weakref.ref(session)
+        gc.disable()
+        try:
+            del session
+            self.assertIsNone(gone())
+        finally:
+            gc.enable()
 
     def test_unrelated_symbols(self):
         contents = made("g (float[n] x, float[n] y) => (float[k] z) { z = Concat<axis = 0>(x, y) }")
@@ -160,7 +173,10 @@ class Values(unittest.TestCase):
         """Arrays of numpy go by structures that a session keeps, whatever shapes and layouts follow each other; other
         values, and arrays that the library cannot look at, go another way. The results are the same."""
         session = samebit.load(NETWORK).session()
-        direct = session._array_runs.run
+
+        def direct(feed):
+            return session._array_runs.run(session, feed)
+
         x = normal((6, 16))
         tensor = samebit.tensor(x[:, :8].copy())
         for view in (x[:, :8], x[:1, 8:], x[:, ::2], x[::-1, ::-2], x[:0, :8], np.broadcast_to(x[0, :8], (5, 8)), x[:, :8]):
