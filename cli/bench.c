@@ -20,6 +20,7 @@ const option bench_options[] = {
     {"json", NULL, false, "Print the statistics as JSON"},
     INPUT_OPTIONS,
     MODEL_OPTIONS,
+    FILE_OPTION,
     SESSION_OPTIONS,
     CAPACITY_OPTION,
     {0},

@@ -14,7 +14,9 @@ const option dump_options[] = {
     {"json", NULL, false, "Print the graph as JSON"},
     {"warnings", NULL, false, "Print what was tolerated in the file, a line each, and nothing else"},
     {"svg", "FILE", false, "Write a picture of the graph"},
+    {"onnx", "FILE", false, "Write the graph as an ONNX file, fused nodes one by one"},
     MODEL_OPTIONS,
+    FILE_OPTION,
     {0},
 };
 
@@ -292,6 +294,11 @@ static bool print_graph_json(const sb_inspection *graph, const sb_model *model) 
     return print_json_value(stdout, all);
 }
 
+static int write_onnx(const sb_model *model, const char *path) {
+    sb_error error;
+    return sb_model_save(model, path, &error) == SB_OK ? EXIT_RIGHT : report(&error);
+}
+
 int run_dump(const arguments *arguments) {
     sb_model_options options;
     sb_model *model = NULL;
@@ -301,14 +308,16 @@ int run_dump(const arguments *arguments) {
     int code = load_model_file(arguments->positional[0], &options, &model);
     if (code == EXIT_RIGHT)
         code = inspect_with_settings(arguments, model, &graph);
-    const char *picture = option_value(arguments, "svg");
+    const char *picture = option_value(arguments, "svg"), *written = option_value(arguments, "onnx");
     if (code == EXIT_RIGHT && picture != NULL)
         code = write_picture(graph, picture);
+    if (code == EXIT_RIGHT && written != NULL)
+        code = write_onnx(model, written);
     if (code == EXIT_RIGHT && has_option(arguments, "json"))
         code = print_graph_json(graph, model) ? EXIT_RIGHT : EXIT_FAILED;
     else if (code == EXIT_RIGHT && has_option(arguments, "warnings"))
         print_warnings(model);
-    else if (code == EXIT_RIGHT && picture == NULL)
+    else if (code == EXIT_RIGHT && picture == NULL && written == NULL)
         print_text(graph, model);
     sb_inspection_release(graph);
     sb_model_release(model);

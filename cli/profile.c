@@ -25,6 +25,7 @@ const option profile_options[] = {
     {"json", NULL, false, "Print the measurements as JSON"},
     INPUT_OPTIONS,
     MODEL_OPTIONS,
+    FILE_OPTION,
     SESSION_OPTIONS,
     {0},
 };

@@ -17,6 +17,7 @@ const option run_options[] = {
     {"digest", NULL, false, "Print the SHA-256 digest of the outputs"},
     {"json", NULL, false, "Print what was computed as JSON"},
     MODEL_OPTIONS,
+    FILE_OPTION,
     SESSION_OPTIONS,
     STATE_OPTIONS,
     CAPACITY_OPTION,

@@ -32,6 +32,7 @@ bool read_model_options(const arguments *arguments, sb_model_options *options) {
     *options = (sb_model_options)SB_MODEL_OPTIONS_DEFAULT;
     options->passes = !has_option(arguments, "no-passes");
     options->reference_only = has_option(arguments, "reference-evaluation");
+    options->unrelated_symbols = option_value(arguments, "unrelated");
     if (!read_memory_limit(arguments, &options->memory_limit))
         return false;
     const char *isa = option_value(arguments, "isa");

@@ -19,6 +19,9 @@ int out_of_memory(void);
         "reference-evaluation", NULL, false,                                                                           \
             "Run the reference evaluation of every node: slow, the definition of the bits"                             \
     }
+/* Of a command that loads one model file. */
+#define FILE_OPTION                                                                                                    \
+    { "unrelated", "SYMBOLS", false, "Symbols, with commas between, of extents that need not be equal" }
 #define SESSION_OPTIONS                                                                                                \
     {"threads", "N", false, "Worker threads; 0 means one per processor"},                                              \
         {"iteration-limit", "N", false,                                                                                \

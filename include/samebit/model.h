@@ -24,10 +24,14 @@ typedef struct sb_model_options {
     /** The most bytes that loading may hold, and that the model then keeps; 0: as in sb_session_options. Files that are
      * mapped into memory do not count. */
     int64_t memory_limit;
+    /** Symbols of the file that stand for extents which need not be equal, although it calls them the same: names with commas
+     * between; NULL: none. Each such extent of an input is then known by no name. Equal names are equal extents otherwise,
+     * in every run: the graph is simplified by that. INVALID_ARGUMENT for a name that no input's extent has. */
+    const char *unrelated_symbols;
 } sb_model_options;
 
 #define SB_MODEL_OPTIONS_DEFAULT                                                                                       \
-    { sizeof(sb_model_options), SB_ISA_BEST, true, false, 0 }
+    { sizeof(sb_model_options), SB_ISA_BEST, true, false, 0, NULL }
 
 /** Loads an ONNX file. External data are read from the file's own folder.
  *

@@ -213,6 +213,28 @@ SB_API const char *sb_session_exact_plans(const sb_session *session);
 SB_API SB_MUST_CHECK sb_status sb_session_run_tensors(sb_session *session, sb_tensor *const *inputs,
                                                       sb_tensor **outputs, sb_error *error);
 
+/** Memory of the host as an array: an input of sb_session_run_arrays, which is looked at where it lies, or an output. */
+typedef struct sb_array {
+    sb_dtype
+        dtype; /**< SB_DTYPE_NONE: nothing, such as an optional input that is left out or a variable of the state */
+    int rank;  /**< at most SB_MAX_RANK */
+    bool contiguous;           /**< of an output: row-major without gaps. Not read of an input */
+    void *data;                /**< where the element lies whose indices are all 0. That of an input is not written */
+    sb_tensor *tensor;         /**< of an output: whose memory this is; the caller releases it. Not read of an input */
+    int64_t dims[SB_MAX_RANK]; /**< `rank` extents */
+    int64_t strides[SB_MAX_RANK]; /**< in elements; negative and 0 too */
+} sb_array;
+
+/** As sb_session_run, on memory without tensors: for bindings to other languages, where each call costs.
+ *
+ * `inputs` has one array per input and `outputs` room for one per output, in the graph's order. The inputs' memory is the
+ * caller's to write again when this returns: an output that would show it, as that of an Identity does, gets memory of its
+ * own. With device_outputs, outputs that are made on a device have their address there. On failure all outputs are
+ * nothing. Errors: those of sb_tensor_wrap, with the input's name, and of sb_session_run; UNSUPPORTED for an input that is
+ * text and an output that is a sequence. */
+SB_API SB_MUST_CHECK sb_status sb_session_run_arrays(sb_session *session, const sb_array *inputs, sb_array *outputs,
+                                                     sb_error *error);
+
 /** Where a node of the session's most recent run was computed. */
 typedef struct sb_placed_node {
     const char *name;   /**< the node's, or of a transfer the value's */

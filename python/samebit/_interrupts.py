@@ -11,6 +11,9 @@ import signal
 import threading
 
 _SIGINT = int(signal.SIGINT)
+_set_wakeup = signal.set_wakeup_fd
+_this_thread = threading.get_ident
+_main_thread = threading.main_thread().ident
 
 
 class _Watcher:
@@ -20,7 +23,7 @@ class _Watcher:
         self.reading, self.writing = os.pipe()
         os.set_blocking(self.writing, False)
         self.lock = threading.Lock()
-        self.interrupt = None
+        self.session = None
         self.interrupted = False
         self.previous = -1
         threading.Thread(target=self._watch, name="samebit interrupts", daemon=True).start()
@@ -34,51 +37,48 @@ class _Watcher:
                         os.write(self.previous, signals)
                     except OSError:
                         pass
-                if _SIGINT in signals and self.interrupt is not None:
+                if _SIGINT in signals and self.session is not None:
                     self.interrupted = True
-                    self.interrupt()
+                    self.session.interrupt()
 
 
 _watcher = None
 
 
 def _forget():
-    global _watcher
-    _watcher = None
+    global _watcher, _main_thread
+    _watcher, _main_thread = None, _this_thread()
 
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget)
 
 
-def interruptible(call, interrupt, clear):
-    """call(), which `interrupt()` ends early, such that Ctrl-C does. `clear()` takes back an interrupt that came too
-    late for it. In threads other than the main one it is just the call: signals are handled in that one alone."""
+def interruptible(session, run, *arguments):
+    """run(*arguments), which works on a session, such that Ctrl-C interrupts the session. In threads other than the main
+    one it is just the call: signals are handled in that one alone. (Where SIGINT is ignored, or ends the process, Python
+    writes nothing.)"""
     global _watcher
-    if (
-        threading.current_thread() is not threading.main_thread()
-        or not callable(signal.getsignal(signal.SIGINT))
-    ):
-        return call()
-    if _watcher is None:
-        _watcher = _Watcher()
+    if _this_thread() != _main_thread:
+        return run(*arguments)
     watcher = _watcher
-    if watcher.interrupt is not None:  # a run inside of a run: an observer's
-        return call()
+    if watcher is None:
+        watcher = _watcher = _Watcher()
+    if watcher.session is not None:  # a run inside of a run: an observer's
+        return run(*arguments)
     try:
-        previous = signal.set_wakeup_fd(watcher.writing, warn_on_full_buffer=False)
+        previous = _set_wakeup(watcher.writing, warn_on_full_buffer=False)
     except ValueError:  # not the main interpreter
-        return call()
-    with watcher.lock:
-        watcher.previous = previous
-        watcher.interrupt = interrupt
-        watcher.interrupted = False
+        return run(*arguments)
+    watcher.previous = previous
+    watcher.interrupted = False
+    watcher.session = session  # last: from here on the thread looks at it
     try:
-        return call()
+        return run(*arguments)
     finally:
         with watcher.lock:
-            watcher.interrupt = None
+            watcher.session = None
             late = watcher.interrupted
-        signal.set_wakeup_fd(previous)
+        _set_wakeup(previous)
         if late:
-            clear()
+            session.clear_interrupt()

@@ -92,25 +92,37 @@ def _metadata(known, pointer):
     )
 
 
+_forks = 0  # that this process is behind
+
+
+def _count_fork():
+    global _forks
+    _forks += 1
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_count_fork)
+
+
 class _Pool:
     """Sessions that nobody uses just now. A session is for one thread at a time, so there come to be as many as
     threads run the model at once."""
 
     def __init__(self):
-        self.lock = threading.Lock()
-        self.idle = []
-        self.process = os.getpid()
+        self.idle = []  # whose own methods are atomic
+        self.forks = _forks
 
     def take(self):
-        with self.lock:
-            if self.process != os.getpid():  # a forked child has none of its parent's worker threads
-                self.idle, self.process = [], os.getpid()
-            return self.idle.pop() if self.idle else None  # the last one, whose plans and caches are fresh
+        if self.forks != _forks:  # a forked child has none of its parent's worker threads
+            self.idle, self.forks = [], _forks
+        try:
+            return self.idle.pop()  # the last one, whose plans and caches are fresh
+        except IndexError:
+            return None
 
     def give(self, session):
-        with self.lock:
-            if self.process == os.getpid():
-                self.idle.append(session)
+        if self.forks == _forks:
+            self.idle.append(session)
 
 
 class Model(Handle):
@@ -197,14 +209,10 @@ class Model(Handle):
 
     # ---- running ----
 
-    def _with_session(self, use):
-        session = self._pool.take() if not self.closed else None
-        if session is None:
-            session = Session(self, self._settings)
-        try:
-            return use(session)
-        finally:
-            self._pool.give(session)
+    def _take(self):
+        """A session that nobody uses, to give back to the pool."""
+        session = self._pool.take() if self._address is not None else None
+        return session if session is not None else Session(self, self._settings)
 
     def __call__(self, *inputs, **named):
         """Runs once on inputs by position or by name; see `Session.run` for what they may be.
@@ -213,17 +221,29 @@ class Model(Handle):
         -------
         The output of a model that has one; a tuple of all, in the model's order, of others.
         """
-        return self._with_session(lambda session: session(*inputs, **named))
+        session = self._take()
+        try:
+            return session(*inputs, **named)
+        finally:
+            self._pool.give(session)
 
     def run(self, inputs, outputs=None):
         """Runs once on {name: value}, and gives {name: value} of all outputs or of those that are named. See
         `Session.run` for what values may be and what is raised."""
-        return self._with_session(lambda session: session.run(inputs, outputs))
+        session = self._take()
+        try:
+            return session.run(inputs, outputs)
+        finally:
+            self._pool.give(session)
 
     def digest(self, *inputs, **named):
         """Runs once, with arguments as a call, and gives the SHA-256 digest of the outputs, 64 hexadecimal digits: what
         `samebit run --digest` prints, and the same on every machine and device."""
-        return self._with_session(lambda session: session.digest(*inputs, **named))
+        session = self._take()
+        try:
+            return session.digest(*inputs, **named)
+        finally:
+            self._pool.give(session)
 
     def session(self, *, state=None, symbols=None, observer=None, **changes):
         """A session of its own.
@@ -248,6 +268,18 @@ class Model(Handle):
         elif symbols:
             raise ArgumentError("symbols are for a state that is made here: pass state={input: output} too")
         return Session(self, settings, state, public_observer(observer))
+
+    # ---- writing ----
+
+    def save(self, path):
+        """Writes the model as an ONNX file, for any runtime that reads the standard's operators: the graph as it is
+        simplified (constants folded, what nobody needs gone), with fused nodes one by one again; as it was read where
+        it was loaded with passes=False. Loaded again, outputs have the same bits.
+
+        A file beyond 2 GB has its larger weights beside it, in `path` with ".data" behind. Each file is written whole
+        or not at all. Raises samebit.UnsupportedError for what has no ONNX form, and FileError.
+        """
+        self._library.call("sb_model_save", self.pointer, os.fsencode(path))
 
     # ---- looking ----
 
@@ -300,7 +332,7 @@ class Model(Handle):
 
 def load(source, device=None, *, threads=0, isa="best", passes=True, reference=False, memory_limit=0,
          iteration_limit=0, stream=0, force_cpu=None, require_device=False, device_outputs=False, graphs="auto",
-         dependent_launch=False, queue_depth=4, entry=None, capacity=None) -> Model:
+         dependent_launch=False, queue_depth=4, entry=None, capacity=None, unrelated=None) -> Model:
     """Loads an ONNX model.
 
     Parameters
@@ -344,6 +376,9 @@ def load(source, device=None, *, threads=0, isa="best", passes=True, reference=F
     capacity : dict, optional
         {symbol: capacity} or {symbol: (least, capacity)} for symbolic extents that change from run to run: runs then
         share plans.
+    unrelated : str or list of str, optional
+        Symbols of the file, such as "batch", that stand for extents which need not be equal, although it calls them the
+        same.
 
     None of the options changes a bit of a result.
 
@@ -355,4 +390,4 @@ def load(source, device=None, *, threads=0, isa="best", passes=True, reference=F
     """
     settings = Settings(open_device(device), threads, iteration_limit, memory_limit, stream, force_cpu, require_device,
                         device_outputs, graphs, dependent_launch, queue_depth, entry, capacity)
-    return Model(source, settings, model_options(isa, passes, reference, memory_limit))
+    return Model(source, settings, model_options(isa, passes, reference, memory_limit, unrelated))

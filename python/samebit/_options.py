@@ -28,10 +28,16 @@ def capacities(given):
     return (Capacity * len(entries))(*entries)
 
 
-def model_options(isa, passes, reference, memory_limit):
+def names(given):
+    """A str, or several, as the library's names with commas between; None for None."""
+    return given if given is None or isinstance(given, str) else ",".join(given)
+
+
+def model_options(isa, passes, reference, memory_limit, unrelated):
     """A ModelOptions structure."""
     return ModelOptions(
-        ctypes.sizeof(ModelOptions), _number(ISA_NUMBERS, "the isa", isa), passes, reference, memory_limit or 0
+        ctypes.sizeof(ModelOptions), _number(ISA_NUMBERS, "the isa", isa), passes, reference, memory_limit or 0,
+        encoded(names(unrelated)),
     )
 
 
@@ -66,9 +72,6 @@ class Settings:
 
     def structure(self, state=None, observer=None):
         """A SessionOptions structure, which keeps what it points to."""
-        force_cpu = self.force_cpu
-        if force_cpu is not None and not isinstance(force_cpu, str):
-            force_cpu = ",".join(force_cpu)
         bounds = capacities(None if state is not None else self.capacity)
         try:
             options = SessionOptions(
@@ -79,7 +82,7 @@ class Settings:
                 memory_limit=self.memory_limit or 0,
                 device=self.device.pointer if self.device is not None else None,
                 stream=self.stream or None,
-                force_cpu=encoded(force_cpu),
+                force_cpu=encoded(names(self.force_cpu)),
                 require_device=self.require_device,
                 device_outputs=self.device_outputs,
                 graphs=_number(GRAPH_MODE_NUMBERS, "the graph mode", self.graphs),

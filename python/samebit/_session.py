@@ -5,6 +5,7 @@ import dataclasses
 import threading
 from typing import Optional
 
+from ._arrays import array_runs
 from ._errors import ArgumentError, ArgumentTypeError, Error
 from ._handles import Handle, text
 from ._interrupts import interruptible
@@ -129,9 +130,12 @@ class Session(Handle):
         self._observer = observer  # which the library calls
         self._given = {}  # of queued runs: the host's memory that their inputs look at
         self._options = settings.structure(state, observer)
+        kept = [info.name for info in self._inputs if state is not None and info.name in state]
+        self._free = [info.name for info in self._inputs if info.name not in kept]  # what a run is given
         pointer = ctypes.c_void_p()
         known.call("sb_session_create", model.pointer, ctypes.byref(self._options), ctypes.byref(pointer))
         self._own(pointer.value, known.sb_session_destroy)
+        self._array_runs = array_runs(self, self._free)
 
     def __enter__(self):
         return self
@@ -156,7 +160,7 @@ class Session(Handle):
 
     def _named(self, positional, named):
         """Positional and named arguments as {name: value}."""
-        free = [info.name for info in self._inputs if self.state is None or info.name not in self.state]
+        free = self._free
         if len(positional) > len(free):
             raise ArgumentTypeError(
                 f"the model takes {len(free)} inputs ({', '.join(free) or 'none'}), and {len(positional)} are given"
@@ -181,8 +185,7 @@ class Session(Handle):
                 info = self._inputs[index]
                 fill_value(values[index], given, info._kind, info._dtype, name, self._device, self._settings.stream)
             for index, info in enumerate(self._inputs):
-                kept = self.state is not None and info.name in self.state
-                if values[index].kind == KIND_NONE and not info.optional and not kept:
+                if values[index].kind == KIND_NONE and not info.optional and info.name in self._free:
                     raise ArgumentError(f"input {info.name} is missing: the model takes {info}")
         except BaseException:
             release_all(values)
@@ -217,18 +220,20 @@ class Session(Handle):
 
     # ---- running ----
 
-    def _interruptible(self, call):
-        pointer, known = self.pointer, self._library
+    def _interruptible(self, name, *arguments):
+        """A function of the library on this session, which Ctrl-C ends early."""
         try:
-            return interruptible(
-                call,
-                lambda: known.sb_session_interrupt(pointer),
-                lambda: known.sb_session_clear_interrupt(pointer),
-            )
+            interruptible(self, self._library.call, name, self.pointer, *arguments)
         except Error:
             if self._observer is not None:
                 self._observer.raise_failure()
             raise
+
+    def _fail(self, status, report):
+        """Raises what a run has reported, or what its observer has raised."""
+        if self._observer is not None:
+            self._observer.raise_failure()
+        self._library.check(status, report)
 
     def __call__(self, *inputs, **named):
         """Runs once on inputs by position or by name.
@@ -266,13 +271,16 @@ class Session(Handle):
             what is no array, MemoryError beyond a limit, KeyboardInterrupt after Ctrl-C. The session may be used
             further.
         """
-        names = [info.name for info in self._outputs]
-        for name in outputs or ():
-            if name not in names:
-                raise ArgumentError(f"the model has no output {name}; it has {', '.join(names)}")
+        if outputs is not None:
+            names = [info.name for info in self._outputs]
+            for name in outputs:
+                if name not in names:
+                    raise ArgumentError(f"the model has no output {name}; it has {', '.join(names)}")
         with self._lock:
-            values, memory = self._run(inputs)
-            results = self._results(values, memory)
+            results = self._array_runs.run(self, inputs) if self._array_runs is not None else None
+            if results is None:
+                values, memory = self._run(inputs)
+                results = self._results(values, memory)
         return results if outputs is None else {name: results[name] for name in outputs}
 
     def _run(self, feed):
@@ -281,7 +289,7 @@ class Session(Handle):
         try:
             memory = input_memory(given)
             values = (Value * max(len(self._outputs), 1))()
-            self._interruptible(lambda: self._library.call("sb_session_run", self.pointer, given, values))
+            self._interruptible("sb_session_run", given, values)
         finally:
             release_all(given)
         return values, memory
@@ -306,9 +314,7 @@ class Session(Handle):
             try:
                 memory = input_memory(given)
                 number = ctypes.c_uint64()
-                self._interruptible(
-                    lambda: self._library.call("sb_session_enqueue", self.pointer, given, ctypes.byref(number))
-                )
+                self._interruptible("sb_session_enqueue", given, ctypes.byref(number))
                 self._given[number.value] = memory
             finally:
                 release_all(given)
@@ -326,7 +332,7 @@ class Session(Handle):
         with self._lock:
             values = (Value * max(len(self._outputs), 1))()
             memory = self._given.pop(run, ())
-            self._interruptible(lambda: self._library.call("sb_session_wait", self.pointer, run, values))
+            self._interruptible("sb_session_wait", run, values)
             return self._results(values, memory)
 
     def interrupt(self):

@@ -5,6 +5,7 @@ import ctypes
 
 MESSAGE_BYTES = 2048
 DIGEST_BYTES = 65
+MAX_RANK = 12
 
 _POINTER = ctypes.c_void_p
 _INT = ctypes.c_int
@@ -104,6 +105,20 @@ class Value(ctypes.Structure):
     _fields_ = [("kind", _INT), ("pointer", _POINTER)]
 
 
+class Array(ctypes.Structure):
+    """sb_array."""
+
+    _fields_ = [
+        ("dtype", _INT),
+        ("rank", _INT),
+        ("contiguous", _BOOL),
+        ("data", _POINTER),
+        ("tensor", _POINTER),
+        ("dims", _INT64 * MAX_RANK),
+        ("strides", _INT64 * MAX_RANK),
+    ]
+
+
 class String(ctypes.Structure):
     """sb_string."""
 
@@ -119,6 +134,7 @@ class ModelOptions(ctypes.Structure):
         ("passes", _BOOL),
         ("reference_only", _BOOL),
         ("memory_limit", _INT64),
+        ("unrelated_symbols", _TEXT),
     ]
 
 

@@ -12,6 +12,7 @@ import math
 
 import numpy
 
+from ._arrays import address_of
 from ._dtypes import dtype_name, tables
 from ._capsules import is_capsule, legacy_capsule, mark_used, pointer_of, versioned_capsule
 from ._errors import ArgumentError, ArgumentTypeError, Error, UnsupportedError
@@ -46,7 +47,7 @@ def _wrap(array, number):
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
     if not _is_plain(array):
-        array = numpy.ascontiguousarray(array)
+        array = array.copy()  # not ascontiguousarray, to which memory at odd addresses is contiguous too
     rank, size = array.ndim, array.itemsize
     dims = (ctypes.c_int64 * rank)(*array.shape)
     strides = (ctypes.c_int64 * rank)(*(stride // size for stride in array.strides))
@@ -54,7 +55,7 @@ def _wrap(array, number):
     pointer = ctypes.c_void_p()
     _kept[key] = array
     try:
-        library().call("sb_tensor_wrap", number, rank, dims, strides, array.ctypes.data, _RELEASE, key,
+        library().call("sb_tensor_wrap", number, rank, dims, strides, address_of(array), _RELEASE, key,
                        ctypes.byref(pointer))
     except BaseException:
         del _kept[key]

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/allocation.h"
+#include "onnx/attribute_names.h"
 #include "onnx/importer.h"
 
 void sb_node_reading_clear(sb_node_reading *reading) {
@@ -199,14 +200,37 @@ static bool is_known(const sb_node_reading *reading, const char *name) {
     return sb_attributes_find(&reading->attributes, name) != NULL;
 }
 
+/* Whether the attribute is one that the operator may have; it is left out where not. */
+static sb_status check_known(sb_importer *importer, const Onnx__NodeProto *node, const char *called, int version,
+                             const char *name, bool *known, sb_error *error) {
+    sb_attribute_standing standing =
+        sb_onnx_attribute_standing(sb_onnx_domain(node->domain), node->op_type, version, name);
+    *known = standing != SB_ATTRIBUTE_UNKNOWN;
+    if (standing == SB_ATTRIBUTE_KNOWN)
+        return SB_OK;
+    if (standing == SB_ATTRIBUTE_UNKNOWN)
+        return sb_warn(
+            importer->warnings, error,
+            "node '%.200s' (%.100s) has an attribute '%.100s', which is none of the operator's; it is ignored", called,
+            node->op_type, name);
+    return sb_warn(importer->warnings, error,
+                   "node '%.200s' (%.100s) has an attribute '%.100s', which other versions of the operator have than "
+                   "that of operator set %d",
+                   called, node->op_type, name, version);
+}
+
 sb_status sb_onnx_read_attributes(sb_importer *importer, sb_environment *environment, const Onnx__NodeProto *node,
-                                  sb_node_reading *reading, sb_error *error) {
+                                  const char *called, int version, sb_node_reading *reading, sb_error *error) {
     for (size_t i = 0; i < node->n_attribute; i++) {
         const char *name = node->attribute[i]->name;
+        bool known;
         if (name == NULL || name[0] == '\0')
             return sb_fail(error, SB_ERROR_INVALID_MODEL, "attribute %zu has no name", i);
         if (is_known(reading, name))
             return sb_fail(error, SB_ERROR_INVALID_MODEL, "attribute %.100s is given twice", name);
+        SB_TRY(check_known(importer, node, called, version, name, &known, error));
+        if (!known)
+            continue;
         sb_environment *at = environment;
         const Onnx__AttributeProto *found;
         sb_status status = resolve(node->attribute[i], &at, &found, error);

@@ -212,9 +212,35 @@ static sb_status read_body(sb_importer *importer, sb_environment *environment, c
     return finish_outputs(importer, environment, node, proto, name, outputs, body, error);
 }
 
+static bool has_attribute(const sb_onnx_function *function, const char *name) {
+    for (size_t i = 0; i < function->proto->n_attribute; i++) {
+        if (strcmp(function->proto->attribute[i], name) == 0)
+            return true;
+    }
+    for (size_t i = 0; i < function->default_count; i++) {
+        if (function->defaults[i]->name != NULL && strcmp(function->defaults[i]->name, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* A call's attributes that the function does not list may be read by its nodes all the same. */
+static sb_status check_attributes(sb_importer *importer, const Onnx__NodeProto *node, const sb_onnx_function *function,
+                                  const char *name, sb_error *error) {
+    for (size_t i = 0; i < node->n_attribute; i++) {
+        const char *attribute = node->attribute[i]->name;
+        if (attribute != NULL && !has_attribute(function, attribute))
+            SB_TRY(sb_warn(importer->warnings, error,
+                           "node '%.200s' calls function %.100s with an attribute '%.100s' that it does not list", name,
+                           function->proto->name, attribute));
+    }
+    return SB_OK;
+}
+
 sb_status sb_onnx_read_call(sb_importer *importer, sb_environment *environment, const Onnx__NodeProto *node,
                             sb_onnx_function *function, const char *name, sb_error *error) {
     sb_call_site call = {function, node, environment};
+    SB_TRY(check_attributes(importer, node, function, name, error));
     /* The call's name is taken, although there is no such node, so that no other call has the same prefix. */
     size_t bytes = strlen(name) + 2;
     char *taken = sb_arena_allocate(&importer->arena, bytes);

@@ -108,7 +108,7 @@ static sb_status add_input(sb_importer *importer, sb_environment *environment, c
         return sb_graph_builder_set_input(environment->builder, value, NULL, error);
     const Onnx__TypeProto *type;
     SB_TRY(declared_type(importer, graph, proto, &type, error));
-    SB_TRY(sb_onnx_fact_of_type(importer->scope, type, proto->name, &fact, error));
+    SB_TRY(sb_onnx_fact_of_type(importer, type, proto->name, &fact, error));
     return sb_graph_builder_set_input(environment->builder, value, &fact, error);
 }
 
@@ -125,6 +125,8 @@ static sb_status add_inputs(sb_importer *importer, sb_environment *environment, 
             continue; /* an initialiser */
         SB_TRY(add_input(importer, environment, proto, proto->input[i], error));
     }
+    if (environment->outer == NULL && importer->unrelated != NULL)
+        SB_TRY(sb_onnx_check_unrelated(importer, proto, error));
     return sb_scope_check(importer->scope, error);
 }
 

@@ -121,14 +121,19 @@ static void end_import(sb_importer *importer) {
     sb_arena_end(&importer->arena);
 }
 
-static sb_status load(const sb_mapping *file, bool mapped, const char *folder, sb_scope *scope, sb_graph **graph,
-                      sb_model_metadata *metadata, sb_warnings *warnings, sb_error *error) {
-    const void *bytes = file->bytes;
-    size_t size = file->size;
-    sb_importer importer = {.scope = scope, .size = size, .warnings = warnings, .dense_left = SB_ONNX_DENSE_BYTES};
+/* From memory, which with a path is a mapping of that file. */
+static sb_status load(const sb_onnx_source *source, sb_scope *scope, sb_graph **graph, sb_model_metadata *metadata,
+                      sb_warnings *warnings, sb_error *error) {
+    const void *bytes = source->bytes;
+    size_t size = source->size;
+    sb_importer importer = {.scope = scope,
+                            .size = size,
+                            .warnings = warnings,
+                            .unrelated = source->unrelated,
+                            .dense_left = SB_ONNX_DENSE_BYTES};
     sb_arena_begin(&importer.arena, sb_wire_budget(size));
-    sb_external_begin(&importer.external, folder);
-    if (mapped)
+    sb_external_begin(&importer.external, source->folder);
+    if (source->path != NULL)
         sb_arena_set_mapping(&importer.arena, bytes, size);
     ProtobufCMessage *message;
     sb_graph *fresh = NULL;
@@ -151,13 +156,9 @@ static sb_status load(const sb_mapping *file, bool mapped, const char *folder, s
     return status;
 }
 
-sb_status sb_onnx_load(const void *bytes, size_t size, const char *folder, sb_scope *scope, sb_graph **graph,
-                       sb_model_metadata *metadata, sb_warnings *warnings, sb_error *error) {
-    return load(&(sb_mapping){bytes, size}, false, folder, scope, graph, metadata, warnings, error);
-}
-
-sb_status sb_onnx_load_file(const char *path, sb_scope *scope, sb_graph **graph, sb_model_metadata *metadata,
-                            sb_warnings *warnings, sb_error *error) {
+static sb_status load_file(const sb_onnx_source *source, sb_scope *scope, sb_graph **graph, sb_model_metadata *metadata,
+                           sb_warnings *warnings, sb_error *error) {
+    const char *path = source->path;
     sb_mapping mapping;
     SB_TRY(sb_file_map(path, &mapping, error));
     const char *slash = strrchr(path, '/');
@@ -169,10 +170,27 @@ sb_status sb_onnx_load_file(const char *path, sb_scope *scope, sb_graph **graph,
     }
     memcpy(folder, length != 0 ? path : ".", length != 0 ? length : 1);
     folder[length != 0 ? length : 1] = '\0';
-    sb_status status = load(&mapping, true, folder, scope, graph, metadata, warnings, error);
+    sb_status status = load(&(sb_onnx_source){path, mapping.bytes, mapping.size, folder, source->unrelated}, scope,
+                            graph, metadata, warnings, error);
     sb_free(folder);
     sb_file_unmap(&mapping);
     if (status != SB_OK)
         return sb_fail_within(error, status, "%.200s: ", path);
     return SB_OK;
+}
+
+sb_status sb_onnx_read(const sb_onnx_source *source, sb_scope *scope, sb_graph **graph, sb_model_metadata *metadata,
+                       sb_warnings *warnings, sb_error *error) {
+    return (source->path != NULL ? load_file : load)(source, scope, graph, metadata, warnings, error);
+}
+
+sb_status sb_onnx_load(const void *bytes, size_t size, const char *folder, sb_scope *scope, sb_graph **graph,
+                       sb_model_metadata *metadata, sb_warnings *warnings, sb_error *error) {
+    return sb_onnx_read(&(sb_onnx_source){.bytes = bytes, .size = size, .folder = folder}, scope, graph, metadata,
+                        warnings, error);
+}
+
+sb_status sb_onnx_load_file(const char *path, sb_scope *scope, sb_graph **graph, sb_model_metadata *metadata,
+                            sb_warnings *warnings, sb_error *error) {
+    return sb_onnx_read(&(sb_onnx_source){.path = path}, scope, graph, metadata, warnings, error);
 }

@@ -31,6 +31,7 @@ typedef struct sb_importer {
     size_t size; /* of the file */
     const Onnx__ModelProto *model;
     sb_warnings *warnings; /* NULL: nobody wants them */
+    const char *unrelated; /* symbols that are several extents; NULL: none */
     bool newer_noted;      /* that nodes are of an operator set that is not known yet */
     size_t dense_left;     /* of SB_ONNX_DENSE_BYTES */
     size_t function_count;
@@ -69,9 +70,12 @@ struct sb_environment {
 sb_status sb_onnx_read_tensor(sb_importer *importer, bool in_function, void *proto, bool sparse, sb_tensor **tensor,
                               sb_error *error);
 
-/** Sets a fact from a declared type. Unnamed dimensions become fresh symbols called after `name`. */
-sb_status sb_onnx_fact_of_type(sb_scope *scope, const Onnx__TypeProto *type, const char *name, sb_fact *fact,
-                               sb_error *error);
+/** Sets a fact from a declared type. Dimensions without a name, and those that are unrelated, become fresh symbols called after
+ * `name`. */
+sb_status sb_onnx_fact_of_type(const sb_importer *importer, const Onnx__TypeProto *type, const char *name,
+                               sb_fact *fact, sb_error *error);
+/** INVALID_ARGUMENT when one of the unrelated symbols is in no type of the graph's inputs. */
+sb_status sb_onnx_check_unrelated(const sb_importer *importer, const Onnx__GraphProto *graph, sb_error *error);
 /** Makes the symbols that a type names, so that no fresh one takes their names. */
 void sb_onnx_declare_symbols(sb_scope *scope, const Onnx__TypeProto *type);
 /** Warns when a declared type is not what the nodes make, or is none that Samebit has: what they make counts. `name` is
@@ -138,9 +142,10 @@ typedef struct sb_node_reading {
     sb_nested_graph *graphs; /* owned builders; names of the message */
 } sb_node_reading;
 
-/** Converts all attributes. On failure, too, the caller clears `reading`. */
+/** Converts all attributes but those that no version of the operator has: of these, and of those that `version` has not,
+ * there are warnings, which call the node `called`. On failure, too, the caller clears `reading`. */
 sb_status sb_onnx_read_attributes(sb_importer *importer, sb_environment *environment, const Onnx__NodeProto *node,
-                                  sb_node_reading *reading, sb_error *error);
+                                  const char *called, int version, sb_node_reading *reading, sb_error *error);
 void sb_node_reading_clear(sb_node_reading *reading);
 
 #endif

@@ -93,8 +93,9 @@ static sb_status define_outputs(sb_environment *environment, const Onnx__NodePro
 
 /* `ids` has room for all inputs and outputs, in this order. */
 static sb_status connect(sb_importer *importer, sb_environment *environment, const Onnx__NodeProto *node,
-                         const char *name, sb_node_reading *reading, sb_value_id *ids, sb_error *error) {
+                         const char *name, int version, sb_node_reading *reading, sb_value_id *ids, sb_error *error) {
     sb_node_plan plan = {.name = name,
+                         .version = version,
                          .input_count = node->n_input,
                          .inputs = ids,
                          .output_count = named_count(node->n_output, node->output),
@@ -103,19 +104,18 @@ static sb_status connect(sb_importer *importer, sb_environment *environment, con
                          .nested_count = reading->graph_count,
                          .nested = reading->graphs};
     SB_TRY(sb_graph_builder_find_op(sb_onnx_domain(node->domain), node->op_type, &plan.op, error));
-    SB_TRY(sb_onnx_version(importer, environment, node, name, &plan.version, error));
     SB_TRY(find_inputs(importer, environment, node, name, node->n_input, ids, error));
     SB_TRY(define_outputs(environment, node, plan.output_count, ids + node->n_input, error));
     return sb_graph_builder_add_node(environment->builder, &plan, error);
 }
 
 static sb_status read_operator(sb_importer *importer, sb_environment *environment, const Onnx__NodeProto *node,
-                               const char *name, sb_node_reading *reading, sb_error *error) {
+                               const char *name, int version, sb_node_reading *reading, sb_error *error) {
     size_t count = node->n_input + node->n_output;
     sb_value_id *ids = sb_allocate_array(count, sizeof *ids);
     if (ids == NULL)
         return sb_fail_memory(error, count * sizeof *ids);
-    sb_status status = connect(importer, environment, node, name, reading, ids, error);
+    sb_status status = connect(importer, environment, node, name, version, reading, ids, error);
     sb_free(ids);
     return status;
 }
@@ -127,12 +127,15 @@ static sb_status read_named(sb_importer *importer, sb_environment *environment, 
     SB_TRY(sb_onnx_function_of(importer, node, &function, error));
     if (function != NULL)
         return sb_onnx_read_call(importer, environment, node, function, name, error);
+    int version = SB_NEWEST_OPSET; /* a Constant has any that was ever one */
+    if (!is_constant(node))
+        SB_TRY(sb_onnx_version(importer, environment, node, name, &version, error));
     sb_node_reading reading = {0};
-    sb_status status = sb_onnx_read_attributes(importer, environment, node, &reading, error);
+    sb_status status = sb_onnx_read_attributes(importer, environment, node, name, version, &reading, error);
     if (status == SB_OK && is_constant(node))
         status = add_constant(environment, node, &reading.attributes, error);
     else if (status == SB_OK) {
-        status = read_operator(importer, environment, node, name, &reading, error);
+        status = read_operator(importer, environment, node, name, version, &reading, error);
         sb_node_reading_clear(&reading);
         return status;
     }

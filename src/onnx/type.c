@@ -90,9 +90,51 @@ void sb_onnx_declare_symbols(sb_scope *scope, const Onnx__TypeProto *type) {
     }
 }
 
-static sb_dim dimension(sb_scope *scope, const Onnx__TensorShapeProto__Dimension *dim, const char *name, size_t axis) {
+/* Whether one of the names, with commas between, is `name` of `length` bytes. */
+static bool lists(const char *names, const char *name, size_t length) {
+    while (names != NULL) {
+        size_t one = strcspn(names, ",");
+        if (one == length && memcmp(names, name, length) == 0)
+            return true;
+        names = names[one] == ',' ? names + one + 1 : NULL;
+    }
+    return false;
+}
+
+static bool mentions(const Onnx__TypeProto *type, const char *name, size_t length) {
+    declared parts;
+    sb_error ignored;
+    if (take_apart(type, &parts, &ignored) != SB_OK || parts.shape == NULL)
+        return false;
+    for (size_t i = 0; i < parts.shape->n_dim; i++) {
+        const char *symbol = symbol_name(parts.shape->dim[i]);
+        if (symbol != NULL && strlen(symbol) == length && memcmp(symbol, name, length) == 0)
+            return true;
+    }
+    return false;
+}
+
+sb_status sb_onnx_check_unrelated(const sb_importer *importer, const Onnx__GraphProto *graph, sb_error *error) {
+    for (const char *names = importer->unrelated; names != NULL;) {
+        size_t length = strcspn(names, ",");
+        bool found = false;
+        for (size_t i = 0; i < graph->n_input && !found; i++)
+            found = mentions(graph->input[i]->type, names, length);
+        for (size_t i = 0; i < graph->n_value_info && !found; i++)
+            found = mentions(graph->value_info[i]->type, names, length); /* the types of some inputs stand there */
+        if (!found)
+            return sb_fail(error, SB_ERROR_INVALID_ARGUMENT,
+                           "no extent of an input is called '%.*s', which is said to be unrelated", (int)length, names);
+        names = names[length] == ',' ? names + length + 1 : NULL;
+    }
+    return SB_OK;
+}
+
+static sb_dim dimension(const sb_importer *importer, const Onnx__TensorShapeProto__Dimension *dim, const char *name,
+                        size_t axis) {
+    sb_scope *scope = importer->scope;
     const char *symbol = symbol_name(dim);
-    if (symbol != NULL)
+    if (symbol != NULL && !lists(importer->unrelated, symbol, strlen(symbol)))
         return sb_dim_symbol(scope, symbol);
     if (is_number(dim))
         return sb_dim_constant(scope, dim->dim_value);
@@ -101,8 +143,8 @@ static sb_dim dimension(sb_scope *scope, const Onnx__TensorShapeProto__Dimension
     return sb_dim_fresh(scope, hint);
 }
 
-sb_status sb_onnx_fact_of_type(sb_scope *scope, const Onnx__TypeProto *type, const char *name, sb_fact *fact,
-                               sb_error *error) {
+sb_status sb_onnx_fact_of_type(const sb_importer *importer, const Onnx__TypeProto *type, const char *name,
+                               sb_fact *fact, sb_error *error) {
     declared parts;
     sb_status status = take_apart(type, &parts, error);
     if (status == SB_OK && parts.dtype == SB_DTYPE_NONE)
@@ -111,9 +153,9 @@ sb_status sb_onnx_fact_of_type(sb_scope *scope, const Onnx__TypeProto *type, con
     sb_dim dims[SB_MAX_RANK] = {0};
     int rank = parts.shape != NULL ? (int)parts.shape->n_dim : SB_RANK_UNKNOWN;
     for (int i = 0; status == SB_OK && i < rank; i++)
-        dims[i] = dimension(scope, parts.shape->dim[i], name, (size_t)i);
+        dims[i] = dimension(importer, parts.shape->dim[i], name, (size_t)i);
     if (status == SB_OK)
-        status = sb_scope_check(scope, error);
+        status = sb_scope_check(importer->scope, error);
     if (status != SB_OK)
         return sb_fail_within(error, status, "value '%.200s': ", name);
     sb_fact_set_tensor(fact, parts.dtype, rank, dims);

@@ -151,6 +151,16 @@ static bool bind_symbol(sb_session *session, size_t *count, const char *name, in
     return true;
 }
 
+/* Nothing that the graph has been simplified by holds any more, so that only loading it otherwise helps. */
+static sb_status fail_symbol(const sb_session *session, const char *input, int64_t extent, int axis, const char *symbol,
+                             int64_t elsewhere, sb_error *error) {
+    bool of_file = sb_model_describe(session->model) != NULL;
+    return sb_fail(error, SB_ERROR_SHAPE,
+                   "input %s: extent %lld of dimension %d is called %s, which is %lld elsewhere%s", input,
+                   (long long)extent, axis, symbol, (long long)elsewhere,
+                   of_file ? "; if these need not be equal, load the model with that symbol as an unrelated one" : "");
+}
+
 static sb_status check_tensor(sb_session *session, const sb_value_info *info, const sb_tensor *tensor, size_t *symbols,
                               sb_error *error) {
     const sb_fact *fact = &info->fact;
@@ -165,9 +175,7 @@ static sb_status check_tensor(sb_session *session, const sb_value_info *info, co
             sb_dim_is_constant(fact->dims[d], &extent);
         fits = extent == tensor->dims[d];
         if (!fits && symbol != NULL)
-            return sb_fail(error, SB_ERROR_SHAPE,
-                           "input %s: extent %lld of dimension %d is called %s, which is %lld elsewhere", info->name,
-                           (long long)tensor->dims[d], d, symbol, (long long)extent);
+            return fail_symbol(session, info->name, tensor->dims[d], d, symbol, extent, error);
     }
     const sb_storage *storage = tensor->storage;
     if (fits && storage->device != NULL && (session->queue == NULL || storage->device != session->queue->device))

@@ -33,6 +33,19 @@ says digits.svg "Conv + BatchNormalization + Relu"
 says digits.svg "f32[batch,10]"
 runs 0 "$samebit" dump "$model" --svg again.svg
 cmp digits.svg again.svg || fail "the same graph gives another picture"
+runs 0 "$samebit" dump "$model" --onnx written.onnx
+silent out
+silent err
+runs 0 "$samebit" dump written.onnx --json
+json "totals.flops=929074*batch"
+runs 0 "$samebit" run written.onnx --input "$source/examples/digits/samples.npy" --digest
+says out "$(cat "$source/examples/digits/digest.txt")"
+runs 3 "$samebit" dump "$model" --onnx no/such/folder/written.onnx
+says err "no/such/folder/written.onnx"
+runs 0 "$samebit" dump "$model" --unrelated batch
+says out "image: f32[image.0#1,1,8,8]"
+runs 3 "$samebit" dump "$model" --unrelated batch,time
+says err "no extent of an input is called 'time'"
 for kind in chain wide; do
     "$tool" model $kind 1000 $kind.onnx
     runs 0 timeout 60 "$samebit" dump $kind.onnx --no-passes --svg $kind.svg

@@ -10,6 +10,7 @@ import tempfile
 import threading
 import time
 import unittest
+import weakref
 
 from models import CACHE, ENDLESS, IDENTITY, LOOP, NETWORK, RECURRENT, add_one, made  # noqa: I001
 
@@ -75,6 +76,40 @@ class Calls(unittest.TestCase):
         self.assertEqual(model.warnings, ("value 'y' is declared as f32[9,9], but the nodes make it f32[n]",))
         self.assertEqual(model(np.ones(3, np.float32)).shape, (3,))
 
+    def test_sessions_go_when_nobody_has_them(self):
+        """At once, with their threads and memory, not when Python next looks for circles."""
+        session = self.model.session()
+        session(self.samples)
+        gone = weakref.ref(session)
+        gc.disable()
+        try:
+            del session
+            self.assertIsNone(gone())
+        finally:
+            gc.enable()
+
+    def test_unrelated_symbols(self):
+        contents = made("g (float[n] x, float[n] y) => (float[k] z) { z = Concat<axis = 0>(x, y) }")
+        one, two = np.ones(1, np.float32), np.ones(2, np.float32)
+        with self.assertRaisesRegex(ValueError, "input y: extent 2 of dimension 0 is called n, which is 1 elsewhere; if"):
+            samebit.load(contents)(one, two)
+        for unrelated in ("n", ["n"]):
+            self.assertEqual(samebit.load(contents, unrelated=unrelated)(one, two).tolist(), [1, 1, 1])
+        with self.assertRaisesRegex(ValueError, "no extent of an input is called 'm'"):
+            samebit.load(contents, unrelated=["n", "m"])
+
+    def test_save(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "digits.onnx"
+            self.model.save(path)
+            self.assertEqual(samebit.load(path).digest(self.samples), self.documented)
+            self.model.save(str(path))
+            self.assertEqual(os.listdir(folder), ["digits.onnx"])
+            with self.assertRaisesRegex(OSError, "nowhere"):
+                self.model.save(path.parent / "nowhere" / "digits.onnx")
+        with self.assertRaises(TypeError):
+            self.model.save(None)
+
     def test_several_outputs(self):
         model = samebit.load(RECURRENT)
         y, state = model(np.zeros((2, 3), np.float32), h=np.ones((2, 3), np.float32))
@@ -133,6 +168,55 @@ class Values(unittest.TestCase):
         y = session(x)
         x += 1
         self.assertEqual(y.tobytes(), before.tobytes())
+
+    def test_arrays_alone(self):
+        """Arrays of numpy go by structures that a session keeps, whatever shapes and layouts follow each other; other
+        values, and arrays that the library cannot look at, go another way. The results are the same."""
+        session = samebit.load(NETWORK).session()
+
+        def direct(feed):
+            return session._array_runs.run(session, feed)
+
+        x = normal((6, 16))
+        tensor = samebit.tensor(x[:, :8].copy())
+        for view in (x[:, :8], x[:1, 8:], x[:, ::2], x[::-1, ::-2], x[:0, :8], np.broadcast_to(x[0, :8], (5, 8)), x[:, :8]):
+            y = direct({"x": view})["y"]
+            self.assertEqual((y.shape, y.dtype), ((len(view), 4), np.float32))
+            self.assertEqual(y.tobytes(), session.run({"x": view.tolist() or np.zeros((0, 8), np.float32)})["y"].tobytes())
+            if len(view):
+                with self.assertRaises(ValueError):
+                    y.flags.writeable = True
+        at_odds = np.zeros(8 * 4 + 1, np.uint8)[1:].view(np.float32).reshape(1, 8)
+        for other in ({"x": tensor}, {"x": x[:, :8].tolist()}, {"x": x[:, :8].view(type("Mine", (np.ndarray,), {}))},
+                      {"x": at_odds}, {"x": x[:, :8].astype(">f4")}):
+            self.assertIsNone(direct(other))
+            self.assertEqual(session.run(other)["y"].shape[1], 4)
+        for wrong in ({}, {"z": x}, {"x": None}):
+            self.assertIsNone(direct(wrong))
+        with self.assertRaisesRegex(samebit.ShapeError, r"input x is f32\[6,16\] where"):
+            direct({"x": x})
+        with self.assertRaisesRegex(samebit.ShapeError, r"input x is f64\[6,8\] where"):
+            direct({"x": x[:, :8].astype(float)})
+        self.assertEqual(direct({"x": x[:, :8]})["y"].tobytes(), session.run({"x": tensor})["y"].tobytes())
+
+    def test_outputs_of_other_layouts(self):
+        """An output that is a view of another, one of unknown rank, one that is nothing, and one of a type with bits."""
+        model = samebit.load(made("g (float[n,m] x, int64[r] shape) => (float[m,n] t, float y, bfloat16[n,m] h) "
+                                  "{ s = Add(x, x)  t = Transpose(s)  y = Reshape(s, shape)  h = Cast <to = 16> (x) }"))
+        x = normal((3, 4))
+        for shape in ([12], [2, 6], [2, 3, 2], [2, 6]):
+            t, y, h = model(x, np.array(shape))
+            self.assertEqual((t.tobytes(), y.tobytes(), y.shape), ((x + x).T.tobytes(), (x + x).tobytes(), tuple(shape)))
+            self.assertEqual(h.tobytes(), samebit.load(made("g (float[n,m] x) => (bfloat16[n,m] h) { h = Cast <to = 16> (x) }"))
+                             ([list(map(float, row)) for row in x]).tobytes())
+
+    def test_outputs_are_let_go(self):
+        """A hundred outputs of a megabyte each: who kept them would not have the memory."""
+        model = samebit.load(add_one(), memory_limit=20_000_000)
+        x = normal((250_000,))
+        for _ in range(100):
+            y = model(x)
+        self.assertEqual(y[7], x[7] + 1)
 
     def test_layouts_that_need_a_copy(self):
         model = samebit.load(add_one())
