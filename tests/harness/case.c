@@ -36,8 +36,10 @@ static bool matches(const char *pattern, const char *name) {
 
 static void begin_case(harness *h) {
     snprintf(h->name, sizeof h->name, "%s.%d", h->group, h->number);
-    h->chosen = h->exactly != NULL ? strcmp(h->exactly, h->name) == 0 : h->only == NULL || matches(h->only, h->name);
     h->random.state = seed_of(h);
+    h->chosen = h->exactly != NULL
+                    ? strcmp(h->exactly, h->name) == 0
+                    : (h->only == NULL || matches(h->only, h->name)) && (h->random.state >> 32) % h->every == 0;
     h->values = 0;
     h->first_tile = h->last_tile = -1;
 }

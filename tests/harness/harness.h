@@ -32,6 +32,7 @@ typedef struct harness {
     random_source random; /* the present case's */
     uint64_t seed;
     const char *program, *only, *exactly; /* NULL: all cases; else a pattern of names, or one name */
+    uint64_t every;                       /* one case in so many is run of those that `only` names */
     unsigned sides;
     bool list, bench, plant, plant_used;
     harness_device *device; /* opened when first needed */

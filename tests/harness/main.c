@@ -12,6 +12,7 @@ static const char help[] =
     "\n"
     "  --only PATTERN   cases whose name matches; * stands for any text\n"
     "  --case NAME      this case alone\n"
+    "  --every N        of those one in N, which their names decide\n"
     "  --seed N         another seed for all values (42)\n"
     "  --side SIDE      cpu or cuda; both unless given\n"
     "  --driver FILE    a CUDA driver's library (libcuda.so.1) in place of the fake one\n"
@@ -54,6 +55,8 @@ static bool parse(harness *h, int argc, char **argv) {
             h->only = argv[++i];
         else if (strcmp(word, "--case") == 0)
             h->exactly = argv[++i];
+        else if (strcmp(word, "--every") == 0 && strtoull(value, NULL, 10) > 0)
+            h->every = strtoull(argv[++i], NULL, 10);
         else if (strcmp(word, "--driver") == 0)
             h->driver = argv[++i];
         else if (strcmp(word, "--cases") == 0)
@@ -76,7 +79,7 @@ static bool wants_group(const char *group, const char *pattern) {
 
 int main(int argc, char **argv) {
     harness *h = &the;
-    *h = (harness){.seed = 42, .program = argv[0], .sides = HARNESS_CPU | HARNESS_CUDA, .cases = CASES_FOLDER};
+    *h = (harness){.seed = 42, .every = 1, .program = argv[0], .sides = HARNESS_CPU | HARNESS_CUDA, .cases = CASES_FOLDER};
     if (!parse(h, argc, argv)) {
         fputs(help, stderr);
         return 2;
