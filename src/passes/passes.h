@@ -25,5 +25,7 @@ sb_status sb_pass_sweep(sb_graph *graph, sb_scope *scope, sb_error *error);
  * variable that a node reads may lie in the bytes that its update writes, so no reader is moved behind the node
  * that makes the update. */
 sb_status sb_pass_fuse(sb_graph *graph, sb_scope *scope, sb_error *error);
+/** Gathers attention that is written as nodes of 16 bits: ops/attention_nodes.h. */
+sb_status sb_pass_attention(sb_graph *graph, sb_scope *scope, sb_error *error);
 
 #endif
