@@ -92,7 +92,8 @@ bool sb_attention_nodes_match(const sb_graph *graph, const sb_node *scores, cons
                               const sb_node *result, sb_attention_nodes *nodes) {
     *nodes = (sb_attention_nodes){0};
     if (!is_named(softmax, "Softmax") || !is_named(result, "MatMul") || softmax->inputs[0] != scores->outputs[0] ||
-        result->inputs[0] != softmax->outputs[0] || result->inputs[1] == softmax->outputs[0])
+        result->inputs[0] != softmax->outputs[0] || result->inputs[1] == softmax->outputs[0] ||
+        result->inputs[1] == scores->outputs[0])
         return false;
     const sb_fact *weights = fact_of(graph, softmax->outputs[0]);
     nodes->values = result->inputs[1];

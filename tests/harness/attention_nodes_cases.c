@@ -50,7 +50,8 @@ static void run_attention(harness *h, const attention_shape *s, sb_dtype dtype, 
     builder b = builder_create();
     sb_tensor *tensors[SB_WALK_OPERANDS] = {NULL};
     const int64_t q[] = {s->samples, s->heads, s->rows, s->width}, k[] = {s->samples, s->heads, s->width, s->keys};
-    const int64_t v[] = {s->samples, s->heads, s->keys, s->value_width}, lines[] = {s->samples, s->heads, s->keys, s->width};
+    const int64_t v[] = {s->samples, s->heads, s->keys, s->value_width},
+                  lines[] = {s->samples, s->heads, s->keys, s->width};
     sb_value_id query = graph_input(h, &b, dtype, 4, q, PACKED, tensors);
     sb_value_id key = graph_input(h, &b, dtype, 4, k, PACKED, tensors);
     sb_value_id value = graph_input(h, &b, dtype, 4, v, awkward ? APART : PACKED, tensors);
@@ -83,9 +84,10 @@ static void run_attention(harness *h, const attention_shape *s, sb_dtype dtype, 
 }
 
 HARNESS_GROUP(attention_nodes, shapes, HARNESS_CPU_IF_ANY | HARNESS_CUDA) {
-    static const attention_shape shapes[] = {{1, 1, 16, 16, 16, 16},  {2, 2, 5, 7, 8, 24},     {1, 2, 64, 64, 64, 64},
-                                             {1, 1, 65, 65, 32, 32},  {1, 1, 128, 128, 64, 64}, {1, 2, 3, 130, 72, 40},
-                                             {1, 1, 17, 200, 128, 128}, {2, 1, 1, 1, 96, 8},     {1, 1, 33, 256, 80, 64}};
+    static const attention_shape shapes[] = {
+        {1, 1, 16, 16, 16, 16},    {2, 2, 5, 7, 8, 24},      {1, 2, 64, 64, 64, 64},
+        {1, 1, 65, 65, 32, 32},    {1, 1, 128, 128, 64, 64}, {1, 2, 3, 130, 72, 40},
+        {1, 1, 17, 200, 128, 128}, {2, 1, 1, 1, 96, 8},      {1, 1, 33, 256, 80, 64}};
     static const unsigned kinds[] = {DIVIDES | MASKS,
                                      0,
                                      SCALES | MASKS | MASK_OF_ROWS | MASK_FIRST,

@@ -113,21 +113,26 @@ static bool lies_in_lines(const sb_tensor *tensor, int across) {
     return fits;
 }
 
-/* A copy in which they do, in memory of the call's. */
-static sb_status copy_lines(sb_call *call, int line, int across, sb_tensor *tensor) {
-    sb_tensor copy = *tensor;
+/* Moves the tensor to memory of the call's in which they do; its elements stay where they are. */
+static sb_status pack_lines(sb_call *call, int line, int across, sb_tensor *tensor) {
     void *memory;
     int64_t step = tensor->dims[across] * tensor->dims[line];
-    copy.strides[across] = 1;
-    copy.strides[line] = tensor->dims[across];
+    tensor->strides[across] = 1;
+    tensor->strides[line] = tensor->dims[across];
     for (int d = tensor->rank - 3; d >= 0; d--) {
-        copy.strides[d] = step;
+        tensor->strides[d] = step;
         step *= tensor->dims[d];
     }
     SB_TRY(sb_call_workspace(call, (size_t)step * sb_dtype_size(tensor->dtype), &memory));
-    copy.data = memory;
-    SB_TRY(sb_call_copy(call, &copy, tensor));
+    tensor->data = memory;
     call->way.why = "an operand is copied, since its elements do not lie side by side, or not at multiples of 16 bytes";
+    return SB_OK;
+}
+
+static sb_status copy_lines(sb_call *call, int line, int across, sb_tensor *tensor) {
+    sb_tensor copy = *tensor;
+    SB_TRY(pack_lines(call, line, across, &copy));
+    SB_TRY(sb_call_copy(call, &copy, tensor));
     *tensor = copy;
     return SB_OK;
 }
@@ -233,18 +238,28 @@ static sb_status make_result(sb_call *call, sb_tensor **result) {
     return sb_call_output_ordered(call, 0, order, result);
 }
 
+/* Rows as the kernel writes them: somewhere else, where the place that whoever calls has chosen does not lie so. */
+static sb_status find_place(sb_call *call, sb_tensor *result, sb_tensor *place) {
+    *place = *result;
+    if (lies_in_lines(result, result->rank - 1))
+        return SB_OK;
+    return pack_lines(call, result->rank - 2, result->rank - 1, place);
+}
+
 static sb_status launch(sb_call *call) {
     attention attention = {.call = call, .node = call->node};
-    sb_tensor *result;
+    sb_tensor *result, place;
     find_nodes(call->node, &attention.nodes);
     SB_TRY(make_result(call, &result));
-    attention.result = result;
     if (sb_tensor_elements(result) == 0)
         return SB_OK;
+    SB_TRY(find_place(call, result, &place));
+    attention.result = &place;
     SB_TRY(describe(&attention));
     fill_steps(&attention);
     find_all_used(&attention);
-    return launch_kernel(&attention);
+    SB_TRY(launch_kernel(&attention));
+    return place.data == result->data ? SB_OK : sb_call_copy(call, result, &place);
 }
 
 const sb_kernel sb_cuda_kernels_attention_nodes[] = {

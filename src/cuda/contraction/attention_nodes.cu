@@ -311,9 +311,10 @@ SB_CUDA_FUNCTION int reversed(int number, int count) {
     return result;
 }
 
-/* The sum of a row's powers in the order of numerics/reduce.h. Its lanes are the keys, since there are at most 256; folding by halves adds what is half of the keys apart, and so on: groups of eight of one
- * thread, by which the tree is gone through depth first so that few sums are held, and then what is 4, 2 and 1 apart. Lanes
- * without a key are left out, or have a power of +0, which changes no sum of powers. */
+/* The sum of a row's powers in the order of numerics/reduce.h. Its lanes are the keys, since there are at most 256; folding by
+ * halves adds what is half of the keys apart, and so on: groups of eight of one thread, by which the tree is gone through depth
+ * first so that few sums are held, and then what is 4, 2 and 1 apart. Lanes without a key are left out, or have a power of +0,
+ * which changes no sum of powers. */
 template <int HALF, int KEYS>
 SB_CUDA_FUNCTION float sum_powers(const uint32_t (*scores)[2], int r, float highest, float (*powers)[2]) {
     float held[6][2];
@@ -352,7 +353,7 @@ template <int HALF> SB_CUDA_FUNCTION float divide_by_sum(float power, float sum,
     float quotient = power * inverse;
     quotient = sb_fma_f32(sb_fma_f32(-quotient, sum, power), inverse, quotient);
     quotient = sb_fma_f32(sb_fma_f32(-quotient, sum, power), inverse, quotient);
-    if (HALF == SB_CUDA_BF16 && SB_CUDA_SELDOM(power < 0x1p-100f))
+    if (HALF == SB_CUDA_BF16 && SB_CUDA_SELDOM(power < 0x1p-100f && power != 0)) /* +0 for a masked key is exact */
         quotient = sb_div_f32(power, sum);
     return quotient;
 }
