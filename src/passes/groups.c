@@ -74,6 +74,7 @@ void sb_group_uses_clear(sb_group_uses *uses) {
     sb_free(uses->first_use);
     sb_free(uses->readers);
     sb_free(uses->updated_by);
+    *uses = (sb_group_uses){NULL, NULL, NULL};
 }
 
 static bool contains(const sb_group *group, size_t node) {
