@@ -15,7 +15,7 @@ struct sb_runner {
     sb_program *program;
     const sb_run_settings *settings;
     int depth;
-    sb_plan *plans; /* most recently used first */
+    sb_plan *plans;      /* most recently used first */
     sb_storage **arenas; /* by side: its own, or those that bodies of the outer runner's fused nodes share */
     sb_storage *own_arenas[SB_SIDES];
     /* A body's values are gone when it has run, but for its output, which has memory of its own; and bodies run one behind the
