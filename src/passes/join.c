@@ -155,13 +155,15 @@ static int find_products(const sb_graph *graph, const sb_group_uses *uses, size_
 
 /* ---- joining them ---- */
 
-/* A name that no value of the graph has. */
+/* A name that no value and no node of the graph has. */
 static void find_name(const sb_graph *graph, const char *what, const product *first, char *name, size_t bytes) {
     for (int attempt = 0;; attempt++) {
         bool taken = false;
         snprintf(name, bytes, "joined %s %d of %.150s", what, attempt, graph->nodes[first->node]->name);
         for (size_t v = 0; v < graph->value_count && !taken; v++)
             taken = graph->values[v].name != NULL && strcmp(graph->values[v].name, name) == 0;
+        for (size_t n = 0; n < graph->node_count && !taken; n++)
+            taken = strcmp(graph->nodes[n]->name, name) == 0;
         if (!taken)
             return;
     }
