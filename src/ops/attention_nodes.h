@@ -4,8 +4,10 @@
 #ifndef SB_OPS_ATTENTION_NODES_H
 #define SB_OPS_ATTENTION_NODES_H
 
-/* Most keys for which there are kernels. */
+/* Up to so many keys, nodes are gathered whatever the number of queries. */
 #define SB_ATTENTION_NODE_KEYS 256
+/* From so many queries on, nodes are gathered whatever the number of keys, if both are known. */
+#define SB_ATTENTION_NODE_ROWS 64
 /* What is done to scores ahead of Softmax, in the order of the nodes. */
 #define SB_ATTENTION_NODE_STEPS 4
 typedef enum sb_attention_operation {

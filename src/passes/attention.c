@@ -10,11 +10,13 @@
 #include "passes/groups.h"
 #include "passes/passes.h"
 
-/* Whether there may be kernels: as many queries as keys, or few enough keys for any number of queries. */
+/* As many queries as keys, or queries for whole blocks of threads, or few enough keys for any number of queries. */
 static bool is_wanted(const sb_fact *scores) {
     sb_dim rows = scores->dims[scores->rank - 2], keys = scores->dims[scores->rank - 1];
-    int64_t count;
-    return sb_dim_is_constant(keys, &count) ? count <= SB_ATTENTION_NODE_KEYS : sb_dim_equal(rows, keys);
+    int64_t row_count, key_count;
+    return sb_dim_equal(rows, keys) || (sb_dim_is_constant(keys, &key_count) &&
+                                        (key_count <= SB_ATTENTION_NODE_KEYS || (sb_dim_is_constant(rows, &row_count) &&
+                                                                                 row_count >= SB_ATTENTION_NODE_ROWS)));
 }
 
 static const sb_node *maker_of(const sb_graph *graph, sb_value_id value) {

@@ -159,6 +159,18 @@ HARNESS_GROUP(attention_nodes, shapes, HARNESS_CPU_IF_ANY | HARNESS_CUDA) {
                       i / 18 != 0);
 }
 
+/* More keys than stay in registers: chunks and blocks of the sum that are not full, and several of either. */
+HARNESS_GROUP(attention_nodes, long_rows, HARNESS_CPU_IF_ANY | HARNESS_CUDA) {
+    static const attention_shape shapes[] = {{1, 1, 257, 257, 8, 8},
+                                             {1, 1, 64, 300, 72, 40},
+                                             {1, 1, 67, 513, 16, 8},
+                                             {1, 1, 64, 4096, 8, 8},
+                                             {1, 1, 64, 4165, 8, 8}};
+    static const unsigned kinds[] = {MASKS, SCALES | MASKS | MASK_OF_ROWS | MASK_LOW, DIVIDES | ROOT};
+    for (int i = 0; i < 8; i++)
+        run_attention(h, &shapes[i % 5], i < 5 ? SB_F16 : SB_BF16, kinds[i % 3], KEYS_IN_LINES, i == 6);
+}
+
 /* What softmax meets: rows that are all hidden, by -inf and by -10000, NaN and +inf among the addends, one key, no key, no row
  * and no width. */
 HARNESS_GROUP(attention_nodes, corners, HARNESS_CPU_IF_ANY | HARNESS_CUDA) {

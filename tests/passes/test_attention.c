@@ -20,8 +20,8 @@ enum { WIDTH = 32, HEADS = 2 };
 typedef struct layer {
     sb_dtype dtype;
     /* of the products */
-    bool no_bias, turned_weights, bias_on_one, others_weights, weight_read_twice, result_read, dense_reader, merged_heads,
-        narrow_columns;
+    bool no_bias, turned_weights, bias_on_one, others_weights, weight_read_twice, result_read, dense_reader,
+        merged_heads, narrow_columns;
     /* of attention */
     bool scores_read, scores_are_values, weights_leave, subtracts, other_axis, scale_of_keys, more_keys, casts;
 } layer;
@@ -42,7 +42,8 @@ static sb_value_id integers(builder *b, int count, const int64_t *values) {
     return builder_constant(b, tensor);
 }
 
-static sb_value_id transposed(builder *b, sb_value_id value, int64_t first, int64_t second, int64_t third, int64_t last) {
+static sb_value_id transposed(builder *b, sb_value_id value, int64_t first, int64_t second, int64_t third,
+                              int64_t last) {
     sb_attributes attributes = {0};
     int64_t order[] = {first, second, third, last};
     assert_int_equal(sb_attributes_add_ints(&attributes, "perm", false, 4, order, NULL), SB_OK);
@@ -220,10 +221,10 @@ static void test_products_apart(void **state) {
     const struct {
         layer layer;
         int products; /* of the five that stay */
-    } cases[] = {{{.dtype = SB_F16, .others_weights = true}, 5},  {{.dtype = SB_F16, .weight_read_twice = true}, 4},
-                 {{.dtype = SB_F16, .result_read = true}, 4},     {{.dtype = SB_F16, .dense_reader = true}, 5},
-                 {{.dtype = SB_F16, .merged_heads = true}, 5},    {{.dtype = SB_BF16, .narrow_columns = true}, 5},
-                 {{.dtype = SB_F16, .bias_on_one = true}, 4},     {{.dtype = SB_F32}, 5}};
+    } cases[] = {{{.dtype = SB_F16, .others_weights = true}, 5}, {{.dtype = SB_F16, .weight_read_twice = true}, 4},
+                 {{.dtype = SB_F16, .result_read = true}, 4},    {{.dtype = SB_F16, .dense_reader = true}, 5},
+                 {{.dtype = SB_F16, .merged_heads = true}, 5},   {{.dtype = SB_BF16, .narrow_columns = true}, 5},
+                 {{.dtype = SB_F16, .bias_on_one = true}, 4},    {{.dtype = SB_F32}, 5}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         builder b = make_layer(&cases[i].layer);
         run_passes(&b);
@@ -237,9 +238,9 @@ static void test_products_apart(void **state) {
 /* What is no attention of one kernel: other nodes, other axes, values that others read, softmax in f32. */
 static void test_no_attention(void **state) {
     (void)state;
-    const layer layers[] = {{.dtype = SB_F16, .scores_read = true},   {.dtype = SB_F16, .weights_leave = true},
-                            {.dtype = SB_F16, .subtracts = true},     {.dtype = SB_F16, .other_axis = true},
-                            {.dtype = SB_F16, .scale_of_keys = true}, {.dtype = SB_F16, .casts = true},
+    const layer layers[] = {{.dtype = SB_F16, .scores_read = true},       {.dtype = SB_F16, .weights_leave = true},
+                            {.dtype = SB_F16, .subtracts = true},         {.dtype = SB_F16, .other_axis = true},
+                            {.dtype = SB_F16, .scale_of_keys = true},     {.dtype = SB_F16, .casts = true},
                             {.dtype = SB_F16, .scores_are_values = true}, {.dtype = SB_F32}};
     for (size_t i = 0; i < sizeof layers / sizeof layers[0]; i++) {
         builder b = make_layer(&layers[i]);
@@ -250,14 +251,15 @@ static void test_no_attention(void **state) {
     }
 }
 
-/* Over a cache there are more keys than queries, and their number is open: the nodes stay single, and so they do with more keys
- * than there are kernels for. With few keys, or an open number that is that of the queries, they do not. */
+/* Over a cache there are more keys than queries, and their number is open: the nodes stay single. With few keys, or as many as
+ * queries, they do not. */
 static void test_numbers_of_keys(void **state) {
     (void)state;
     const struct {
         int64_t rows, keys;
         bool is_one;
-    } cases[] = {{-1, -2, false}, {3, -2, false}, {-1, -1, true}, {-1, 256, true}, {7, 257, false}, {300, 300, false}};
+    } cases[] = {{-1, -2, false}, {3, -2, false},   {-1, -1, true}, {-1, 256, true},
+                 {7, 257, false}, {300, 300, true}, {64, 300, true}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         builder b = builder_create();
         int64_t keys = cases[i].keys;
@@ -320,9 +322,9 @@ static void test_failing_allocations(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_layer),           cmocka_unit_test(test_products_apart),
-        cmocka_unit_test(test_no_attention),    cmocka_unit_test(test_numbers_of_keys),
-        cmocka_unit_test(test_taken_names),     cmocka_unit_test(test_failing_allocations),
+        cmocka_unit_test(test_layer),        cmocka_unit_test(test_products_apart),
+        cmocka_unit_test(test_no_attention), cmocka_unit_test(test_numbers_of_keys),
+        cmocka_unit_test(test_taken_names),  cmocka_unit_test(test_failing_allocations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -51,9 +51,9 @@ static bool supports(const sb_kernel_query *query, char *why) {
     if (!sb_gemm16_has_hopper_code(query->device))
         snprintf(why, SB_WHY_BYTES,
                  "attention in one kernel needs kernels compiled for sm_90a, and a device of compute capability 9.0");
-    else if (keys > SB_ATTENTION_NODE_KEYS)
+    else if (keys > SB_CUDA_ATTENTION_KEYS)
         snprintf(why, SB_WHY_BYTES, "attention over %lld keys runs node by node: one kernel takes up to %d",
-                 (long long)keys, SB_ATTENTION_NODE_KEYS);
+                 (long long)keys, SB_CUDA_ATTENTION_KEYS);
     else if (width > SB_CUDA_ATTENTION_WIDTH || value_width > SB_CUDA_ATTENTION_WIDTH || width % 8 != 0 ||
              value_width % 8 != 0)
         snprintf(why, SB_WHY_BYTES,
@@ -211,18 +211,22 @@ static sb_status launch_kernel(attention *attention) {
     const sb_cuda_attention_nodes *p = &attention->parameters;
     const char *suffix = sb_dtype_name(attention->result->dtype);
     sb_cuda_work *work = &attention->work;
-    int keys = p->key_count <= 128 ? 128 : SB_ATTENTION_NODE_KEYS;
+    bool in_registers = p->key_count <= SB_CUDA_ATTENTION_REGISTER_KEYS;
+    int keys = p->key_count <= 128 ? 128 : SB_CUDA_ATTENTION_REGISTER_KEYS;
     int width = p->width <= 64 && p->value_width <= 64 ? 64 : SB_CUDA_ATTENTION_WIDTH;
     char module[64], name[64];
-    snprintf(module, sizeof module, "attention_nodes_%s", suffix);
-    snprintf(name, sizeof name, "sb_cuda_attention_nodes_%dx%d_%s", keys, width, suffix);
+    snprintf(module, sizeof module, "attention_nodes_%s%s", in_registers ? "" : "long_", suffix);
+    if (in_registers)
+        snprintf(name, sizeof name, "sb_cuda_attention_nodes_%dx%d_%s", keys, width, suffix);
+    else
+        snprintf(name, sizeof name, "sb_cuda_attention_nodes_long_%d_%s", width, suffix);
     work->module = module;
     work->kernel = name;
     work->parameters = p;
     work->parameter_bytes = sizeof *p;
     work->blocks = (unsigned)(p->tiles < INT32_MAX ? p->tiles : INT32_MAX);
     work->threads = SB_CUDA_ATTENTION_THREADS;
-    attention->call->way.name = "one kernel";
+    attention->call->way.name = in_registers ? "scores in registers" : "scores computed three times";
     return sb_cuda_call_launch(attention->call, work);
 }
 

@@ -3,79 +3,19 @@
  * over all keys, rounded. A row's scores stay in the registers of four threads, as the pairs of 16 bits that they are between
  * nodes, and are the left factor of the second product where they lie.
  *
+ * With more than 256 keys: attention_nodes_long.cu.
+ *
  * A warp has 16 rows. Keys, and then values, come 64 lines at a time into a ring in shared memory. Keys behind the last one
  * have scores of -inf, of which softmax makes zeros, and values of zero. Where that is not so, the row has a NaN anyway, and
  * so is NaN: exp(-inf - m) is NaN if m is, or if all scores are -inf.
  *
  * Compiled for 90a alone. A module for each of bf16, f16. */
-#include "cuda/common/index.cuh"
-#include "cuda/contraction/attention_nodes_parameters.h"
-#include "cuda/contraction/warp_products.cuh"
-#include "cuda/rows/row_vectors.cuh"
-#include "numerics/elementary.h"
+#include "cuda/contraction/attention_nodes.cuh"
 
-/* Lines that are fetched together. */
-#define CHUNK 64
-#define STAGES (WIDTH == 64 ? 4 : 2)
-#define PIECES (WIDTH / 8) /* of 16 bytes in a line */
-#define CHUNK_PIECES (CHUNK * PIECES)
-/* Scores of a row that a thread holds are two of each group of eight. */
-#define GROUPS (KEYS / 8)
 /* With more keys there are no registers for f32 of all powers: they are computed a second time for the quotients. */
 #define KEEPS_POWERS (KEYS <= 128)
 
-/* Where a block's rows are. */
-typedef struct attention_place {
-    int64_t row; /* the first */
-    const uint16_t *queries, *keys, *values, *steps[SB_ATTENTION_NODE_STEPS];
-    uint16_t *result;
-} attention_place;
-
-SB_CUDA_FUNCTION attention_place find_place(const sb_cuda_attention_nodes *p, int64_t index) {
-    attention_place at;
-    int64_t rest = index;
-    at.row = sb_cuda_take(&rest, p->row_tiles) * SB_CUDA_ATTENTION_ROWS;
-    at.queries = p->queries.data;
-    at.keys = p->keys.data;
-    at.values = p->values.data;
-    at.result = (uint16_t *)(uintptr_t)p->result.data;
-    SB_CUDA_UNROLL
-    for (int s = 0; s < SB_ATTENTION_NODE_STEPS; s++)
-        at.steps[s] = p->steps[s].operand.data;
-    SB_CUDA_KEEP_LOOP
-    for (int d = p->rank - 1; d >= 0; d--) {
-        const int64_t number = sb_cuda_take(&rest, p->dims[d]);
-        at.queries += number * p->queries.steps[d];
-        at.keys += number * p->keys.steps[d];
-        at.values += number * p->values.steps[d];
-        at.result += number * p->result.steps[d];
-        SB_CUDA_UNROLL
-        for (int s = 0; s < SB_ATTENTION_NODE_STEPS; s++)
-            at.steps[s] += number * p->steps[s].operand.steps[d];
-    }
-    return at;
-}
-
 /* ---- shared memory ---- */
-
-/* The place of eight elements of a line; those of eight lines, which are fetched at once, are in different banks. */
-template <int WIDTH> SB_CUDA_FUNCTION int piece_place(int line, int eight) {
-    return line * PIECES + (eight ^ (line & 7));
-}
-
-/* Begins to copy 64 lines from `first` on; lines behind `lines`, and elements behind `width`, are zeros. */
-template <int WIDTH>
-SB_CUDA_FUNCTION void copy_lines(sb_cuda_eight *to, const uint16_t *from, int64_t step, int first, int lines,
-                                 int width) {
-    SB_CUDA_UNROLL
-    for (int i = 0; i < CHUNK_PIECES / SB_CUDA_ATTENTION_THREADS; i++) {
-        const int piece = (int)threadIdx.x + i * SB_CUDA_ATTENTION_THREADS, line = piece / PIECES,
-                  eight = piece % PIECES;
-        const bool wanted = first + line < lines && eight * 8 < width;
-        sb_cuda_copy_16_or_zero(to + piece_place<WIDTH>(line, eight),
-                                from + (wanted ? (first + line) * step + eight * 8 : 0), wanted);
-    }
-}
 
 /* Copy `number`: the keys' chunks, then those of the values. A batch in any case. */
 template <int WIDTH>
@@ -89,12 +29,6 @@ SB_CUDA_FUNCTION void begin_chunk(const sb_cuda_attention_nodes *p, const attent
     SB_CUDA_COPIES_END();
 }
 
-/* Waits for that copy: STAGES - 1 have begun behind it. */
-template <int WIDTH> SB_CUDA_FUNCTION void wait_for_chunk() {
-    SB_CUDA_COPIES_WAIT(STAGES - 1);
-    SB_CUDA_BARRIER();
-}
-
 /* Puts another in the place of chunk `number`, which nobody needs any more. */
 template <int WIDTH>
 SB_CUDA_FUNCTION void replace_chunk(const sb_cuda_attention_nodes *p, const attention_place *at, sb_cuda_eight *ring,
@@ -104,203 +38,7 @@ SB_CUDA_FUNCTION void replace_chunk(const sb_cuda_attention_nodes *p, const atte
     begin_chunk<WIDTH>(p, at, ring, number + STAGES, chunks, keys);
 }
 
-/* ---- the first product ---- */
-
-/* The scores of 64 keys, rounded: `scores` of groups of eight, [0] of row lane / 4, [1] of the one 8 further on. */
-template <int HALF, int WIDTH>
-SB_CUDA_FUNCTION void multiply_keys(const uint32_t (*queries)[4], const sb_cuda_eight *keys, int width,
-                                    uint32_t (*scores)[2]) {
-    const int lane = (int)threadIdx.x % 32;
-    SB_CUDA_UNROLL
-    for (int pair = 0; pair < CHUNK / 16; pair++) {
-        float sums[2][4] = {{0, 0, 0, 0}, {0, 0, 0, 0}};
-        SB_CUDA_UNROLL
-        for (int k = 0; k < WIDTH / 16; k++) {
-            uint32_t fetched[4];
-            if (k * 16 >= width)
-                continue;
-            sb_cuda_fetch_matrices<false>(
-                fetched, keys + piece_place<WIDTH>(pair * 16 + lane / 16 * 8 + lane % 8, k * 2 + lane / 8 % 2));
-            sb_cuda_multiply_matrices<HALF>(sums[0], queries[k], fetched);
-            sb_cuda_multiply_matrices<HALF>(sums[1], queries[k], fetched + 2);
-        }
-        SB_CUDA_UNROLL
-        for (int i = 0; i < 2; i++) {
-            scores[pair * 2 + i][0] = sb_cuda_round_pair<HALF>(sums[i][0], sums[i][1]);
-            scores[pair * 2 + i][1] = sb_cuda_round_pair<HALF>(sums[i][2], sums[i][3]);
-        }
-    }
-}
-
-/* ---- the nodes between ---- */
-
-template <int HALF> SB_CUDA_FUNCTION float widen(uint16_t half) {
-    float low, high;
-    sb_cuda_widen_pair<HALF>(half, &low, &high);
-    return low;
-}
-
-/* Operations on pairs of 16 bits, rounded once. Of f16 a device has instructions for them: a product is exact in f32, and a
- * sum that is rounded to f32 before it is rounded to f16 is the same, since f32 has more than twice as many digits and
- * two. */
-template <int HALF> SB_CUDA_FUNCTION uint32_t multiply_pair(uint32_t pair, uint32_t by) {
-#if defined(__CUDA_ARCH__)
-    if (HALF == SB_CUDA_F16) {
-        uint32_t product;
-        asm("mul.rn.f16x2 %0, %1, %2;" : "=r"(product) : "r"(pair), "r"(by));
-        return product;
-    }
-#endif
-    float low, high, by_low, by_high;
-    sb_cuda_widen_pair<HALF>(pair, &low, &high);
-    sb_cuda_widen_pair<HALF>(by, &by_low, &by_high);
-    return sb_cuda_round_pair<HALF>(low * by_low, high * by_high);
-}
-
-template <int HALF> SB_CUDA_FUNCTION uint32_t add_pair(uint32_t pair, uint32_t addend) {
-#if defined(__CUDA_ARCH__)
-    if (HALF == SB_CUDA_F16) {
-        uint32_t sum;
-        asm("add.rn.f16x2 %0, %1, %2;" : "=r"(sum) : "r"(pair), "r"(addend));
-        return sum;
-    }
-#endif
-    float low, high, more_low, more_high;
-    sb_cuda_widen_pair<HALF>(pair, &low, &high);
-    sb_cuda_widen_pair<HALF>(addend, &more_low, &more_high);
-    return sb_cuda_round_pair<HALF>(low + more_low, high + more_high);
-}
-
-template <int HALF> SB_CUDA_FUNCTION uint32_t larger_pair(uint32_t a, uint32_t b) {
-#if defined(__CUDA_ARCH__)
-    uint32_t larger;
-    if (HALF == SB_CUDA_F16)
-        asm("max.NaN.f16x2 %0, %1, %2;" : "=r"(larger) : "r"(a), "r"(b));
-    else
-        asm("max.NaN.bf16x2 %0, %1, %2;" : "=r"(larger) : "r"(a), "r"(b));
-    return larger;
-#else
-    float low[2], high[2];
-    sb_cuda_widen_pair<HALF>(a, &low[0], &high[0]);
-    sb_cuda_widen_pair<HALF>(b, &low[1], &high[1]);
-    return sb_cuda_round_pair<HALF>(row_larger(low[0], low[1]), row_larger(high[0], high[1]));
-#endif
-}
-
-/* A power of two whose reciprocal is normal too: then a quotient is a product, with the same one rounding. */
-template <int HALF> SB_CUDA_FUNCTION bool is_power_of_two(uint16_t half) {
-    const int fraction_bits = HALF == SB_CUDA_F16 ? 10 : 7, most = HALF == SB_CUDA_F16 ? 29 : 253;
-    const int exponent = (half & 0x7fff) >> fraction_bits;
-    return (half & ((1 << fraction_bits) - 1)) == 0 && exponent >= 1 && exponent <= most;
-}
-
-template <int HALF, int KEYS> SB_CUDA_FUNCTION void multiply_scores(uint32_t (*scores)[2], uint16_t number) {
-    const uint32_t by = number * UINT32_C(0x10001);
-    SB_CUDA_UNROLL
-    for (int n = 0; n < GROUPS; n++) {
-        scores[n][0] = multiply_pair<HALF>(scores[n][0], by);
-        scores[n][1] = multiply_pair<HALF>(scores[n][1], by);
-    }
-}
-
-template <int HALF, int KEYS> SB_CUDA_FUNCTION void divide_scores(uint32_t (*scores)[2], uint16_t number) {
-    if (is_power_of_two<HALF>(number)) {
-        const float inverse = sb_div_f32(1.0f, widen<HALF>(number));
-        multiply_scores<HALF, KEYS>(scores, (uint16_t)sb_cuda_round_pair<HALF>(inverse, inverse));
-        return;
-    }
-    const float by = widen<HALF>(number);
-    SB_CUDA_UNROLL
-    for (int n = 0; n < GROUPS * 2; n++) {
-        float low, high;
-        sb_cuda_widen_pair<HALF>(scores[n / 2][n % 2], &low, &high);
-        scores[n / 2][n % 2] = sb_cuda_round_pair<HALF>(sb_div_f32(low, by), sb_div_f32(high, by));
-    }
-}
-
-/* Two neighbours of an addend, zeros behind the last key. */
-SB_CUDA_FUNCTION uint32_t load_pair(const uint16_t *row, int key, int keys, int64_t step, bool whole) {
-    if (whole && key < keys) /* and so is the next one: an even number, or room for it */
-        return *(const uint32_t *)(const void *)(row + key);
-    const uint32_t low = key < keys ? row[key * step] : 0, high = key + 1 < keys ? row[(key + 1) * step] : 0;
-    return low | high << 16;
-}
-
-template <int HALF, int KEYS>
-SB_CUDA_FUNCTION void add_to_scores(uint32_t (*scores)[2], const sb_cuda_attention_step *step, const uint16_t *data,
-                                    int64_t first_row, int64_t rows, int keys) {
-    const int lane = (int)threadIdx.x % 32;
-    const int64_t last = rows - 1, row = first_row + lane / 4, line = step->operand.line_step, beside = step->key_step;
-    const uint16_t *upper = data + (row < last ? row : last) * line;
-    const uint16_t *lower = data + (row + 8 < last ? row + 8 : last) * line;
-    const bool whole = beside == 1 && keys % 2 == 0 && line % 2 == 0 && (uintptr_t)data % 4 == 0;
-    SB_CUDA_UNROLL
-    for (int n = 0; n < GROUPS; n++) {
-        const int key = n * 8 + lane % 4 * 2;
-        const uint32_t pair = load_pair(upper, key, keys, beside, whole);
-        const uint32_t other = line != 0 ? load_pair(lower, key, keys, beside, whole) : pair;
-        scores[n][0] = add_pair<HALF>(scores[n][0], pair);
-        scores[n][1] = add_pair<HALF>(scores[n][1], other);
-    }
-}
-
-template <int HALF, int KEYS>
-SB_CUDA_FUNCTION void take_steps(const sb_cuda_attention_nodes *p, const attention_place *at, uint32_t (*scores)[2],
-                                 int64_t first_row, int keys) {
-    SB_CUDA_KEEP_LOOP
-    for (int s = 0; s < p->step_count; s++) {
-        const sb_cuda_attention_step *step = &p->steps[s];
-        const uint16_t *data = at->steps[0];
-        SB_CUDA_UNROLL
-        for (int i = 1; i < SB_ATTENTION_NODE_STEPS; i++)
-            data = i == s ? at->steps[i] : data;
-        if (step->operation == SB_ATTENTION_ADD)
-            add_to_scores<HALF, KEYS>(scores, step, data, first_row, p->rows, keys);
-        else if (step->operation == SB_ATTENTION_MULTIPLY)
-            multiply_scores<HALF, KEYS>(scores, *data);
-        else
-            divide_scores<HALF, KEYS>(scores, *data);
-    }
-}
-
-/* Scores of keys behind the last are -inf. */
-template <int HALF, int KEYS> SB_CUDA_FUNCTION void end_scores(uint32_t (*scores)[2], int keys) {
-    const uint32_t none = HALF == SB_CUDA_F16 ? 0xfc00u : 0xff80u;
-    if (keys == KEYS)
-        return;
-    SB_CUDA_UNROLL
-    for (int n = 0; n < GROUPS; n++) {
-        const int key = n * 8 + (int)threadIdx.x % 4 * 2;
-        SB_CUDA_UNROLL
-        for (int r = 0; r < 2; r++) {
-            const uint32_t low = key < keys ? scores[n][r] & 0xffffu : none;
-            const uint32_t high = key + 1 < keys ? scores[n][r] & 0xffff0000u : none << 16;
-            scores[n][r] = low | high;
-        }
-    }
-}
-
 /* ---- softmax ---- */
-
-/* A row's highest score, for the four threads that have it. */
-template <int HALF, int KEYS> SB_CUDA_FUNCTION float find_highest(const uint32_t (*scores)[2], int r) {
-    uint32_t highest = scores[0][r];
-    SB_CUDA_UNROLL
-    for (int n = 1; n < GROUPS; n++)
-        highest = larger_pair<HALF>(highest, scores[n][r]);
-    float low, high;
-    sb_cuda_widen_pair<HALF>(highest, &low, &high);
-    float both = row_larger(low, high);
-    both = row_larger(both, sb_cuda_shuffle_exchange_f32(both, 2));
-    return row_larger(both, sb_cuda_shuffle_exchange_f32(both, 1));
-}
-
-template <int HALF> SB_CUDA_FUNCTION void raise_pair(uint32_t pair, float highest, float *powers) {
-    float low, high;
-    sb_cuda_widen_pair<HALF>(pair, &low, &high);
-    powers[0] = sb_exp_f32(low - highest);
-    powers[1] = sb_exp_f32(high - highest);
-}
 
 /* The bits of `number`, below `count`, a power of two, in reverse. */
 SB_CUDA_FUNCTION int reversed(int number, int count) {
@@ -337,30 +75,12 @@ SB_CUDA_FUNCTION float sum_powers(const uint32_t (*scores)[2], int r, float high
         held[level][1] = pair[1];
     }
     const int top = GROUPS == 16 ? 4 : 5;
-    float *lanes = held[top];
-    SB_CUDA_UNROLL
-    for (int apart = 2; apart > 0; apart /= 2) {
-        lanes[0] = lanes[0] + sb_cuda_shuffle_exchange_f32(lanes[0], apart);
-        lanes[1] = lanes[1] + sb_cuda_shuffle_exchange_f32(lanes[1], apart);
-    }
-    return lanes[0] + lanes[1];
-}
-
-/* power / sum, rounded once, for a sum of at least 1, or NaN: `inverse` is 1 / sum, rounded. The second quotient is off by at
- * most its last digit, so the third is the nearest (Markstein). Where the rest could be inexact, a quotient is rounded to zero
- * in f16; in bf16 it is computed otherwise. */
-template <int HALF> SB_CUDA_FUNCTION float divide_by_sum(float power, float sum, float inverse) {
-    float quotient = power * inverse;
-    quotient = sb_fma_f32(sb_fma_f32(-quotient, sum, power), inverse, quotient);
-    quotient = sb_fma_f32(sb_fma_f32(-quotient, sum, power), inverse, quotient);
-    if (HALF == SB_CUDA_BF16 && SB_CUDA_SELDOM(power < 0x1p-100f && power != 0)) /* +0 for a masked key is exact */
-        quotient = sb_div_f32(power, sum);
-    return quotient;
+    return fold_quad(held[top][0], held[top][1]);
 }
 
 template <int HALF, int KEYS> SB_CUDA_FUNCTION void weigh(uint32_t (*scores)[2], int r) {
     float powers[KEEPS_POWERS ? GROUPS : 1][2];
-    const float highest = find_highest<HALF, KEYS>(scores, r);
+    const float highest = highest_of_row<HALF>(highest_pair<HALF, KEYS>(scores, r));
     const float sum = sum_powers<HALF, KEYS>(scores, r, highest, powers), inverse = sb_div_f32(1.0f, sum);
     SB_CUDA_UNROLL
     for (int n = 0; n < GROUPS; n++) {
@@ -376,53 +96,12 @@ template <int HALF, int KEYS> SB_CUDA_FUNCTION void weigh(uint32_t (*scores)[2],
     }
 }
 
-/* ---- the second product ---- */
-
-template <int HALF, int WIDTH>
-SB_CUDA_FUNCTION void multiply_values(const uint32_t (*weights)[2], const sb_cuda_eight *values, int width,
-                                      float (*sums)[4]) {
-    const int lane = (int)threadIdx.x % 32;
-    SB_CUDA_UNROLL
-    for (int k = 0; k < CHUNK / 16; k++) {
-        const uint32_t left[4] = {weights[2 * k][0], weights[2 * k][1], weights[2 * k + 1][0], weights[2 * k + 1][1]};
-        SB_CUDA_UNROLL
-        for (int column = 0; column < WIDTH / 16; column++) {
-            uint32_t fetched[4];
-            if (column * 16 >= width)
-                continue;
-            sb_cuda_fetch_matrices<true>(
-                fetched, values + piece_place<WIDTH>(k * 16 + lane / 8 % 2 * 8 + lane % 8, column * 2 + lane / 16));
-            sb_cuda_multiply_matrices<HALF>(sums[2 * column], left, fetched);
-            sb_cuda_multiply_matrices<HALF>(sums[2 * column + 1], left, fetched + 2);
-        }
-    }
-}
-
-template <int HALF, int WIDTH>
-SB_CUDA_FUNCTION void store_rows(const sb_cuda_attention_nodes *p, uint16_t *result, int64_t first_row,
-                                 const float (*sums)[4]) {
-    const int lane = (int)threadIdx.x % 32;
-    SB_CUDA_UNROLL
-    for (int r = 0; r < 2; r++) {
-        const int64_t row = first_row + lane / 4 + r * 8;
-        if (row >= p->rows)
-            continue;
-        uint32_t *to = (uint32_t *)(void *)(result + row * p->result.line_step);
-        SB_CUDA_UNROLL
-        for (int n = 0; n < WIDTH / 8; n++) {
-            if (n * 8 < p->value_width)
-                to[n * 4 + lane % 4] =
-                    sb_cuda_canonical_pair<HALF>(sb_cuda_round_pair<HALF>(sums[n][2 * r], sums[n][2 * r + 1]));
-        }
-    }
-}
-
 /* ---- all of it ---- */
 
 template <int HALF, int KEYS, int WIDTH>
 SB_CUDA_FUNCTION void attend(const sb_cuda_attention_nodes *p, const attention_place *at, sb_cuda_eight *ring,
                              sb_cuda_eight *query_lines, int keys) {
-    const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32, chunks = (keys + CHUNK - 1) / CHUNK;
+    const int warp = (int)threadIdx.x / 32, chunks = (keys + CHUNK - 1) / CHUNK;
     const int64_t first_row = at->row + warp * 16;
     const int rows = (int)(p->rows - at->row < CHUNK ? p->rows - at->row : CHUNK);
     uint32_t queries[WIDTH / 16][4], scores[GROUPS][2];
@@ -440,18 +119,13 @@ SB_CUDA_FUNCTION void attend(const sb_cuda_attention_nodes *p, const attention_p
             continue;
         }
         wait_for_chunk<WIDTH>();
-        if (c == 0) {
-            SB_CUDA_UNROLL
-            for (int k = 0; k < WIDTH / 16; k++)
-                sb_cuda_fetch_matrices<false>(
-                    queries[k],
-                    query_lines + piece_place<WIDTH>(warp * 16 + lane / 8 % 2 * 8 + lane % 8, k * 2 + lane / 16));
-        }
+        if (c == 0)
+            fetch_queries<WIDTH>(query_lines, queries);
         multiply_keys<HALF, WIDTH>(queries, ring + c % STAGES * CHUNK_PIECES, (int)p->width, scores + c * (CHUNK / 8));
         replace_chunk<WIDTH>(p, at, ring, c, chunks, keys);
     }
-    take_steps<HALF, KEYS>(p, at, scores, first_row, keys);
-    end_scores<HALF, KEYS>(scores, keys);
+    take_steps<HALF, KEYS>(p, at, scores, first_row, 0, keys);
+    end_scores<HALF, KEYS>(scores, 0, keys);
     weigh<HALF, KEYS>(scores, 0);
     weigh<HALF, KEYS>(scores, 1);
     float sums[WIDTH / 8][4];

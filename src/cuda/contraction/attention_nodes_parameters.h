@@ -8,6 +8,9 @@
 /* Threads of a block, and the rows of queries that they have. */
 #define SB_CUDA_ATTENTION_THREADS 128
 #define SB_CUDA_ATTENTION_ROWS 64
+/* Most keys whose scores stay in registers, and most of all: numbers of chunks are int. */
+#define SB_CUDA_ATTENTION_REGISTER_KEYS 256
+#define SB_CUDA_ATTENTION_KEYS (1 << 28)
 /* The widest heads. */
 #define SB_CUDA_ATTENTION_WIDTH 128
 
