@@ -82,8 +82,7 @@ template <int WIDTH> SB_CUDA_FUNCTION void wait_for_chunk() {
 /* ---- the first product ---- */
 
 /* The warp's rows of the queries, out of shared memory. */
-template <int WIDTH>
-SB_CUDA_FUNCTION void fetch_queries(const sb_cuda_eight *query_lines, uint32_t (*queries)[4]) {
+template <int WIDTH> SB_CUDA_FUNCTION void fetch_queries(const sb_cuda_eight *query_lines, uint32_t (*queries)[4]) {
     const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
     SB_CUDA_UNROLL
     for (int k = 0; k < WIDTH / 16; k++)
@@ -91,10 +90,11 @@ SB_CUDA_FUNCTION void fetch_queries(const sb_cuda_eight *query_lines, uint32_t (
             queries[k], query_lines + piece_place<WIDTH>(warp * 16 + lane / 8 % 2 * 8 + lane % 8, k * 2 + lane / 16));
 }
 
-/* The scores of 64 keys, rounded: `scores` of groups of eight, [0] of row lane / 4, [1] of the one 8 further on. */
+/* The scores of 64 keys, rounded: `scores` of groups of eight, [0] of row lane / 4, [1] of the one 8 further on. Behind the
+ * head's width there are zeros in shared memory, and a step of zeros leaves a chain as it is: so there is nothing to decide, and
+ * fetches go ahead of products. */
 template <int HALF, int WIDTH>
-SB_CUDA_FUNCTION void multiply_keys(const uint32_t (*queries)[4], const sb_cuda_eight *keys, int width,
-                                    uint32_t (*scores)[2]) {
+SB_CUDA_FUNCTION void multiply_keys(const uint32_t (*queries)[4], const sb_cuda_eight *keys, uint32_t (*scores)[2]) {
     const int lane = (int)threadIdx.x % 32;
     SB_CUDA_UNROLL
     for (int pair = 0; pair < CHUNK / 16; pair++) {
@@ -102,8 +102,6 @@ SB_CUDA_FUNCTION void multiply_keys(const uint32_t (*queries)[4], const sb_cuda_
         SB_CUDA_UNROLL
         for (int k = 0; k < WIDTH / 16; k++) {
             uint32_t fetched[4];
-            if (k * 16 >= width)
-                continue;
             sb_cuda_fetch_matrices<false>(
                 fetched, keys + piece_place<WIDTH>(pair * 16 + lane / 16 * 8 + lane % 8, k * 2 + lane / 8 % 2));
             sb_cuda_multiply_matrices<HALF>(sums[0], queries[k], fetched);
@@ -203,12 +201,23 @@ template <int HALF, int KEYS> SB_CUDA_FUNCTION void divide_scores(uint32_t (*sco
     }
 }
 
-/* Two neighbours of an addend, zeros behind the last key. */
-SB_CUDA_FUNCTION uint32_t load_pair(const uint16_t *row, int key, int keys, int64_t step, bool whole) {
-    if (whole && key < keys) /* and so is the next one: an even number, or room for it */
-        return *(const uint32_t *)(const void *)(row + key);
-    const uint32_t low = key < keys ? row[key * step] : 0, high = key + 1 < keys ? row[(key + 1) * step] : 0;
-    return low | high << 16;
+/* The addends of a row, zeros behind the last key. All are loaded before the first is needed. */
+template <int KEYS>
+SB_CUDA_FUNCTION void load_addends(const uint16_t *row, int first_key, int keys, int64_t step, bool whole,
+                                   uint32_t *pairs) {
+    const int own = first_key + (int)threadIdx.x % 4 * 2;
+    if (whole) { /* where there is a key, so is the next one: an even number of them */
+        SB_CUDA_UNROLL
+        for (int n = 0; n < GROUPS; n++)
+            pairs[n] = own + n * 8 < keys ? *(const uint32_t *)(const void *)(row + own + n * 8) : 0;
+        return;
+    }
+    SB_CUDA_UNROLL
+    for (int n = 0; n < GROUPS; n++) {
+        const int key = own + n * 8;
+        const uint32_t low = key < keys ? row[key * step] : 0, high = key + 1 < keys ? row[(key + 1) * step] : 0;
+        pairs[n] = low | high << 16;
+    }
 }
 
 template <int HALF, int KEYS>
@@ -216,16 +225,16 @@ SB_CUDA_FUNCTION void add_to_scores(uint32_t (*scores)[2], const sb_cuda_attenti
                                     int64_t first_row, int64_t rows, int first_key, int keys) {
     const int lane = (int)threadIdx.x % 32;
     const int64_t last = rows - 1, row = first_row + lane / 4, line = step->operand.line_step, beside = step->key_step;
-    const uint16_t *upper = data + (row < last ? row : last) * line;
-    const uint16_t *lower = data + (row + 8 < last ? row + 8 : last) * line;
     const bool whole = beside == 1 && keys % 2 == 0 && line % 2 == 0 && (uintptr_t)data % 4 == 0;
+    uint32_t pairs[GROUPS];
     SB_CUDA_UNROLL
-    for (int n = 0; n < GROUPS; n++) {
-        const int key = first_key + n * 8 + lane % 4 * 2;
-        const uint32_t pair = load_pair(upper, key, keys, beside, whole);
-        const uint32_t other = line != 0 ? load_pair(lower, key, keys, beside, whole) : pair;
-        scores[n][0] = add_pair<HALF>(scores[n][0], pair);
-        scores[n][1] = add_pair<HALF>(scores[n][1], other);
+    for (int r = 0; r < 2; r++) {
+        const int64_t own = row + 8 * r < last ? row + 8 * r : last;
+        if (r == 0 || line != 0)
+            load_addends<KEYS>(data + own * line, first_key, keys, beside, whole, pairs);
+        SB_CUDA_UNROLL
+        for (int n = 0; n < GROUPS; n++)
+            scores[n][r] = add_pair<HALF>(scores[n][r], pairs[n]);
     }
 }
 
@@ -317,8 +326,7 @@ template <int HALF> SB_CUDA_FUNCTION float divide_by_sum(float power, float sum,
 /* ---- the second product ---- */
 
 template <int HALF, int WIDTH>
-SB_CUDA_FUNCTION void multiply_values(const uint32_t (*weights)[2], const sb_cuda_eight *values, int width,
-                                      float (*sums)[4]) {
+SB_CUDA_FUNCTION void multiply_values(const uint32_t (*weights)[2], const sb_cuda_eight *values, float (*sums)[4]) {
     const int lane = (int)threadIdx.x % 32;
     SB_CUDA_UNROLL
     for (int k = 0; k < CHUNK / 16; k++) {
@@ -326,8 +334,6 @@ SB_CUDA_FUNCTION void multiply_values(const uint32_t (*weights)[2], const sb_cud
         SB_CUDA_UNROLL
         for (int column = 0; column < WIDTH / 16; column++) {
             uint32_t fetched[4];
-            if (column * 16 >= width)
-                continue;
             sb_cuda_fetch_matrices<true>(
                 fetched, values + piece_place<WIDTH>(k * 16 + lane / 8 % 2 * 8 + lane % 8, column * 2 + lane / 16));
             sb_cuda_multiply_matrices<HALF>(sums[2 * column], left, fetched);
