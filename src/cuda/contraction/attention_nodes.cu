@@ -121,7 +121,7 @@ SB_CUDA_FUNCTION void attend(const sb_cuda_attention_nodes *p, const attention_p
         wait_for_chunk<WIDTH>();
         if (c == 0)
             fetch_queries<WIDTH>(query_lines, queries);
-        multiply_keys<HALF, WIDTH>(queries, ring + c % STAGES * CHUNK_PIECES, scores + c * (CHUNK / 8));
+        multiply_keys<HALF, WIDTH>(queries, ring + c % STAGES * CHUNK_PIECES, (int)p->width, scores + c * (CHUNK / 8));
         replace_chunk<WIDTH>(p, at, ring, c, chunks, keys);
     }
     take_steps<HALF, KEYS>(p, at, scores, first_row, 0, keys);
@@ -137,7 +137,8 @@ SB_CUDA_FUNCTION void attend(const sb_cuda_attention_nodes *p, const attention_p
         if (c >= chunks)
             continue;
         wait_for_chunk<WIDTH>();
-        multiply_values<HALF, WIDTH>(scores + c * (CHUNK / 8), ring + (chunks + c) % STAGES * CHUNK_PIECES, sums);
+        multiply_values<HALF, WIDTH>(scores + c * (CHUNK / 8), ring + (chunks + c) % STAGES * CHUNK_PIECES,
+                                     (int)p->value_width, sums);
         replace_chunk<WIDTH>(p, at, ring, chunks + c, chunks, keys);
     }
     store_rows<HALF, WIDTH>(p, at->result, first_row, sums);

@@ -79,6 +79,16 @@ template <int WIDTH> SB_CUDA_FUNCTION void wait_for_chunk() {
     SB_CUDA_BARRIER();
 }
 
+/* Behind the widths of heads there are zeros in shared memory, and a step of zeros leaves a chain as it is. So a device goes through
+ * them, with nothing to decide, and fetches go ahead of products. The host, whose steps are long, leaves them out. */
+SB_CUDA_FUNCTION bool leaves_out(int begin, int width) {
+#if defined(__CUDACC__)
+    return false;
+#else
+    return begin >= width;
+#endif
+}
+
 /* ---- the first product ---- */
 
 /* The warp's rows of the queries, out of shared memory. */
@@ -90,11 +100,10 @@ template <int WIDTH> SB_CUDA_FUNCTION void fetch_queries(const sb_cuda_eight *qu
             queries[k], query_lines + piece_place<WIDTH>(warp * 16 + lane / 8 % 2 * 8 + lane % 8, k * 2 + lane / 16));
 }
 
-/* The scores of 64 keys, rounded: `scores` of groups of eight, [0] of row lane / 4, [1] of the one 8 further on. Behind the
- * head's width there are zeros in shared memory, and a step of zeros leaves a chain as it is: so there is nothing to decide, and
- * fetches go ahead of products. */
+/* The scores of 64 keys, rounded: `scores` of groups of eight, [0] of row lane / 4, [1] of the one 8 further on. */
 template <int HALF, int WIDTH>
-SB_CUDA_FUNCTION void multiply_keys(const uint32_t (*queries)[4], const sb_cuda_eight *keys, uint32_t (*scores)[2]) {
+SB_CUDA_FUNCTION void multiply_keys(const uint32_t (*queries)[4], const sb_cuda_eight *keys, int width,
+                                    uint32_t (*scores)[2]) {
     const int lane = (int)threadIdx.x % 32;
     SB_CUDA_UNROLL
     for (int pair = 0; pair < CHUNK / 16; pair++) {
@@ -102,6 +111,8 @@ SB_CUDA_FUNCTION void multiply_keys(const uint32_t (*queries)[4], const sb_cuda_
         SB_CUDA_UNROLL
         for (int k = 0; k < WIDTH / 16; k++) {
             uint32_t fetched[4];
+            if (leaves_out(k * 16, width))
+                continue;
             sb_cuda_fetch_matrices<false>(
                 fetched, keys + piece_place<WIDTH>(pair * 16 + lane / 16 * 8 + lane % 8, k * 2 + lane / 8 % 2));
             sb_cuda_multiply_matrices<HALF>(sums[0], queries[k], fetched);
@@ -326,7 +337,8 @@ template <int HALF> SB_CUDA_FUNCTION float divide_by_sum(float power, float sum,
 /* ---- the second product ---- */
 
 template <int HALF, int WIDTH>
-SB_CUDA_FUNCTION void multiply_values(const uint32_t (*weights)[2], const sb_cuda_eight *values, float (*sums)[4]) {
+SB_CUDA_FUNCTION void multiply_values(const uint32_t (*weights)[2], const sb_cuda_eight *values, int width,
+                                      float (*sums)[4]) {
     const int lane = (int)threadIdx.x % 32;
     SB_CUDA_UNROLL
     for (int k = 0; k < CHUNK / 16; k++) {
@@ -334,6 +346,8 @@ SB_CUDA_FUNCTION void multiply_values(const uint32_t (*weights)[2], const sb_cud
         SB_CUDA_UNROLL
         for (int column = 0; column < WIDTH / 16; column++) {
             uint32_t fetched[4];
+            if (leaves_out(column * 16, width))
+                continue;
             sb_cuda_fetch_matrices<true>(
                 fetched, values + piece_place<WIDTH>(k * 16 + lane / 8 % 2 * 8 + lane % 8, column * 2 + lane / 16));
             sb_cuda_multiply_matrices<HALF>(sums[2 * column], left, fetched);

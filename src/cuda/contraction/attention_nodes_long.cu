@@ -45,7 +45,7 @@ template <int WIDTH> SB_CUDA_FUNCTION void replace_long_chunk(const long_rows<WI
 template <int HALF, int WIDTH>
 SB_CUDA_FUNCTION void find_scores(const long_rows<WIDTH> *rows, int number, int chunk, uint32_t (*scores)[2]) {
     wait_for_chunk<WIDTH>();
-    multiply_keys<HALF, WIDTH>(rows->queries, rows->ring + number % STAGES * CHUNK_PIECES, scores);
+    multiply_keys<HALF, WIDTH>(rows->queries, rows->ring + number % STAGES * CHUNK_PIECES, (int)rows->p->width, scores);
     replace_long_chunk<WIDTH>(rows, number);
     take_steps<HALF, CHUNK>(rows->p, &rows->at, scores, rows->first_row, chunk * CHUNK, rows->keys);
     end_scores<HALF, CHUNK>(scores, chunk * CHUNK, rows->keys);
@@ -135,7 +135,8 @@ SB_CUDA_FUNCTION void weigh_values(const long_rows<WIDTH> *rows, const float *hi
                                                         divide_by_sum<HALF>(powers[1], sums[r], inverse[r]));
         }
         wait_for_chunk<WIDTH>();
-        multiply_values<HALF, WIDTH>(scores, rows->ring + (number + 1) % STAGES * CHUNK_PIECES, results);
+        multiply_values<HALF, WIDTH>(scores, rows->ring + (number + 1) % STAGES * CHUNK_PIECES,
+                                     (int)rows->p->value_width, results);
         replace_long_chunk<WIDTH>(rows, number + 1);
     }
 }
