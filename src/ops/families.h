@@ -54,6 +54,7 @@
     F(quantize,               ops,  no,   no,   cpu,  cuda, __VA_ARGS__) \
     F(select,                 ops,  no,   no,   no,   cuda, __VA_ARGS__) \
     F(contraction,            no,   axes, cost, no,   no,   __VA_ARGS__) \
+    F(attention_nodes,        no,   no,   no,   no,   cuda, __VA_ARGS__) \
     F(matmul,                 ops,  no,   no,   cpu,  cuda, __VA_ARGS__) \
     F(gemm,                   ops,  no,   no,   no,   no,   __VA_ARGS__) \
     F(convolution,            ops,  axes, no,   no,   no,   __VA_ARGS__) \

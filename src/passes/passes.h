@@ -21,9 +21,14 @@ sb_status sb_pass_views(sb_graph *graph, sb_scope *scope, sb_error *error);
 sb_status sb_pass_merge(sb_graph *graph, sb_scope *scope, sb_error *error);
 /** Removes nodes, constants and reads of variables that no output and no update needs. */
 sb_status sb_pass_sweep(sb_graph *graph, sb_scope *scope, sb_error *error);
+/** Makes one product of several of 16 bits that read the same rows, whose weights are constants of the graph's own: Q, K and V.
+ * What each made is a view of its columns, where all who read it take strides. The single weights go. */
+sb_status sb_pass_join(sb_graph *graph, sb_scope *scope, sb_error *error);
 /** Gathers nodes that one kernel can compute together into a node with a graph of its own. The version of a
  * variable that a node reads may lie in the bytes that its update writes, so no reader is moved behind the node
  * that makes the update. */
 sb_status sb_pass_fuse(sb_graph *graph, sb_scope *scope, sb_error *error);
+/** Gathers attention that is written as nodes of 16 bits: ops/attention_nodes.h. */
+sb_status sb_pass_attention(sb_graph *graph, sb_scope *scope, sb_error *error);
 
 #endif

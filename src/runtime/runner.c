@@ -53,6 +53,7 @@ sb_status sb_runner_create(sb_program *program, const sb_run_settings *settings,
     fresh->program = program;
     fresh->settings = settings;
     fresh->depth = depth;
+    fresh->arenas = fresh->own_arenas;
     sb_status status = fill_runner(fresh, error);
     if (status != SB_OK) {
         sb_runner_destroy(fresh);
@@ -79,8 +80,10 @@ void sb_runner_destroy(sb_runner *runner) {
         sb_plan_destroy(runner->plans, runner->program);
         runner->plans = next;
     }
-    for (sb_side side = SB_HOST; side < SB_SIDES; side++)
-        sb_storage_release(runner->arenas[side]);
+    for (sb_side side = SB_HOST; side < SB_SIDES; side++) {
+        sb_storage_release(runner->own_arenas[side]);
+        sb_storage_release(runner->body_arenas[side]);
+    }
     sb_runner_destroy_faults(runner);
     sb_free(runner->values);
     sb_free(runner->held);

@@ -117,6 +117,8 @@ static sb_status nested_runner(sb_runner *runner, const sb_graph *graph, sb_runn
     if (!sb_grow((void **)&runner->nested, &runner->nested_capacity, runner->nested_count + 1, sizeof *runner->nested))
         return sb_fail_memory(error, sizeof *runner->nested);
     SB_TRY(sb_runner_create(program, runner->settings, runner->depth + 1, nested, error));
+    if ((runner->step->node->op->flags & SB_OP_FUSED) != 0)
+        (*nested)->arenas = runner->body_arenas;
     runner->nested[runner->nested_count++] = *nested;
     return SB_OK;
 }

@@ -15,8 +15,12 @@ struct sb_runner {
     sb_program *program;
     const sb_run_settings *settings;
     int depth;
-    sb_plan *plans; /* most recently used first */
-    sb_storage *arenas[SB_SIDES];
+    sb_plan *plans;      /* most recently used first */
+    sb_storage **arenas; /* by side: its own, or those that bodies of the outer runner's fused nodes share */
+    sb_storage *own_arenas[SB_SIDES];
+    /* A body's values are gone when it has run, but for its output, which has memory of its own; and bodies run one behind the
+     * other. So one arena does for all of them, where a network of many layers would have one for each. */
+    sb_storage *body_arenas[SB_SIDES];
     size_t workspace_used, workspace_count, workspace_capacity;
     sb_workspace_block *workspace;
     size_t device_workspace_used, device_workspace_count, device_workspace_capacity;

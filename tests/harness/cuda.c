@@ -133,11 +133,12 @@ static sb_status copy(sb_frame *frame, const sb_call *call, sb_tensor *to, const
 /* ---- a run ---- */
 
 /* The kernel, which is asked before the run with the values known beforehand, as a plan does. */
-static const sb_kernel *find_kernel(const harness_node *node, void **state, char *why) {
+static const sb_kernel *find_kernel(const harness_device *own, const harness_node *node, void **state, char *why) {
     const sb_kernel *kernel = NULL;
     harness_facts facts;
     MUST(harness_facts_make(node, node->constants, &facts, error));
-    sb_kernel_query query = {.node = node->node, .inputs = facts.pointers, .outputs = facts.outputs};
+    sb_kernel_query query = {
+        .node = node->node, .inputs = facts.pointers, .outputs = facts.outputs, .device = own->device};
     MUST(sb_cuda_find_kernel(&query, &kernel, why, error));
     *state = NULL;
     if (kernel != NULL && kernel->prepare != NULL)
@@ -273,7 +274,7 @@ harness_outcome harness_run_device(harness *h, const harness_node *node, sb_tens
     void *state;
     harness_open_device(h);
     const harness_device *own = h->device;
-    const sb_kernel *kernel = find_kernel(node, &state, why);
+    const sb_kernel *kernel = find_kernel(own, node, &state, why);
     if (kernel == NULL)
         return HARNESS_ABSENT;
     device_frame frame = frame_of(own);
@@ -362,7 +363,7 @@ static void *prepare_timing(harness *h, const harness_node *node) {
     char why[SB_WHY_BYTES];
     void *state;
     harness_open_device(h);
-    const sb_kernel *kernel = find_kernel(node, &state, why);
+    const sb_kernel *kernel = find_kernel(h->device, node, &state, why);
     if (kernel == NULL)
         return NULL;
     timing *made = calloc(1, sizeof *made);
@@ -517,7 +518,7 @@ harness_outcome harness_run_at_capacity(harness *h, const harness_capacity *capa
     harness_open_device(h);
     const harness_device *own = h->device;
     node.inputs = capacity->inputs[0];
-    const sb_kernel *kernel = find_kernel(&node, &state, why);
+    const sb_kernel *kernel = find_kernel(own, &node, &state, why);
     if (kernel == NULL)
         return HARNESS_ABSENT;
     harness_outcome outcome = HARNESS_ABSENT;

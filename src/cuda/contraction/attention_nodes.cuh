@@ -1,0 +1,378 @@
+/* What the kernels of attention in nodes share (attention_nodes.cu): where a block's rows are, lines on their way to shared memory,
+ * a warp's scores of 64 keys at a time, the nodes behind them, and the second product.
+ *
+ * A warp has 16 rows. A thread holds of each group of eight keys two neighbours, as a pair of 16 bits: [0] of row lane / 4, [1] of
+ * the one 8 further on. */
+#ifndef SB_CUDA_CONTRACTION_ATTENTION_NODES_CUH
+#define SB_CUDA_CONTRACTION_ATTENTION_NODES_CUH
+
+#include "cuda/common/index.cuh"
+#include "cuda/contraction/attention_nodes_parameters.h"
+#include "cuda/contraction/warp_products.cuh"
+#include "cuda/rows/row_vectors.cuh"
+#include "numerics/elementary.h"
+
+/* Lines that are fetched together. */
+#define CHUNK 64
+#define STAGES (WIDTH == 64 ? 4 : 2)
+#define PIECES (WIDTH / 8) /* of 16 bytes in a line */
+#define CHUNK_PIECES (CHUNK * PIECES)
+/* Scores of a row that a thread holds are two of each group of eight. */
+#define GROUPS (KEYS / 8)
+
+/* Where a block's rows are. */
+typedef struct attention_place {
+    int64_t row; /* the first */
+    const uint16_t *queries, *keys, *values, *steps[SB_ATTENTION_NODE_STEPS];
+    uint16_t *result;
+} attention_place;
+
+SB_CUDA_FUNCTION attention_place find_place(const sb_cuda_attention_nodes *p, int64_t index) {
+    attention_place at;
+    int64_t rest = index;
+    at.row = sb_cuda_take(&rest, p->row_tiles) * SB_CUDA_ATTENTION_ROWS;
+    at.queries = p->queries.data;
+    at.keys = p->keys.data;
+    at.values = p->values.data;
+    at.result = (uint16_t *)(uintptr_t)p->result.data;
+    SB_CUDA_UNROLL
+    for (int s = 0; s < SB_ATTENTION_NODE_STEPS; s++)
+        at.steps[s] = p->steps[s].operand.data;
+    SB_CUDA_KEEP_LOOP
+    for (int d = p->rank - 1; d >= 0; d--) {
+        const int64_t number = sb_cuda_take(&rest, p->dims[d]);
+        at.queries += number * p->queries.steps[d];
+        at.keys += number * p->keys.steps[d];
+        at.values += number * p->values.steps[d];
+        at.result += number * p->result.steps[d];
+        SB_CUDA_UNROLL
+        for (int s = 0; s < SB_ATTENTION_NODE_STEPS; s++)
+            at.steps[s] += number * p->steps[s].operand.steps[d];
+    }
+    return at;
+}
+
+/* ---- shared memory ---- */
+
+/* The place of eight elements of a line; those of eight lines, which are fetched at once, are in different banks. */
+template <int WIDTH> SB_CUDA_FUNCTION int piece_place(int line, int eight) {
+    return line * PIECES + (eight ^ (line & 7));
+}
+
+/* Begins to copy 64 lines from `first` on; lines behind `lines`, and elements behind `width`, are zeros. */
+template <int WIDTH>
+SB_CUDA_FUNCTION void copy_lines(sb_cuda_eight *to, const uint16_t *from, int64_t step, int first, int lines,
+                                 int width) {
+    SB_CUDA_UNROLL
+    for (int i = 0; i < CHUNK_PIECES / SB_CUDA_ATTENTION_THREADS; i++) {
+        const int piece = (int)threadIdx.x + i * SB_CUDA_ATTENTION_THREADS, line = piece / PIECES,
+                  eight = piece % PIECES;
+        const bool wanted = first + line < lines && eight * 8 < width;
+        sb_cuda_copy_16_or_zero(to + piece_place<WIDTH>(line, eight),
+                                from + (wanted ? (first + line) * step + eight * 8 : 0), wanted);
+    }
+}
+
+/* Waits for a copy behind which STAGES - 1 have begun. */
+template <int WIDTH> SB_CUDA_FUNCTION void wait_for_chunk() {
+    SB_CUDA_COPIES_WAIT(STAGES - 1);
+    SB_CUDA_BARRIER();
+}
+
+/* Behind the widths of heads there are zeros in shared memory, and a step of zeros leaves a chain as it is. So a device goes through
+ * them, with nothing to decide, and fetches go ahead of products. The host, whose steps are long, leaves them out. */
+SB_CUDA_FUNCTION bool leaves_out(int begin, int width) {
+#if defined(__CUDACC__)
+    return false;
+#else
+    return begin >= width;
+#endif
+}
+
+/* ---- the first product ---- */
+
+/* The warp's rows of the queries, out of shared memory. */
+template <int WIDTH> SB_CUDA_FUNCTION void fetch_queries(const sb_cuda_eight *query_lines, uint32_t (*queries)[4]) {
+    const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
+    SB_CUDA_UNROLL
+    for (int k = 0; k < WIDTH / 16; k++)
+        sb_cuda_fetch_matrices<false>(
+            queries[k], query_lines + piece_place<WIDTH>(warp * 16 + lane / 8 % 2 * 8 + lane % 8, k * 2 + lane / 16));
+}
+
+/* The scores of 64 keys, rounded: `scores` of groups of eight, [0] of row lane / 4, [1] of the one 8 further on. */
+template <int HALF, int WIDTH>
+SB_CUDA_FUNCTION void multiply_keys(const uint32_t (*queries)[4], const sb_cuda_eight *keys, int width,
+                                    uint32_t (*scores)[2]) {
+    const int lane = (int)threadIdx.x % 32;
+    SB_CUDA_UNROLL
+    for (int pair = 0; pair < CHUNK / 16; pair++) {
+        float sums[2][4] = {{0, 0, 0, 0}, {0, 0, 0, 0}};
+        SB_CUDA_UNROLL
+        for (int k = 0; k < WIDTH / 16; k++) {
+            uint32_t fetched[4];
+            if (leaves_out(k * 16, width))
+                continue;
+            sb_cuda_fetch_matrices<false>(
+                fetched, keys + piece_place<WIDTH>(pair * 16 + lane / 16 * 8 + lane % 8, k * 2 + lane / 8 % 2));
+            sb_cuda_multiply_matrices<HALF>(sums[0], queries[k], fetched);
+            sb_cuda_multiply_matrices<HALF>(sums[1], queries[k], fetched + 2);
+        }
+        SB_CUDA_UNROLL
+        for (int i = 0; i < 2; i++) {
+            scores[pair * 2 + i][0] = sb_cuda_round_pair<HALF>(sums[i][0], sums[i][1]);
+            scores[pair * 2 + i][1] = sb_cuda_round_pair<HALF>(sums[i][2], sums[i][3]);
+        }
+    }
+}
+
+/* ---- the nodes between ---- */
+
+template <int HALF> SB_CUDA_FUNCTION float widen(uint16_t half) {
+    float low, high;
+    sb_cuda_widen_pair<HALF>(half, &low, &high);
+    return low;
+}
+
+/* Operations on pairs of 16 bits, rounded once. Of f16 a device has instructions for them: a product is exact in f32, and a
+ * sum that is rounded to f32 before it is rounded to f16 is the same, since f32 has more than twice as many digits and
+ * two. */
+template <int HALF> SB_CUDA_FUNCTION uint32_t multiply_pair(uint32_t pair, uint32_t by) {
+#if defined(__CUDA_ARCH__)
+    if (HALF == SB_CUDA_F16) {
+        uint32_t product;
+        asm("mul.rn.f16x2 %0, %1, %2;" : "=r"(product) : "r"(pair), "r"(by));
+        return product;
+    }
+#endif
+    float low, high, by_low, by_high;
+    sb_cuda_widen_pair<HALF>(pair, &low, &high);
+    sb_cuda_widen_pair<HALF>(by, &by_low, &by_high);
+    return sb_cuda_round_pair<HALF>(low * by_low, high * by_high);
+}
+
+template <int HALF> SB_CUDA_FUNCTION uint32_t add_pair(uint32_t pair, uint32_t addend) {
+#if defined(__CUDA_ARCH__)
+    if (HALF == SB_CUDA_F16) {
+        uint32_t sum;
+        asm("add.rn.f16x2 %0, %1, %2;" : "=r"(sum) : "r"(pair), "r"(addend));
+        return sum;
+    }
+#endif
+    float low, high, more_low, more_high;
+    sb_cuda_widen_pair<HALF>(pair, &low, &high);
+    sb_cuda_widen_pair<HALF>(addend, &more_low, &more_high);
+    return sb_cuda_round_pair<HALF>(low + more_low, high + more_high);
+}
+
+template <int HALF> SB_CUDA_FUNCTION uint32_t larger_pair(uint32_t a, uint32_t b) {
+#if defined(__CUDA_ARCH__)
+    uint32_t larger;
+    if (HALF == SB_CUDA_F16)
+        asm("max.NaN.f16x2 %0, %1, %2;" : "=r"(larger) : "r"(a), "r"(b));
+    else
+        asm("max.NaN.bf16x2 %0, %1, %2;" : "=r"(larger) : "r"(a), "r"(b));
+    return larger;
+#else
+    float low[2], high[2];
+    sb_cuda_widen_pair<HALF>(a, &low[0], &high[0]);
+    sb_cuda_widen_pair<HALF>(b, &low[1], &high[1]);
+    return sb_cuda_round_pair<HALF>(row_larger(low[0], low[1]), row_larger(high[0], high[1]));
+#endif
+}
+
+/* A power of two whose reciprocal is normal too: then a quotient is a product, with the same one rounding. */
+template <int HALF> SB_CUDA_FUNCTION bool is_power_of_two(uint16_t half) {
+    const int fraction_bits = HALF == SB_CUDA_F16 ? 10 : 7, most = HALF == SB_CUDA_F16 ? 29 : 253;
+    const int exponent = (half & 0x7fff) >> fraction_bits;
+    return (half & ((1 << fraction_bits) - 1)) == 0 && exponent >= 1 && exponent <= most;
+}
+
+template <int HALF, int KEYS> SB_CUDA_FUNCTION void multiply_scores(uint32_t (*scores)[2], uint16_t number) {
+    const uint32_t by = number * UINT32_C(0x10001);
+    SB_CUDA_UNROLL
+    for (int n = 0; n < GROUPS; n++) {
+        scores[n][0] = multiply_pair<HALF>(scores[n][0], by);
+        scores[n][1] = multiply_pair<HALF>(scores[n][1], by);
+    }
+}
+
+template <int HALF, int KEYS> SB_CUDA_FUNCTION void divide_scores(uint32_t (*scores)[2], uint16_t number) {
+    if (is_power_of_two<HALF>(number)) {
+        const float inverse = sb_div_f32(1.0f, widen<HALF>(number));
+        multiply_scores<HALF, KEYS>(scores, (uint16_t)sb_cuda_round_pair<HALF>(inverse, inverse));
+        return;
+    }
+    const float by = widen<HALF>(number);
+    SB_CUDA_UNROLL
+    for (int n = 0; n < GROUPS * 2; n++) {
+        float low, high;
+        sb_cuda_widen_pair<HALF>(scores[n / 2][n % 2], &low, &high);
+        scores[n / 2][n % 2] = sb_cuda_round_pair<HALF>(sb_div_f32(low, by), sb_div_f32(high, by));
+    }
+}
+
+/* The addends of a row, zeros behind the last key. All are loaded before the first is needed. */
+template <int KEYS>
+SB_CUDA_FUNCTION void load_addends(const uint16_t *row, int first_key, int keys, int64_t step, bool whole,
+                                   uint32_t *pairs) {
+    const int own = first_key + (int)threadIdx.x % 4 * 2;
+    if (whole) { /* where there is a key, so is the next one: an even number of them */
+        SB_CUDA_UNROLL
+        for (int n = 0; n < GROUPS; n++)
+            pairs[n] = own + n * 8 < keys ? *(const uint32_t *)(const void *)(row + own + n * 8) : 0;
+        return;
+    }
+    SB_CUDA_UNROLL
+    for (int n = 0; n < GROUPS; n++) {
+        const int key = own + n * 8;
+        const uint32_t low = key < keys ? row[key * step] : 0, high = key + 1 < keys ? row[(key + 1) * step] : 0;
+        pairs[n] = low | high << 16;
+    }
+}
+
+template <int HALF, int KEYS>
+SB_CUDA_FUNCTION void add_to_scores(uint32_t (*scores)[2], const sb_cuda_attention_step *step, const uint16_t *data,
+                                    int64_t first_row, int64_t rows, int first_key, int keys) {
+    const int lane = (int)threadIdx.x % 32;
+    const int64_t last = rows - 1, row = first_row + lane / 4, line = step->operand.line_step, beside = step->key_step;
+    const bool whole = beside == 1 && keys % 2 == 0 && line % 2 == 0 && (uintptr_t)data % 4 == 0;
+    uint32_t pairs[GROUPS];
+    SB_CUDA_UNROLL
+    for (int r = 0; r < 2; r++) {
+        const int64_t own = row + 8 * r < last ? row + 8 * r : last;
+        if (r == 0 || line != 0)
+            load_addends<KEYS>(data + own * line, first_key, keys, beside, whole, pairs);
+        SB_CUDA_UNROLL
+        for (int n = 0; n < GROUPS; n++)
+            scores[n][r] = add_pair<HALF>(scores[n][r], pairs[n]);
+    }
+}
+
+template <int HALF, int KEYS>
+SB_CUDA_FUNCTION void take_steps(const sb_cuda_attention_nodes *p, const attention_place *at, uint32_t (*scores)[2],
+                                 int64_t first_row, int first_key, int keys) {
+    SB_CUDA_KEEP_LOOP
+    for (int s = 0; s < p->step_count; s++) {
+        const sb_cuda_attention_step *step = &p->steps[s];
+        const uint16_t *data = at->steps[0];
+        SB_CUDA_UNROLL
+        for (int i = 1; i < SB_ATTENTION_NODE_STEPS; i++)
+            data = i == s ? at->steps[i] : data;
+        if (step->operation == SB_ATTENTION_ADD)
+            add_to_scores<HALF, KEYS>(scores, step, data, first_row, p->rows, first_key, keys);
+        else if (step->operation == SB_ATTENTION_MULTIPLY)
+            multiply_scores<HALF, KEYS>(scores, *data);
+        else
+            divide_scores<HALF, KEYS>(scores, *data);
+    }
+}
+
+/* Scores of keys behind the last are -inf. */
+template <int HALF, int KEYS> SB_CUDA_FUNCTION void end_scores(uint32_t (*scores)[2], int first_key, int keys) {
+    const uint32_t none = HALF == SB_CUDA_F16 ? 0xfc00u : 0xff80u;
+    if (keys - first_key >= KEYS)
+        return;
+    SB_CUDA_UNROLL
+    for (int n = 0; n < GROUPS; n++) {
+        const int key = first_key + n * 8 + (int)threadIdx.x % 4 * 2;
+        SB_CUDA_UNROLL
+        for (int r = 0; r < 2; r++) {
+            const uint32_t low = key < keys ? scores[n][r] & 0xffffu : none;
+            const uint32_t high = key + 1 < keys ? scores[n][r] & 0xffff0000u : none << 16;
+            scores[n][r] = low | high;
+        }
+    }
+}
+
+/* ---- softmax ---- */
+
+/* The higher ones of pairs of a row's scores. */
+template <int HALF, int KEYS> SB_CUDA_FUNCTION uint32_t highest_pair(const uint32_t (*scores)[2], int r) {
+    uint32_t highest = scores[0][r];
+    SB_CUDA_UNROLL
+    for (int n = 1; n < GROUPS; n++)
+        highest = larger_pair<HALF>(highest, scores[n][r]);
+    return highest;
+}
+
+/* A row's highest score, for the four threads that have it. */
+template <int HALF> SB_CUDA_FUNCTION float highest_of_row(uint32_t highest) {
+    float low, high;
+    sb_cuda_widen_pair<HALF>(highest, &low, &high);
+    float both = row_larger(low, high);
+    both = row_larger(both, sb_cuda_shuffle_exchange_f32(both, 2));
+    return row_larger(both, sb_cuda_shuffle_exchange_f32(both, 1));
+}
+
+template <int HALF> SB_CUDA_FUNCTION void raise_pair(uint32_t pair, float highest, float *powers) {
+    float low, high;
+    sb_cuda_widen_pair<HALF>(pair, &low, &high);
+    powers[0] = sb_exp_f32(low - highest);
+    powers[1] = sb_exp_f32(high - highest);
+}
+
+/* The last three folds of a row's sum: of the four threads that have a pair each. */
+SB_CUDA_FUNCTION float fold_quad(float low, float high) {
+    SB_CUDA_UNROLL
+    for (int apart = 2; apart > 0; apart /= 2) {
+        low = low + sb_cuda_shuffle_exchange_f32(low, apart);
+        high = high + sb_cuda_shuffle_exchange_f32(high, apart);
+    }
+    return low + high;
+}
+
+/* power / sum, rounded once, for a sum of at least 1, or NaN: `inverse` is 1 / sum, rounded. The second quotient is off by at
+ * most its last digit, so the third is the nearest (Markstein). Where the rest could be inexact, a quotient is rounded to zero
+ * in f16; in bf16 it is computed otherwise. */
+template <int HALF> SB_CUDA_FUNCTION float divide_by_sum(float power, float sum, float inverse) {
+    float quotient = power * inverse;
+    quotient = sb_fma_f32(sb_fma_f32(-quotient, sum, power), inverse, quotient);
+    quotient = sb_fma_f32(sb_fma_f32(-quotient, sum, power), inverse, quotient);
+    if (HALF == SB_CUDA_BF16 && SB_CUDA_SELDOM(power < 0x1p-100f && power != 0)) /* +0 for a masked key is exact */
+        quotient = sb_div_f32(power, sum);
+    return quotient;
+}
+
+/* ---- the second product ---- */
+
+template <int HALF, int WIDTH>
+SB_CUDA_FUNCTION void multiply_values(const uint32_t (*weights)[2], const sb_cuda_eight *values, int width,
+                                      float (*sums)[4]) {
+    const int lane = (int)threadIdx.x % 32;
+    SB_CUDA_UNROLL
+    for (int k = 0; k < CHUNK / 16; k++) {
+        const uint32_t left[4] = {weights[2 * k][0], weights[2 * k][1], weights[2 * k + 1][0], weights[2 * k + 1][1]};
+        SB_CUDA_UNROLL
+        for (int column = 0; column < WIDTH / 16; column++) {
+            uint32_t fetched[4];
+            if (leaves_out(column * 16, width))
+                continue;
+            sb_cuda_fetch_matrices<true>(
+                fetched, values + piece_place<WIDTH>(k * 16 + lane / 8 % 2 * 8 + lane % 8, column * 2 + lane / 16));
+            sb_cuda_multiply_matrices<HALF>(sums[2 * column], left, fetched);
+            sb_cuda_multiply_matrices<HALF>(sums[2 * column + 1], left, fetched + 2);
+        }
+    }
+}
+
+template <int HALF, int WIDTH>
+SB_CUDA_FUNCTION void store_rows(const sb_cuda_attention_nodes *p, uint16_t *result, int64_t first_row,
+                                 const float (*sums)[4]) {
+    const int lane = (int)threadIdx.x % 32;
+    SB_CUDA_UNROLL
+    for (int r = 0; r < 2; r++) {
+        const int64_t row = first_row + lane / 4 + r * 8;
+        if (row >= p->rows)
+            continue;
+        uint32_t *to = (uint32_t *)(void *)(result + row * p->result.line_step);
+        SB_CUDA_UNROLL
+        for (int n = 0; n < WIDTH / 8; n++) {
+            if (n * 8 < p->value_width)
+                to[n * 4 + lane % 4] =
+                    sb_cuda_canonical_pair<HALF>(sb_cuda_round_pair<HALF>(sums[n][2 * r], sums[n][2 * r + 1]));
+        }
+    }
+}
+
+#endif
