@@ -62,6 +62,53 @@ static void test_two_warpgroups(void **unused) {
     tear_down(&setting);
 }
 
+/* Tiles that two warpgroups take in turns: an odd number of them, k of one stage and of more than the ring has, all that may
+ * happen to results, gates that take turns in the rows or lie apart, batches. */
+static void test_turns(void **unused) {
+    static const struct {
+        int64_t m, n, k, batches;
+        sb_gate gate;
+        sb_activation activation;
+        sb_dtype bias;
+        bool residual, b_mn_major;
+    } shapes[] = {
+        {129, 136, 835, 1, SB_GATE_NONE, SB_ACTIVATION_SILU, SB_F32, false, false},
+        {300, 392, 200, 1, SB_GATE_NONE, SB_ACTIVATION_GELU, SB_BF16, true, true},
+        {600, 264, 72, 2, SB_GATE_NONE, SB_ACTIVATION_NONE, SB_DTYPE_NONE, false, false},
+        {520, 392, 130, 1, SB_GATE_NONE, SB_ACTIVATION_GELU_TANH, SB_F16, true, false},
+        {260, 136, 400, 1, SB_GATE_STACKED, SB_ACTIVATION_SILU, SB_F32, false, false},
+        {150, 200, 330, 1, SB_GATE_INTERLEAVED, SB_ACTIVATION_GELU, SB_F16, true, false},
+        {515, 72, 64, 2, SB_GATE_STACKED, SB_ACTIVATION_NONE, SB_DTYPE_NONE, true, false},
+        {129, 520, 900, 1, SB_GATE_NONE, SB_ACTIVATION_RELU, SB_F32, true, true},
+    };
+    setting setting = set_up_with(2);
+    for (size_t shape = 0; shape < sizeof shapes / sizeof shapes[0]; shape++) {
+        product p = plain;
+        char kernel[64];
+        p.dtype = shape % 2 != 0 ? SB_F16 : SB_BF16;
+        p.c_dtype = p.dtype;
+        p.m = shapes[shape].m;
+        p.n = shapes[shape].n;
+        p.k = shapes[shape].k;
+        p.batches = shapes[shape].batches;
+        p.a = WIDE_ROWS;
+        p.b = shapes[shape].b_mn_major ? WIDE_ROWS : WIDE_COLUMNS;
+        p.c = shape % 3 == 0 ? WIDE_ROWS : ROWS;
+        p.gate = shapes[shape].gate;
+        p.activation = shapes[shape].activation;
+        p.scale = shape % 4 == 1 ? -0.3f : 1;
+        p.bias_dtype = shapes[shape].bias == SB_F32 || shapes[shape].bias == SB_DTYPE_NONE ? shapes[shape].bias
+                                                                                         : p.dtype;
+        p.residual_dtype = shapes[shape].residual ? p.dtype : SB_DTYPE_NONE;
+        p.values = shape % 4 == 3 ? SPECIAL : shape % 2 != 0 ? WIDE : TAME;
+        p.schedule = "turns-128x128";
+        snprintf(kernel, sizeof kernel, "sb_gemm16_turns_128x128_%s_k_%s", p.dtype == SB_F16 ? "f16" : "bf16",
+                 shapes[shape].b_mn_major ? "mn" : "k");
+        check_everywhere(&setting, &p, kernel);
+    }
+    tear_down(&setting);
+}
+
 /* k for which all stages that fit are used twice, of tiles of 64 by `columns` whose A has so many rows. */
 static int64_t long_k_of_few(int64_t rows, int columns, int boxes) {
     int64_t lines = (rows < 64 ? round_up(rows, 8) : 64) + columns, most = 226 * 1024 / (boxes * lines * 128);
@@ -238,6 +285,7 @@ static void test_logits(void **unused) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_two_warpgroups),
+        cmocka_unit_test(test_turns),
         cmocka_unit_test(test_one_warpgroup),
         cmocka_unit_test(test_tiles_behind_each_other),
         cmocka_unit_test(test_ends),

@@ -31,6 +31,7 @@ enum {
     SWAPPED = 1,   /* B's columns are the kernel's rows, for products of few rows */
     B_K_MAJOR = 2, /* the kernel's B must be K-major */
     MAPPED = 4,    /* with a row map, A and B MN-major */
+    TURNS = 8,     /* a tile is one warpgroup's, whose end the other one's products hide; A K-major, results in bulk */
 };
 
 /* `stages` are the most there are in tiles of 64 rows, which have as many as fit. Times are fitted to those of every
@@ -60,6 +61,8 @@ static const shape shapes[] = {
      1.98},
     {SB_GEMM_MODULES("gemm16_mapped_128x256"), {NULL}, 128, 256, 1, 4, 2, MAPPED, 0.80, 3.28},
     {SB_GEMM_MODULES("gemm16_mapped_128x128"), {NULL}, 128, 128, 1, 6, 1, MAPPED, 0.51, 3.32},
+    {SB_GEMM_MODULES("gemm16_turns_128x128"), SB_GEMM_MODULES("gemm16_fused_turns_128x128"), 128, 128, 1, 6, 2, TURNS,
+     0.420, 3.32},
 };
 
 static bool has(const shape *shape, unsigned form) {
@@ -119,19 +122,20 @@ static const char *refuses_gates(const shape *shape, const sb_gemm_plan *plan, c
         return NULL;
     if (has(shape, MAPPED) || (!has(shape, SWAPPED) && shape->n % 32 != 0))
         return "it has no gates";
-    bool takes_turns = plan->gemm->gate == SB_GATE_STACKED || has(shape, SWAPPED);
+    bool takes_turns = plan->gemm->gate == SB_GATE_STACKED || has(shape, SWAPPED | TURNS);
     if (takes_turns && (b != K_MAJOR || plan->n % 8 != 0 || !sb_gemm16_is_step(plan->n * product->b.line_stride) ||
                         plan->steps.rank > 1 || (shape->boxes > 1 && product->b.batch_stride != 0)))
-        return has(shape, SWAPPED)
+        return has(shape, SWAPPED | TURNS)
                    ? "gates and values must be K-major, a multiple of 8 of either, of one batch"
                    : "gates before values must be K-major, a multiple of 8, and in tiles of 64 rows of one batch";
     return NULL;
 }
 
 /* Whether results can leave by TMA, which writes 16 bytes at once, also where a row ends in between. */
-static bool stores_in_bulk(const sb_gemm16 *product, bool swapped) {
+static bool stores_in_bulk(const shape *shape, const sb_gemm16 *product) {
     const sb_gemm16_output *c = &product->c;
-    return !swapped && product->gate == SB_GATE_NONE && c->dtype != SB_F32 && c->column_stride == 1 &&
+    return !has(shape, SWAPPED) && (product->gate == SB_GATE_NONE || has(shape, TURNS)) && c->dtype != SB_F32 &&
+           c->column_stride == 1 &&
            product->n % 8 == 0 && (uintptr_t)c->data % 16 == 0 &&
            (product->m == 1 || sb_gemm16_is_step(c->row_stride)) &&
            (product->batches == 1 || sb_gemm16_is_step(c->batch_stride));
@@ -146,9 +150,20 @@ static const char *refuses_nodes(const shape *shape, const sb_gemm_plan *plan, c
         return "it computes no nodes behind the product";
     if (plan->used.k != NULL)
         return "with nodes behind, its k does not end where each run says";
-    if (shape->rows == 128 && (a != K_MAJOR || !stores_in_bulk(product, false)))
+    if (shape->rows == 128 && (a != K_MAJOR || !stores_in_bulk(shape, product)))
         return "with nodes behind, A must be K-major, and C's rows multiples of 16 bytes";
     return NULL;
+}
+
+/* Why it cannot finish results while others are multiplied; NULL: it can, or does not. */
+static const char *refuses_turns(const shape *shape, const sb_gemm_plan *plan, const sb_gemm16 *product, layout a) {
+    if (!has(shape, TURNS))
+        return NULL;
+    if (a != K_MAJOR)
+        return "A must be K-major";
+    if (plan->used.k != NULL)
+        return "its k ends where each run says, which tiles taken in turns do not look up";
+    return stores_in_bulk(shape, product) ? NULL : "C must be of 16 bits, its rows multiples of 16 bytes";
 }
 
 /* Why the copy engine cannot fetch A and B; NULL: it can. */
@@ -193,6 +208,8 @@ static const char *refuses_plan(const shape *shape, sb_cuda_device *device, cons
         why = refuses_gates(shape, plan, &product, b);
     if (why == NULL)
         why = refuses_nodes(shape, plan, &product, a);
+    if (why == NULL)
+        why = refuses_turns(shape, plan, &product, a);
     if (why == NULL && plan->used.k != NULL && shape->n > MOST_OPEN)
         why = "its k ends where each run says, which tiles of more than 128 columns do not look up";
     return why;
@@ -241,10 +258,23 @@ static int rows_of(const shape *shape, const sb_cuda_device *device, const sb_ge
  * worse tiles were chosen for many rows, which take as much of it. */
 #define ACTIVATION 0.08
 
+/* The same of a warpgroup by itself, for results that are taken in turns with their addends loaded once for rows. */
+#define ACTIVATION_IN_TURNS 0.045
+
 static double epilogue_cost(const shape *shape, const sb_gemm_plan *plan) {
     if (plan->epilogue.activation <= SB_ACTIVATION_RELU)
         return 0.0;
-    return ACTIVATION * shape->n / (plan->gemm->gate != SB_GATE_NONE ? 4 : 2);
+    double results = (double)shape->n / (plan->gemm->gate != SB_GATE_NONE ? 2 : 1);
+    return has(shape, TURNS) ? ACTIVATION_IN_TURNS * results : ACTIVATION * results / 2;
+}
+
+/* Rounds of tiles of so many microseconds of products. Where warpgroups take them in turns, ends of tiles are seen behind the
+ * last one, and where they take longer than the other's products. */
+static double rounds_cost(const shape *shape, const sb_gemm_plan *plan, double rounds, double products) {
+    double end = epilogue_cost(shape, plan);
+    if (!has(shape, TURNS))
+        return rounds * (products + end);
+    return rounds * fmax(products, (products + end) / 2) + fmin(products, end);
 }
 
 static double cost_of(const shape *shape, const sb_cuda_device *device, const sb_gemm_plan *plan) {
@@ -256,8 +286,7 @@ static double cost_of(const shape *shape, const sb_cuda_device *device, const sb
     double rounds = ceil(tiles / at_once(device, shape));
     /* A stage is multiplied whole. */
     int64_t blocks = sb_gemm_divide_up(blocks_of(shape, plan), shape->boxes) * shape->boxes;
-    double tile = (double)blocks * shape->step + epilogue_cost(shape, plan);
-    double computing = shape->around + rounds * tile;
+    double computing = shape->around + rounds_cost(shape, plan, rounds, (double)blocks * shape->step);
     double fetched = tiles * (double)((lines < most ? lines : most) + shape->n) * (double)plan->k * 2 /
                      (shape->rows == 64 ? SMALL_TILE_CACHE_RATE : CACHE_RATE);
     /* Of shapes that wait for memory alike, that which computes least. */
@@ -272,6 +301,7 @@ static double cost(const sb_gemm_schedule *self, const sb_cuda_device *device, c
 
 static unsigned layouts_of(const shape *shape) {
     return has(shape, MAPPED)      ? SB_GEMM_LAYOUTS_MN_MAJOR
+           : has(shape, TURNS)     ? SB_GEMM_LAYOUTS_A_K_MAJOR
            : has(shape, B_K_MAJOR) ? SB_GEMM_LAYOUTS_B_K_MAJOR
                                    : SB_GEMM_LAYOUTS_ALL;
 }
@@ -422,7 +452,8 @@ static void fill(const sb_cuda_device *device, const shape *shape, const sb_gemm
     int64_t b_columns = product->gate != SB_GATE_NONE ? 2 * product->n : product->n;
     p->rows = swapped ? b_columns : product->m;
     p->columns = swapped ? product->m : b_columns;
-    p->stacked = swapped && product->gate != SB_GATE_NONE ? 1 : product->gate == SB_GATE_STACKED ? 2 : 0;
+    bool takes_turns = product->gate == SB_GATE_STACKED || (has(shape, TURNS) && product->gate != SB_GATE_NONE);
+    p->stacked = swapped && product->gate != SB_GATE_NONE ? 1 : takes_turns ? 2 : 0;
     p->used_rows = swapped ? product->used_n : product->used_m;
     p->used_columns = swapped ? product->used_m : product->used_n;
     p->row_stride = swapped ? product->c.column_stride : product->c.row_stride;
@@ -432,7 +463,7 @@ static void fill(const sb_cuda_device *device, const shape *shape, const sb_gemm
     p->column_tiles = (int32_t)sb_gemm_divide_up(p->columns, shape->n);
     p->tiles = (int32_t)((int64_t)p->row_tiles * p->column_tiles * product->batches);
     p->storing = (product->gate == SB_GATE_NONE && !product->has_epilogue ? SB_GEMM16_PLAIN : 0) |
-                 (stores_in_bulk(product, swapped) ? SB_GEMM16_BULK : 0) |
+                 (stores_in_bulk(shape, product) ? SB_GEMM16_BULK : 0) |
                  (product->c.dtype == SB_F32 ? SB_GEMM16_WIDE : 0) | (stores_pairs(p) ? SB_GEMM16_PAIRS : 0);
 }
 
@@ -497,8 +528,11 @@ static sb_status give(const shape *shape, const sb_cuda_queue *queue, int step, 
 /* Where results go by TMA. */
 static sb_status encode_output(sb_cuda_device *device, const sb_gemm_plan *plan, sb_gemm16_hopper *p, sb_error *error) {
     const sb_gemm16_output *c = &p->product.c;
-    boxes boxes = {
-        4, c->data, {p->columns, p->rows, 1, plan->batches}, {1, c->row_stride, 0, c->batch_stride}, {BOX, 64, 1, 1}};
+    boxes boxes = {4,
+                   c->data,
+                   {p->product.n, p->product.m, 1, plan->batches},
+                   {1, c->row_stride, 0, c->batch_stride},
+                   {BOX, 64, 1, 1}};
     return p->storing & SB_GEMM16_BULK ? encode(device, plan->dtype, &boxes, &p->c, error) : SB_OK;
 }
 
@@ -630,5 +664,6 @@ const sb_gemm_schedule sb_gemm_hopper[SB_GEMM_HOPPER_SCHEDULES] = {
     SCHEDULE(9, "tile-64x64"),     SCHEDULE(10, "tile-64x32"),     SCHEDULE(11, "tile-64x16"),
     SCHEDULE(12, "swapped-64x64"), SCHEDULE(13, "swapped-64x32"),  SCHEDULE(14, "swapped-64x16"),
     SCHEDULE(15, "swapped-64x8"),  SCHEDULE(16, "mapped-128x256"), SCHEDULE(17, "mapped-128x128"),
+    SCHEDULE(18, "turns-128x128"),
 };
 _Static_assert(sizeof shapes / sizeof shapes[0] == SB_GEMM_HOPPER_SCHEDULES, "a schedule for each shape");

@@ -13,6 +13,8 @@
  *     SB_GEMM_CLUSTER  the blocks of a cluster, which lie below each other and share B; more than one with one box only
  *     SB_GEMM_MAPPED   defined where k is cut into the groups of a row map, for MN-major matrices (gemm16_mapped.cuh)
  *     SB_GEMM_CONV     defined where the rows of a K-major A are what positions of a convolution see (gemm16_conv.cuh)
+ *     SB_GEMM_TURNS    defined where two warpgroups take whole tiles of 128 rows in turns, so that one's results are finished
+ *                      and sent while the other's products go on (gemm16_turns.cuh): for results that leave in bulk alone
  *     SB_GEMM_LOGITS   defined where results are logits, which are reduced (gemm16_logits.cuh) and not stored
  *     SB_GEMM_FUSED    defined where the nodes behind the product are computed too (gemm16_fused.cuh); there are no gates
  *                      and no activations then, and two warpgroups send results in bulk alone
@@ -65,10 +67,19 @@
 #define A_STEP 2048
 #define B_STEP 2048
 #endif
+/* From 64 rows of A to the next 64. */
+#define A_HALF (SB_GEMM_A_MN_MAJOR ? CHUNK_STEP : 64 * 128)
 /* A warpgroup's room for results on their way out: two boxes of 64 rows of 128 bytes. */
 #define BOX_BYTES (64 * 128)
 #define ROOM_BYTES (2 * BOX_BYTES)
-#define SUMS (TILE_N / 2)
+/* Whether a tile is one warpgroup's, and how many times 64 rows a warpgroup multiplies. */
+#if defined(SB_GEMM_TURNS)
+#define TURNS 1
+#else
+#define TURNS 0
+#endif
+#define HALVES (TURNS ? 2 : 1)
+#define SUMS (HALVES * TILE_N / 2)
 #define RESULTS (SUMS < SB_GEMM16_RESULTS ? SUMS : SB_GEMM16_RESULTS)
 
 #define NAME2(a, b) a##b
@@ -96,6 +107,13 @@
             phase ^= 1;                                                                                                \
         }                                                                                                              \
     } while (0)
+/* Goes by what a tile takes of the ring. */
+#define SKIP_STAGES(count)                                                                                             \
+    do {                                                                                                               \
+        stage += (count);                                                                                              \
+        phase ^= (uint32_t)(stage / STAGES) & 1;                                                                       \
+        stage %= STAGES;                                                                                               \
+    } while (0)
 /* Whose phases say that a stage can be multiplied. */
 #if defined(SB_GEMM_MAPPED)
 #define READY ready
@@ -104,7 +122,7 @@
 #endif
 /* Whether k may end where memory says: in the widest tiles, and with nodes behind, registers would not do for it. */
 #if defined(SB_GEMM_MAPPED) || defined(SB_GEMM_LOGITS) || defined(SB_GEMM_CONV) || defined(SB_GEMM_FUSED) ||           \
-    SB_GEMM_N > 128
+    defined(SB_GEMM_TURNS) || SB_GEMM_N > 128
 #define MAY_CUT 0
 #else
 #define MAY_CUT 1
@@ -134,11 +152,16 @@
             CUT_STAGE(depth.cut);                                                                                      \
         SB_WGMMA_BEGIN();                                                                                              \
         SB_CUDA_UNROLL                                                                                                 \
-        for (int step = 0; step < BOXES * TILE_K / 16; step++)                                                         \
-            MULTIPLY(sums, step > 0 || (adds),                                                                         \
-                     a_matrix + step / 4 * (A_BOX / 16) + (SB_GEMM_A_MN_MAJOR ? A_STEP / 16 : 32 / 16) * (step % 4),   \
-                     b_matrix + step / 4 * (B_BYTES / 16) + (SB_GEMM_B_MN_MAJOR ? B_STEP / 16 : 32 / 16) * (step % 4), \
-                     SB_GEMM_TYPE, SB_GEMM_A_MN_MAJOR, SB_GEMM_B_MN_MAJOR);                                            \
+        for (int step = 0; step < BOXES * TILE_K / 16; step++) {                                                       \
+            SB_CUDA_UNROLL                                                                                             \
+            for (int half = 0; half < HALVES; half++)                                                                  \
+                MULTIPLY((sums + half * (TILE_N / 2)), step > 0 || (adds),                                             \
+                         a_matrix + step / 4 * (A_BOX / 16) + half * (A_HALF / 16) +                                   \
+                             (SB_GEMM_A_MN_MAJOR ? A_STEP / 16 : 32 / 16) * (step % 4),                                \
+                         b_matrix + step / 4 * (B_BYTES / 16) +                                                        \
+                             (SB_GEMM_B_MN_MAJOR ? B_STEP / 16 : 32 / 16) * (step % 4),                                \
+                         SB_GEMM_TYPE, SB_GEMM_A_MN_MAJOR, SB_GEMM_B_MN_MAJOR);                                        \
+        }                                                                                                              \
         SB_WGMMA_END();                                                                                                \
     } while (0)
 /* Has a stage of a matrix fetched: all boxes at once of a K-major one; of an MN-major one, boxes of 64 lines one by
@@ -316,6 +339,22 @@
 #else
 #define SEND() (void)0
 #endif
+/* The nodes of a box of 64 columns whose first row is `first_row`, in the room that it has been put in order in. */
+#define COMPUTE_NODES(first_row)                                                                                       \
+    do {                                                                                                               \
+        __syncwarp();                                                                                                  \
+        SB_CUDA_KEEP_LOOP                                                                                              \
+        for (int i = lane / 8; i < 16; i += 4) {                                                                       \
+            const uint32_t piece = room + (warp + i) * 128 + (uint32_t)((lane % 8) ^ (i & 7)) * 16;                    \
+            place.row = (first_row) + warp + i;                                                                        \
+            if (place.row >= p->rows || place.column >= p->columns)                                                    \
+                break;                                                                                                 \
+            uint32_t words[4];                                                                                         \
+            sb_shared_load_eight(piece, words);                                                                        \
+            NAME(sb_gemm16_fuse_, SB_GEMM_SUFFIX)(&given.program, &place, words);                                      \
+            sb_shared_store_eight(piece, words);                                                                       \
+        }                                                                                                              \
+    } while (0)
 /* With nodes behind, box after box too: its rounded chains are put in order there, and each warp computes the nodes of its
  * own sixteen rows, of which eight threads have a row. */
 #if defined(SB_GEMM_FUSED) && !ONE_WARPGROUP
@@ -341,18 +380,7 @@
             SB_CUDA_UNROLL                                                                                             \
             for (int i = 0; i + 16 < SUMS / 2; i++)                                                                    \
                 rounded[i] = rounded[i + 16];                                                                          \
-            __syncwarp();                                                                                              \
-            SB_CUDA_KEEP_LOOP                                                                                          \
-            for (int i = lane / 8; i < 16; i += 4) {                                                                   \
-                const uint32_t piece = room + (warp + i) * 128 + (uint32_t)((lane % 8) ^ (i & 7)) * 16;                \
-                place.row = rounded_m + warp + i;                                                                      \
-                if (place.row >= p->rows || place.column >= p->columns)                                                \
-                    break;                                                                                             \
-                uint32_t words[4];                                                                                     \
-                sb_shared_load_eight(piece, words);                                                                    \
-                NAME(sb_gemm16_fuse_, SB_GEMM_SUFFIX)(&given.program, &place, words);                                  \
-                sb_shared_store_eight(piece, words);                                                                   \
-            }                                                                                                          \
+            COMPUTE_NODES(rounded_m);                                                                                  \
             sb_shared_written();                                                                                       \
             sb_warpgroup_sync(1 + group);                                                                              \
             if (leads) {                                                                                               \
@@ -362,6 +390,82 @@
             place.column += 64;                                                                                        \
         }                                                                                                              \
         rounded_m = -1;                                                                                                \
+    } while (0)
+#endif
+/* What becomes of eight sums of a thread before they are rounded; with gates of sixteen. */
+#if defined(SB_GEMM_FUSED)
+#define GATES 0
+#define FINISH_EIGHT() sb_gemm16_finish_chains(&ends, column, sums, results)
+#define NODES_BEGIN() sb_gemm16_node_place place = sb_gemm16_nodes_begin(&given.program, at.batch)
+#define COMPUTE_BOX_NODES()                                                                                            \
+    do {                                                                                                               \
+        place.column = box_n + lane % 8 * 8;                                                                           \
+        COMPUTE_NODES(box_m);                                                                                          \
+    } while (0)
+#else
+#define GATES 1
+#define FINISH_EIGHT() sb_gemm16_finish_eight(&ends, column, sums, results)
+#define NODES_BEGIN() (void)0
+#define COMPUTE_BOX_NODES() (void)0
+#endif
+/* Finishes a tile's sums and sends them, a box of 64 rows and 64 columns of C after the other, while the other warpgroup
+ * multiplies. The first sums are taken each time, and those behind them move up. */
+#if TURNS
+#define SEND_TILE()                                                                                                    \
+    do {                                                                                                               \
+        const int lane = thread % 32, warp = thread % GROUP_THREADS / 32 * 16, row = warp + lane % 16;                 \
+        const bool gated = GATES && p->product.gate != SB_GATE_NONE;                                                   \
+        const int c_n = gated ? n / 2 : n, boxes = gated ? SUMS / 64 : SUMS / 32, across = boxes / HALVES;             \
+        NODES_BEGIN();                                                                                                 \
+        SB_CUDA_KEEP_LOOP                                                                                              \
+        for (int box = 0; box < boxes; box++) {                                                                        \
+            const int box_m = m + box / across * 64, box_n = c_n + box % across * 64;                                  \
+            const uint32_t room = rooms + group * ROOM_BYTES + turn * BOX_BYTES;                                       \
+            sb_gemm16_ends ends = sb_gemm16_ends_of(p, at.batch, box_m + warp + lane / 4);                             \
+            turn ^= 1;                                                                                                 \
+            /* The store before the last one has read this room. */                                                    \
+            if (leads)                                                                                                 \
+                SB_TENSOR_STORES_READ(1);                                                                              \
+            sb_warpgroup_sync(1 + group);                                                                              \
+            SB_CUDA_KEEP_LOOP                                                                                          \
+            for (int i = 0; i < 4; i++) {                                                                              \
+                const int column = box_n + i * 16 + lane % 4 * 2;                                                      \
+                const uint32_t piece = (uint32_t)(2 * i + lane / 16) ^ (uint32_t)(row & 7);                            \
+                float results[8];                                                                                      \
+                uint32_t pairs[4];                                                                                     \
+                FINISH_EIGHT();                                                                                        \
+                SB_CUDA_UNROLL                                                                                         \
+                for (int j = 0; j < 4; j++)                                                                            \
+                    pairs[j] = NAME(sb_canonical_pair_, SB_GEMM_SUFFIX)(                                               \
+                        NAME(sb_round_pair_, SB_GEMM_SUFFIX)(results[2 * j], results[2 * j + 1]));                     \
+                sb_store_matrices(room + row * 128 + piece * 16, pairs[0], pairs[1], pairs[2], pairs[3]);              \
+                if (gated) {                                                                                           \
+                    SB_CUDA_UNROLL                                                                                     \
+                    for (int j = 0; j < 48; j++)                                                                       \
+                        sums[j] = sums[j + 16];                                                                        \
+                } else {                                                                                               \
+                    SB_CUDA_UNROLL                                                                                     \
+                    for (int j = 0; j < 24; j++)                                                                       \
+                        sums[j] = sums[j + 8];                                                                         \
+                }                                                                                                      \
+            }                                                                                                          \
+            COMPUTE_BOX_NODES();                                                                                       \
+            sb_shared_written();                                                                                       \
+            sb_warpgroup_sync(1 + group);                                                                              \
+            if (leads) {                                                                                               \
+                sb_tensor_store(&p->c, room, box_n, box_m, 0, at.batch);                                               \
+                SB_TENSOR_STORES_END();                                                                                \
+            }                                                                                                          \
+            if (gated) {                                                                                               \
+                SB_CUDA_UNROLL                                                                                         \
+                for (int j = 0; j + 64 < SUMS; j++)                                                                    \
+                    sums[j] = sums[j + 64];                                                                            \
+            } else {                                                                                                   \
+                SB_CUDA_UNROLL                                                                                         \
+                for (int j = 0; j + 32 < SUMS; j++)                                                                    \
+                    sums[j] = sums[j + 32];                                                                            \
+            }                                                                                                          \
+        }                                                                                                              \
     } while (0)
 #endif
 /* Where there are no registers for nodes beside a whole tile of sums, results are sent before the next tile begins. */
@@ -404,6 +508,10 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
     SB_HOPPER_BARRIERS(ready_barriers, SB_GEMM_STAGES);
     const uint32_t ready = sb_shared_address(ready_barriers);
 #endif
+#if TURNS
+    SB_HOPPER_BARRIERS(turn_barriers, SB_GEMM_GROUPS);
+    const uint32_t turns = sb_shared_address(turn_barriers);
+#endif
     const uint32_t stages = (sb_shared_address(shared_memory) + 1023) / 1024 * 1024;
 #if BULK
     const uint32_t rooms = stages + STAGES * STAGE_BYTES;
@@ -425,7 +533,11 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
     }
     if (thread < STAGES) {
         sb_barrier_init(full + 8 * thread, FILLERS);
-        sb_barrier_init(empty + 8 * thread, SB_GEMM_GROUPS * SB_GEMM_CLUSTER);
+        sb_barrier_init(empty + 8 * thread, (TURNS ? 1 : SB_GEMM_GROUPS) * SB_GEMM_CLUSTER);
+#if TURNS
+        if (thread < SB_GEMM_GROUPS)
+            sb_barrier_init(turns + 8 * thread, 1);
+#endif
 #if defined(SB_GEMM_MAPPED)
         sb_barrier_init(ready + 8 * thread, SB_GEMM16_CLEARING_WARPS);
 #endif
@@ -557,9 +669,11 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
         int stage = 0;
         uint32_t phase = 0;
         const sb_gemm16_depth depth = sb_gemm16_depth_of(p, BOXES, MAY_CUT);
-        const uint32_t a_part = group * (SB_GEMM_A_MN_MAJOR ? CHUNK_STEP : 64 * 128);
+        const uint32_t a_part = TURNS ? 0 : group * A_HALF;
         const bool leads = thread % GROUP_THREADS == 0;
-#if BULK
+#if TURNS
+        int number = 0, turn = 0; /* of tiles, and of the rooms for results */
+#elif BULK
         /* Rounded results leave while the products of the next tile have begun. */
         uint32_t rounded[SUMS / 2];
         int rounded_m = -1, rounded_n = 0, rounded_batch = 0, turn = 0;
@@ -569,7 +683,15 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
             if (index != first)
                 at = sb_gemm16_place_of(p, index);
             SKIP_UNUSED();
-            const int m = FIRST_ROW(at.m * SB_GEMM_CLUSTER + (int)rank) + group * 64, n = at.n * TILE_N;
+#if TURNS
+            if (number++ % 2 != group) {
+                SKIP_STAGES(depth.blocks);
+                continue;
+            }
+            /* Behind the other's products: phases of stages are told apart only where a warpgroup has seen those before. */
+            sb_barrier_wait(turns + 8 * group, (uint32_t)((number - 1) / 2 + (group == 0)) & 1);
+#endif
+            const int m = FIRST_ROW(at.m * SB_GEMM_CLUSTER + (int)rank) + (TURNS ? 0 : group * 64), n = at.n * TILE_N;
             float sums[SUMS];
 #if !defined(SB_GEMM_LOGITS)
             sb_gemm16_corner corner;
@@ -585,8 +707,10 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
             /* The first tile of k by itself: the compiler keeps products in flight only where nothing but
              * products writes sums. */
             MULTIPLY_STAGE(p->product.c.accumulate, SB_CUDA_SELDOM(depth.cut == 0));
+#if !TURNS
             if (!SENDS_AT_ONCE)
                 SEND();
+#endif
             SB_WGMMA_WAIT(0);
             SB_CUDA_KEEP_LOOP
             for (int block = BOXES; block < depth.whole; block += BOXES) {
@@ -597,6 +721,10 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
                 SB_WGMMA_WAIT(1);
                 RELEASE(before);
             }
+#if TURNS
+            if (leads)
+                sb_barrier_arrive(turns + 8 * (1 - group));
+#endif
             SB_WGMMA_WAIT(0);
             RELEASE(empty + 8 * stage);
             NEXT_STAGE();
@@ -609,6 +737,8 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
             }
 #if defined(SB_GEMM_LOGITS)
             sb_gemm16_reduce_logits(&given.reduce, m, n, TILE_N / SB_LOGP_BLOCK, sums);
+#elif TURNS
+            SEND_TILE();
 #else
             const int storing = ONE_WARPGROUP ? corner.storing : p->storing;
 #if SWAPS && !defined(SB_GEMM_FUSED)
@@ -671,8 +801,10 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
             NAME(sb_gemm16_store_, SB_GEMM_SUFFIX)(&corner, SUMS, sums);
 #endif
         }
+#if !TURNS
         if (!SENDS_AT_ONCE)
             SEND();
+#endif
         if (leads)
             SB_TENSOR_STORES_READ(0);
     }
@@ -736,6 +868,16 @@ SB_CUDA_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, p) {
 #undef MULTIPLY
 #undef NEXT_STAGE
 #undef MULTIPLY_STAGE
+#undef TURNS
+#undef HALVES
+#undef A_HALF
+#undef SKIP_STAGES
+#undef COMPUTE_NODES
+#undef SEND_TILE
+#undef FINISH_EIGHT
+#undef GATES
+#undef NODES_BEGIN
+#undef COMPUTE_BOX_NODES
 #undef RELEASE
 #undef SKIP_UNUSED
 #undef MAY_CUT
