@@ -27,6 +27,7 @@ uint32_t host_cluster_rank(void);
 void host_cluster_sync(void);
 void host_tensor_map_prefetch(const void *map);
 uint64_t host_streaming_policy(void);
+uint64_t host_keeping_policy(void);
 void host_tensor_load(uint32_t shared, const void *map, uint32_t barrier, int x, int y, int z, int w);
 void host_tensor_stream(uint32_t shared, const void *map, uint32_t barrier, int x, int y, int z, int w,
                         uint64_t policy);
@@ -81,6 +82,7 @@ void host_products_wait(unsigned left);
 #define sb_cluster_sync host_cluster_sync
 #define sb_tensor_map_prefetch host_tensor_map_prefetch
 #define sb_streaming_policy host_streaming_policy
+#define sb_keeping_policy host_keeping_policy
 #define sb_tensor_load host_tensor_load
 #define sb_tensor_load_pixels host_tensor_load_pixels
 #define sb_tensor_stream host_tensor_stream
@@ -113,9 +115,12 @@ void host_products_wait(unsigned left);
 #define SB_WGMMA_16(...) SB_WGMMA_COLUMNS(16, __VA_ARGS__)
 #define SB_WGMMA_32(...) SB_WGMMA_COLUMNS(32, __VA_ARGS__)
 #define SB_WGMMA_64(...) SB_WGMMA_COLUMNS(64, __VA_ARGS__)
+#define SB_WGMMA_80(...) SB_WGMMA_COLUMNS(80, __VA_ARGS__)
 #define SB_WGMMA_96(...) SB_WGMMA_COLUMNS(96, __VA_ARGS__)
 #define SB_WGMMA_112(...) SB_WGMMA_COLUMNS(112, __VA_ARGS__)
 #define SB_WGMMA_128(...) SB_WGMMA_COLUMNS(128, __VA_ARGS__)
+#define SB_WGMMA_144(...) SB_WGMMA_COLUMNS(144, __VA_ARGS__)
+#define SB_WGMMA_160(...) SB_WGMMA_COLUMNS(160, __VA_ARGS__)
 #define SB_WGMMA_192(...) SB_WGMMA_COLUMNS(192, __VA_ARGS__)
 #define SB_WGMMA_224(...) SB_WGMMA_COLUMNS(224, __VA_ARGS__)
 #define SB_WGMMA_256(...) SB_WGMMA_COLUMNS(256, __VA_ARGS__)
@@ -124,6 +129,7 @@ void host_products_wait(unsigned left);
 #define SB_HOPPER_GIVE_REGISTERS(count) (void)0
 #define SB_HOPPER_TAKE_REGISTERS(count) (void)0
 #define SB_HOPPER_KEEP(...) (void)0
+#define SB_HOPPER_LET_BEGIN() (void)0
 
 #define SB_HOPPER_BARRIERS(name, count) uint64_t *const name = (uint64_t *)host_static_shared(#name, 8 * (count))
 #define SB_HOPPER_DYNAMIC_SHARED(name) unsigned char *const name = host_dynamic_shared_memory()

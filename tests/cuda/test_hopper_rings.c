@@ -36,10 +36,11 @@ static void test_two_warpgroups(void **unused) {
         bool b_k_major;
     } shapes[] = {
         {"128x256", 256, 4, false}, {"128x224", 224, 4, false}, {"128x192", 192, 4, false}, {"128x128", 128, 6, false},
-        {"128x112", 112, 6, true},  {"128x96", 96, 6, true},    {"128x64", 64, 8, false},
+        {"128x112", 112, 6, true},  {"128x96", 96, 6, true},    {"128x64", 64, 8, false},   {"128x160", 160, 5, true},
+        {"128x144", 144, 5, true},  {"128x80", 80, 7, true},
     };
     setting setting = set_up_with(2);
-    for (int shape = 0; shape < 7; shape++) {
+    for (int shape = 0; shape < 10; shape++) {
         for (int form = 0; form < (shapes[shape].b_k_major ? 2 : 4); form++) {
             char schedule[32], kernel[64];
             product p = plain;
@@ -122,15 +123,19 @@ static void test_one_warpgroup(void **unused) {
         int columns, boxes;
         bool swapped;
     } shapes[] = {
-        {"tile-64x128", "sb_gemm16_64x128_", 128, 2, false}, {"tile-64x112", "sb_gemm16_64x112_", 112, 2, false},
-        {"tile-64x64", "sb_gemm16_64x64_", 64, 2, false},    {"tile-64x32", "sb_gemm16_64x32_", 32, 2, false},
-        {"tile-64x16", "sb_gemm16_64x16_", 16, 4, false},    {"swapped-64x64", "sb_gemm16_64x64_", 64, 2, true},
-        {"swapped-64x32", "sb_gemm16_64x32_", 32, 2, true},  {"swapped-64x16", "sb_gemm16_64x16_", 16, 4, true},
-        {"swapped-64x8", "sb_gemm16_64x8_", 8, 2, true},
+        {"tile-64x128", "sb_gemm16_64x128_", 128, 2, false},   {"tile-64x112", "sb_gemm16_64x112_", 112, 2, false},
+        {"tile-64x64", "sb_gemm16_64x64_", 64, 2, false},      {"tile-64x32", "sb_gemm16_64x32_", 32, 2, false},
+        {"tile-64x16", "sb_gemm16_64x16_", 16, 4, false},      {"swapped-64x64", "sb_gemm16_64x64_", 64, 2, true},
+        {"swapped-64x32", "sb_gemm16_64x32_", 32, 2, true},    {"swapped-64x16", "sb_gemm16_64x16_", 16, 4, true},
+        {"swapped-64x8", "sb_gemm16_64x8_", 8, 2, true},       {"tile-64x96", "sb_gemm16_64x96_", 96, 2, false},
+        {"tile-64x80", "sb_gemm16_64x80_", 80, 2, false},      {"swapped-64x192", "sb_gemm16_64x192_", 192, 1, true},
+        {"swapped-64x160", "sb_gemm16_64x160_", 160, 1, true}, {"swapped-64x144", "sb_gemm16_64x144_", 144, 1, true},
+        {"swapped-64x128", "sb_gemm16_64x128_", 128, 2, true}, {"swapped-64x112", "sb_gemm16_64x112_", 112, 2, true},
+        {"swapped-64x96", "sb_gemm16_64x96_", 96, 2, true},    {"swapped-64x80", "sb_gemm16_64x80_", 80, 2, true},
     };
     static const int64_t rows[] = {7, 33, 71};
     setting setting = set_up_with(2);
-    for (int shape = 0; shape < 9; shape++) {
+    for (int shape = 0; shape < 18; shape++) {
         for (int form = 0; form < 3; form++) {
             bool swapped = shapes[shape].swapped, mn_major = form == 2;
             int64_t other = shapes[shape].columns + (form == 2 ? 8 : -3);
@@ -162,10 +167,11 @@ static void test_tiles_behind_each_other(void **unused) {
         {"tile-128x256", "sb_gemm16_128x256_", 300, 776, 128}, {"tile-128x128", "sb_gemm16_128x128_", 400, 264, 264},
         {"tile-128x96", "sb_gemm16_128x96_", 260, 488, 200},   {"tile-128x64", "sb_gemm16_128x64_", 400, 200, 320},
         {"tile-64x64", "sb_gemm16_64x64_", 200, 392, 256},     {"tile-64x16", "sb_gemm16_64x16_", 70, 200, 512},
-        {"swapped-64x8", "sb_gemm16_64x8_", 20, 400, 512},
+        {"swapped-64x8", "sb_gemm16_64x8_", 20, 400, 512},     {"swapped-64x144", "sb_gemm16_64x144_", 140, 400, 384},
+        {"swapped-64x80", "sb_gemm16_64x80_", 150, 200, 512},
     };
     setting setting = set_up_with(2);
-    for (int shape = 0; shape < 7; shape++) {
+    for (int shape = 0; shape < 9; shape++) {
         product p = plain;
         p.dtype = shape % 2 != 0 ? SB_F16 : SB_BF16;
         p.c_dtype = p.dtype;
@@ -201,6 +207,9 @@ static void test_ends(void **unused) {
         {"swapped-64x16", "sb_gemm16_64x16_", 5, 72, 2816, SB_GATE_STACKED, SB_ACTIVATION_SILU, true, false, false},
         {"swapped-64x32", "sb_gemm16_64x32_", 33, 40, 3072, SB_GATE_INTERLEAVED, SB_ACTIVATION_SILU, false, true,
          false},
+        {"swapped-64x128", "sb_gemm16_64x128_", 100, 40, 1280, SB_GATE_STACKED, SB_ACTIVATION_SILU, true, true, false},
+        {"swapped-64x160", "sb_gemm16_64x160_", 157, 70, 1536, SB_GATE_NONE, SB_ACTIVATION_GELU, true, true, false},
+        {"swapped-64x144", "sb_gemm16_64x144_", 130, 72, 1600, SB_GATE_NONE, SB_ACTIVATION_NONE, false, false, true},
     };
     setting setting = set_up_with(2);
     for (size_t shape = 0; shape < sizeof shapes / sizeof shapes[0]; shape++) {

@@ -61,6 +61,18 @@ static const shape shapes[] = {
      1.98},
     {SB_GEMM_MODULES("gemm16_mapped_128x256"), {NULL}, 128, 256, 1, 4, 2, MAPPED, 0.80, 3.28},
     {SB_GEMM_MODULES("gemm16_mapped_128x128"), {NULL}, 128, 128, 1, 6, 1, MAPPED, 0.51, 3.32},
+    {SB_GEMM_MODULES("gemm16_128x160"), {NULL}, 128, 160, 1, 5, 1, B_K_MAJOR, 0.560, 3.00},
+    {SB_GEMM_MODULES("gemm16_128x144"), {NULL}, 128, 144, 1, 5, 1, B_K_MAJOR, 0.530, 3.00},
+    {SB_GEMM_MODULES("gemm16_128x80"), {NULL}, 128, 80, 1, 7, 1, B_K_MAJOR, 0.300, 2.50},
+    {SB_GEMM_MODULES("gemm16_64x96"), {NULL}, 64, 96, 2, 32, 1, B_K_MAJOR, 0.190, 1.50},
+    {SB_GEMM_MODULES("gemm16_64x80"), {NULL}, 64, 80, 2, 32, 1, B_K_MAJOR, 0.175, 1.50},
+    {SB_GEMM_MODULES("gemm16_64x192"), {NULL}, 64, 192, 1, 32, 1, SWAPPED | B_K_MAJOR, 0.320, 4.00},
+    {SB_GEMM_MODULES("gemm16_64x160"), {NULL}, 64, 160, 1, 32, 1, SWAPPED | B_K_MAJOR, 0.270, 4.00},
+    {SB_GEMM_MODULES("gemm16_64x144"), {NULL}, 64, 144, 1, 32, 1, SWAPPED | B_K_MAJOR, 0.245, 4.00},
+    {SB_GEMM_MODULES("gemm16_64x128"), {NULL}, 64, 128, 2, 32, 1, SWAPPED | B_K_MAJOR, 0.220, 4.00},
+    {SB_GEMM_MODULES("gemm16_64x112"), {NULL}, 64, 112, 2, 32, 1, SWAPPED | B_K_MAJOR, 0.201, 4.00},
+    {SB_GEMM_MODULES("gemm16_64x96"), {NULL}, 64, 96, 2, 32, 1, SWAPPED | B_K_MAJOR, 0.190, 4.00},
+    {SB_GEMM_MODULES("gemm16_64x80"), {NULL}, 64, 80, 2, 32, 1, SWAPPED | B_K_MAJOR, 0.175, 4.00},
     {SB_GEMM_MODULES("gemm16_turns_128x128"), SB_GEMM_MODULES("gemm16_fused_turns_128x128"), 128, 128, 1, 6, 2, TURNS,
      0.420, 3.32},
 };
@@ -486,12 +498,12 @@ static sb_status fill_factors(sb_cuda_device *device, const shape *shape, const 
     const sb_gemm16_operand *b = swapped ? &p->product.a : &p->product.b;
     layouts[0] = layout_of(&p->product, a, p->rows);
     layouts[1] = layout_of(&p->product, b, p->columns);
-    fill_ring(shape, layouts, p);
     p->k_blocks = (int32_t)blocks_of(shape, plan);
+    fill_stream(shape, p);
+    fill_ring(shape, layouts, p);
     p->inner = (int32_t)p->product.inner;
     p->a_steps = steps_of(shape, &p->product, a, layouts[0]);
     p->b_steps = steps_of(shape, &p->product, b, layouts[1]);
-    fill_stream(shape, p);
     int a_part = p->a_box_bytes / (TILE_K * 2);
     if (p->stacked == 1)
         SB_TRY(encode_stacked(device, plan, shape, a_part, &p->a, error));
@@ -658,12 +670,16 @@ sb_status sb_gemm16_conv_give(const sb_cuda_queue *queue, int step, const sb_gem
 #define SCHEDULE(index, title)                                                                                         \
     { .name = title, .shape = &shapes[index], .load = load, .refuses = refuses, .cost = cost, .launch = launch }
 const sb_gemm_schedule sb_gemm_hopper[SB_GEMM_HOPPER_SCHEDULES] = {
-    SCHEDULE(0, "tile-128x256"),   SCHEDULE(1, "tile-128x224"),    SCHEDULE(2, "tile-128x192"),
-    SCHEDULE(3, "tile-128x128"),   SCHEDULE(4, "tile-128x112"),    SCHEDULE(5, "tile-128x96"),
-    SCHEDULE(6, "tile-128x64"),    SCHEDULE(7, "tile-64x128"),     SCHEDULE(8, "tile-64x112"),
-    SCHEDULE(9, "tile-64x64"),     SCHEDULE(10, "tile-64x32"),     SCHEDULE(11, "tile-64x16"),
-    SCHEDULE(12, "swapped-64x64"), SCHEDULE(13, "swapped-64x32"),  SCHEDULE(14, "swapped-64x16"),
-    SCHEDULE(15, "swapped-64x8"),  SCHEDULE(16, "mapped-128x256"), SCHEDULE(17, "mapped-128x128"),
-    SCHEDULE(18, "turns-128x128"),
+    SCHEDULE(0, "tile-128x256"),    SCHEDULE(1, "tile-128x224"),    SCHEDULE(2, "tile-128x192"),
+    SCHEDULE(3, "tile-128x128"),    SCHEDULE(4, "tile-128x112"),    SCHEDULE(5, "tile-128x96"),
+    SCHEDULE(6, "tile-128x64"),     SCHEDULE(7, "tile-64x128"),     SCHEDULE(8, "tile-64x112"),
+    SCHEDULE(9, "tile-64x64"),      SCHEDULE(10, "tile-64x32"),     SCHEDULE(11, "tile-64x16"),
+    SCHEDULE(12, "swapped-64x64"),  SCHEDULE(13, "swapped-64x32"),  SCHEDULE(14, "swapped-64x16"),
+    SCHEDULE(15, "swapped-64x8"),   SCHEDULE(16, "mapped-128x256"), SCHEDULE(17, "mapped-128x128"),
+    SCHEDULE(18, "tile-128x160"),   SCHEDULE(19, "tile-128x144"),   SCHEDULE(20, "tile-128x80"),
+    SCHEDULE(21, "tile-64x96"),     SCHEDULE(22, "tile-64x80"),     SCHEDULE(23, "swapped-64x192"),
+    SCHEDULE(24, "swapped-64x160"), SCHEDULE(25, "swapped-64x144"), SCHEDULE(26, "swapped-64x128"),
+    SCHEDULE(27, "swapped-64x112"), SCHEDULE(28, "swapped-64x96"),  SCHEDULE(29, "swapped-64x80"),
+    SCHEDULE(30, "turns-128x128"),
 };
 _Static_assert(sizeof shapes / sizeof shapes[0] == SB_GEMM_HOPPER_SCHEDULES, "a schedule for each shape");

@@ -41,10 +41,10 @@
 /* With one warpgroup, A may have fewer rows than the tile, and the ring as many stages as fit then. */
 #define ONE_WARPGROUP (SB_GEMM_GROUPS == 1)
 /* Shapes that take B's columns as rows too, which may be gates and values. */
-#if defined(SB_GEMM_CONV)
+#if defined(SB_GEMM_CONV) || defined(SB_GEMM_LOGITS)
 #define SWAPS 0
 #else
-#define SWAPS (ONE_WARPGROUP && TILE_N <= 64)
+#define SWAPS ONE_WARPGROUP
 #endif
 /* The first row of a tile, of which a swapped product may take fewer rows than there are, so that all multiprocessors
  * have some. */
@@ -204,8 +204,8 @@
 #define LOAD(to, map, x, y, z, w) sb_tensor_load(to, map, arrived, x, y, z, w)
 #define LOAD_FIVE(to, map, x, y, z, w, v) sb_tensor_load_five(to, map, arrived, x, y, z, w, v)
 #endif
-#define ASK(to, map, x, y, z, w) sb_tensor_ask(map, x, y, z, w, policy)
-#define ASK_FIVE(to, map, x, y, z, w, v) sb_tensor_ask_five(map, x, y, z, w, v, policy)
+#define ASK(to, map, x, y, z, w) sb_tensor_ask(map, x, y, z, w, asking_policy)
+#define ASK_FIVE(to, map, x, y, z, w, v) sb_tensor_ask_five(map, x, y, z, w, v, asking_policy)
 /* A K-major matrix in whose lines eight gates and eight values take turns. */
 #define FETCH_STACKED(load, to, map, first, batch)                                                                     \
     load##_FIVE(to, map, BOXES > 1 ? 0 : k, 0, 0, (first) / 16, BOXES > 1 ? block : (batch).inner)
@@ -548,7 +548,7 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
     sb_gemm16_keep_place(&at);
 #if ONE_WARPGROUP
     const bool fetches_a = fetcher < 2, fetches_b = !fetches_a, streams = p->streams == 1 + fetcher / 2;
-    const uint64_t policy = sb_streaming_policy();
+    const uint64_t policy = sb_streaming_policy(), asking_policy = p->keeps ? sb_keeping_policy() : policy;
     /* The copy engine may read weights before the kernel ahead has ended, even while that writes them: only the
      * second-level cache gets them, which holds what is written too. */
     if (fetches && streams && fetcher % 2 == 0) {
@@ -571,7 +571,12 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
     __syncthreads();
     if (SB_GEMM_CLUSTER > 1)
         sb_cluster_sync();
-    SB_CUDA_DEPEND();
+#if ONE_WARPGROUP
+    if (fetches && streams && p->early)
+        SB_HOPPER_LET_BEGIN();
+    else
+#endif
+        SB_CUDA_DEPEND();
 
     if (group == SB_GEMM_GROUPS) {
 #if GIVES_REGISTERS
