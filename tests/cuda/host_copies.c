@@ -555,10 +555,6 @@ uint64_t host_streaming_policy(void) {
     return 0;
 }
 
-uint64_t host_keeping_policy(void) {
-    return 0;
-}
-
 void host_tensor_load(uint32_t shared, const void *map, uint32_t barrier, int x, int y, int z, int w) {
     load(shared, map, 4, barrier, AT(x, y, z, w), OWN_BLOCK);
 }

@@ -27,7 +27,6 @@ uint32_t host_cluster_rank(void);
 void host_cluster_sync(void);
 void host_tensor_map_prefetch(const void *map);
 uint64_t host_streaming_policy(void);
-uint64_t host_keeping_policy(void);
 void host_tensor_load(uint32_t shared, const void *map, uint32_t barrier, int x, int y, int z, int w);
 void host_tensor_stream(uint32_t shared, const void *map, uint32_t barrier, int x, int y, int z, int w,
                         uint64_t policy);
@@ -82,7 +81,6 @@ void host_products_wait(unsigned left);
 #define sb_cluster_sync host_cluster_sync
 #define sb_tensor_map_prefetch host_tensor_map_prefetch
 #define sb_streaming_policy host_streaming_policy
-#define sb_keeping_policy host_keeping_policy
 #define sb_tensor_load host_tensor_load
 #define sb_tensor_load_pixels host_tensor_load_pixels
 #define sb_tensor_stream host_tensor_stream
@@ -129,7 +127,6 @@ void host_products_wait(unsigned left);
 #define SB_HOPPER_GIVE_REGISTERS(count) (void)0
 #define SB_HOPPER_TAKE_REGISTERS(count) (void)0
 #define SB_HOPPER_KEEP(...) (void)0
-#define SB_HOPPER_LET_BEGIN() (void)0
 
 #define SB_HOPPER_BARRIERS(name, count) uint64_t *const name = (uint64_t *)host_static_shared(#name, 8 * (count))
 #define SB_HOPPER_DYNAMIC_SHARED(name) unsigned char *const name = host_dynamic_shared_memory()

@@ -204,8 +204,8 @@
 #define LOAD(to, map, x, y, z, w) sb_tensor_load(to, map, arrived, x, y, z, w)
 #define LOAD_FIVE(to, map, x, y, z, w, v) sb_tensor_load_five(to, map, arrived, x, y, z, w, v)
 #endif
-#define ASK(to, map, x, y, z, w) sb_tensor_ask(map, x, y, z, w, asking_policy)
-#define ASK_FIVE(to, map, x, y, z, w, v) sb_tensor_ask_five(map, x, y, z, w, v, asking_policy)
+#define ASK(to, map, x, y, z, w) sb_tensor_ask(map, x, y, z, w, policy)
+#define ASK_FIVE(to, map, x, y, z, w, v) sb_tensor_ask_five(map, x, y, z, w, v, policy)
 /* A K-major matrix in whose lines eight gates and eight values take turns. */
 #define FETCH_STACKED(load, to, map, first, batch)                                                                     \
     load##_FIVE(to, map, BOXES > 1 ? 0 : k, 0, 0, (first) / 16, BOXES > 1 ? block : (batch).inner)
@@ -548,7 +548,7 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
     sb_gemm16_keep_place(&at);
 #if ONE_WARPGROUP
     const bool fetches_a = fetcher < 2, fetches_b = !fetches_a, streams = p->streams == 1 + fetcher / 2;
-    const uint64_t policy = sb_streaming_policy(), asking_policy = p->keeps ? sb_keeping_policy() : policy;
+    const uint64_t policy = sb_streaming_policy();
     /* The copy engine may read weights before the kernel ahead has ended, even while that writes them: only the
      * second-level cache gets them, which holds what is written too. */
     if (fetches && streams && fetcher % 2 == 0) {
@@ -571,12 +571,7 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
     __syncthreads();
     if (SB_GEMM_CLUSTER > 1)
         sb_cluster_sync();
-#if ONE_WARPGROUP
-    if (fetches && streams && p->early)
-        SB_HOPPER_LET_BEGIN();
-    else
-#endif
-        SB_CUDA_DEPEND();
+    SB_CUDA_DEPEND();
 
     if (group == SB_GEMM_GROUPS) {
 #if GIVES_REGISTERS

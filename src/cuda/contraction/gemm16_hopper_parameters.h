@@ -48,8 +48,6 @@ typedef struct sb_gemm16_hopper {
     int32_t storing; /* how results leave: some of SB_GEMM16_PLAIN, … */
     int32_t streams; /* 1 or 2 where no two tiles read the same of A or of B, else 0 */
     int32_t ahead;   /* k of those, in 64s, that are asked for before the kernel ahead has ended */
-    int32_t keeps;   /* whether what is asked for stays in the second-level cache as long as anything else */
-    int32_t early;   /* whether they are fetched before the kernel ahead has ended, which does not write them */
 } sb_gemm16_hopper;
 
 /* A product whose rows are what the output positions of a convolution see of its input: each kernel position gives as many

@@ -31,9 +31,6 @@
 /* Has values worked out here, as operands of an assembler statement: the compiler would do so where they are used. */
 #define SB_HOPPER_KEEP(...) asm volatile("" : __VA_ARGS__)
 
-/* In place of SB_CUDA_DEPEND() of a thread that needs nothing of the kernel ahead, in a block of which others wait. */
-#define SB_HOPPER_LET_BEGIN() asm volatile("griddepcontrol.launch_dependents;" ::: "memory")
-
 SB_CUDA_FUNCTION uint32_t sb_shared_address(const void *pointer) {
     return (uint32_t)__cvta_generic_to_shared(pointer);
 }
@@ -123,13 +120,6 @@ SB_CUDA_FUNCTION void sb_tensor_load_pixels(uint32_t shared, const void *map, ui
 SB_CUDA_FUNCTION uint64_t sb_streaming_policy(void) {
     uint64_t policy;
     asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
-    return policy;
-}
-
-/* … and what is read soon: no sooner than anything else. */
-SB_CUDA_FUNCTION uint64_t sb_keeping_policy(void) {
-    uint64_t policy;
-    asm("createpolicy.fractional.L2::evict_normal.b64 %0, 1.0;" : "=l"(policy));
     return policy;
 }
 
