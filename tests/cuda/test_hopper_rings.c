@@ -98,8 +98,8 @@ static void test_turns(void **unused) {
         p.gate = shapes[shape].gate;
         p.activation = shapes[shape].activation;
         p.scale = shape % 4 == 1 ? -0.3f : 1;
-        p.bias_dtype = shapes[shape].bias == SB_F32 || shapes[shape].bias == SB_DTYPE_NONE ? shapes[shape].bias
-                                                                                         : p.dtype;
+        p.bias_dtype =
+            shapes[shape].bias == SB_F32 || shapes[shape].bias == SB_DTYPE_NONE ? shapes[shape].bias : p.dtype;
         p.residual_dtype = shapes[shape].residual ? p.dtype : SB_DTYPE_NONE;
         p.values = shape % 4 == 3 ? SPECIAL : shape % 2 != 0 ? WIDE : TAME;
         p.schedule = "turns-128x128";
@@ -293,12 +293,9 @@ static void test_logits(void **unused) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_two_warpgroups),
-        cmocka_unit_test(test_turns),
-        cmocka_unit_test(test_one_warpgroup),
-        cmocka_unit_test(test_tiles_behind_each_other),
-        cmocka_unit_test(test_ends),
-        cmocka_unit_test(test_row_maps),
+        cmocka_unit_test(test_two_warpgroups), cmocka_unit_test(test_turns),
+        cmocka_unit_test(test_one_warpgroup),  cmocka_unit_test(test_tiles_behind_each_other),
+        cmocka_unit_test(test_ends),           cmocka_unit_test(test_row_maps),
         cmocka_unit_test(test_logits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -147,8 +147,7 @@ static const char *refuses_gates(const shape *shape, const sb_gemm_plan *plan, c
 static bool stores_in_bulk(const shape *shape, const sb_gemm16 *product) {
     const sb_gemm16_output *c = &product->c;
     return !has(shape, SWAPPED) && (product->gate == SB_GATE_NONE || has(shape, TURNS)) && c->dtype != SB_F32 &&
-           c->column_stride == 1 &&
-           product->n % 8 == 0 && (uintptr_t)c->data % 16 == 0 &&
+           c->column_stride == 1 && product->n % 8 == 0 && (uintptr_t)c->data % 16 == 0 &&
            (product->m == 1 || sb_gemm16_is_step(c->row_stride)) &&
            (product->batches == 1 || sb_gemm16_is_step(c->batch_stride));
 }
@@ -418,29 +417,60 @@ static int threads_of(const shape *shape) {
 }
 
 /* Behind the stages: the warpgroups' rooms for results, which tiles of fewer than 64 columns do not need; and what
- * wgmma, which reads 64 rows of A whether there are so many or not, reads behind the last stage. */
+ * wgmma, which reads all rows and columns of a tile whether they were fetched or not, reads behind the last stage. */
 static int room_bytes(const shape *shape, const sb_gemm16_hopper *p) {
-    if (shape->n >= BOX)
-        return shape->rows / 64 * ROOM_BYTES;
-    int read = (shape->boxes - 1) * p->a_box_bytes + shape->rows * TILE_K * 2;
-    return read > p->stage_bytes ? read - p->stage_bytes : 0;
+    int room = shape->n >= BOX ? shape->rows / 64 * ROOM_BYTES : 0;
+    int a_end = (shape->boxes - 1) * p->a_box_bytes + shape->rows * TILE_K * 2;
+    int b_end = p->stage_bytes - p->b_box_bytes + shape->n * TILE_K * 2;
+    int end = a_end > b_end ? a_end : b_end;
+    return end - p->stage_bytes > room ? end - p->stage_bytes : room;
 }
 
 static unsigned shared_bytes(const shape *shape, const sb_gemm16_hopper *p) {
     return (unsigned)(p->stages * p->stage_bytes + room_bytes(shape, p) + ALIGNMENT);
 }
 
-/* The ring of stages. In tiles of 64 rows only those rows are fetched that there are: the tensor cores multiply
- * whatever lies behind them, and no result is kept of it. */
-static void fill_ring(const shape *shape, const layout layouts[2], sb_gemm16_hopper *p) {
-    int64_t taken = p->rows < p->tile_rows ? p->rows : p->tile_rows;
-    bool partial = shape->rows == 64 && layouts[0] == K_MAJOR && taken < shape->rows;
-    int rows = partial ? (int)sb_gemm_divide_up(taken, 8) * 8 : shape->rows;
-    int columns = layouts[1] == MN_MAJOR ? (shape->n + BOX - 1) / BOX * BOX : shape->n;
-    p->a_box_bytes = rows * TILE_K * 2;
-    p->stage_bytes = shape->boxes * (rows + columns) * TILE_K * 2;
+/* Lines that a tile fetches of a factor that has `there`. */
+static int lines_to_fetch(int64_t there, int most, layout layout) {
+    if (layout == MN_MAJOR)
+        return (most + BOX - 1) / BOX * BOX;
+    int64_t eights = sb_gemm_divide_up(there, 8);
+    return eights * 8 < most ? (int)eights * 8 : most;
+}
+
+/* The ring of stages. Only those rows and columns are fetched that there are: the tensor cores multiply whatever lies
+ * behind them, and no result is kept of it. In tiles of 64 rows stages are smaller then, elsewhere their places stay. */
+static void fill_ring(const shape *shape, const layout layouts[2], bool stores, sb_gemm16_hopper *p) {
+    int64_t rows = p->rows < p->tile_rows ? p->rows : p->tile_rows;
+    bool fetches_all = shape->cluster > 1 || has(shape, MAPPED);
+    int a_lines = fetches_all ? shape->rows : lines_to_fetch(rows, shape->rows, layouts[0]);
+    bool fetches_columns = fetches_all || p->stacked == 2 || !stores;
+    int b_lines = lines_to_fetch(fetches_columns ? shape->n : p->columns, shape->n, layouts[1]);
+    p->a_box_bytes = a_lines * TILE_K * 2;
+    p->b_box_bytes = b_lines * TILE_K * 2;
+    int whole = (shape->rows + lines_to_fetch(shape->n, shape->n, layouts[1])) * TILE_K * 2;
+    p->stage_bytes = shape->boxes * (shape->rows == 64 ? p->a_box_bytes + p->b_box_bytes : whole);
     int fitting = (SHARED_BYTES - room_bytes(shape, p) - ALIGNMENT) / p->stage_bytes;
     p->stages = fitting < shape->stages ? fitting : shape->stages;
+}
+
+/* Where the last of several tiles begins, so that it ends with the matrix: with an eighth line where 64 lie side by side. */
+static int32_t last_first(int64_t lines, int64_t of_tile, layout layout) {
+    if (lines < of_tile)
+        return INT32_MAX;
+    int64_t last = lines - of_tile;
+    return (int32_t)(layout == MN_MAJOR ? sb_gemm_divide_up(last, 8) * 8 : last);
+}
+
+/* What two tiles compute is written twice, the same: not where results are added to what there is, go elsewhere than to C, or are
+ * read as pairs of eights. Groups of a row map are fetched from a 64th line on. */
+static void fill_last_tiles(const shape *shape, const layout layouts[2], bool stores, sb_gemm16_hopper *p) {
+    const sb_gemm16 *product = &p->product;
+    const void *residual = product->epilogue.residual.data;
+    bool once = !stores || has(shape, MAPPED) || p->stacked != 0 || product->gate != SB_GATE_NONE ||
+                product->c.accumulate || (residual != NULL && residual == product->c.data);
+    p->last_row = once ? INT32_MAX : last_first(p->rows, (int64_t)p->tile_rows * shape->cluster, layouts[0]);
+    p->last_column = once ? INT32_MAX : last_first(p->columns, shape->n, layouts[1]);
 }
 
 /* Weights of which each tile has its own: the matrix that goes through the caches once, and is asked for ahead. */
@@ -488,9 +518,9 @@ static sb_gemm16_steps steps_of(const shape *shape, const sb_gemm16 *product, co
                              .five = has_outer && shape->boxes > 1 && layout == K_MAJOR};
 }
 
-/* The kernel's parameters but for where results go, and the layouts of its A and B. */
-static sb_status fill_factors(sb_cuda_device *device, const shape *shape, const sb_gemm_plan *plan, sb_gemm16_hopper *p,
-                              layout layouts[2], sb_error *error) {
+/* The kernel's parameters but for where results go, if it stores them, and the layouts of its A and B. */
+static sb_status fill_factors(sb_cuda_device *device, const shape *shape, const sb_gemm_plan *plan, bool stores,
+                              sb_gemm16_hopper *p, layout layouts[2], sb_error *error) {
     sb_gemm16_describe(plan, &p->product);
     fill(device, shape, plan, p);
     bool swapped = has(shape, SWAPPED);
@@ -498,13 +528,14 @@ static sb_status fill_factors(sb_cuda_device *device, const shape *shape, const 
     const sb_gemm16_operand *b = swapped ? &p->product.a : &p->product.b;
     layouts[0] = layout_of(&p->product, a, p->rows);
     layouts[1] = layout_of(&p->product, b, p->columns);
-    fill_ring(shape, layouts, p);
+    fill_ring(shape, layouts, stores, p);
     p->k_blocks = (int32_t)blocks_of(shape, plan);
     p->inner = (int32_t)p->product.inner;
     p->a_steps = steps_of(shape, &p->product, a, layouts[0]);
     p->b_steps = steps_of(shape, &p->product, b, layouts[1]);
     fill_stream(shape, p);
-    int a_part = p->a_box_bytes / (TILE_K * 2);
+    fill_last_tiles(shape, layouts, stores, p);
+    int a_part = p->a_box_bytes / (TILE_K * 2), b_part = p->b_box_bytes / (TILE_K * 2);
     if (p->stacked == 1)
         SB_TRY(encode_stacked(device, plan, shape, a_part, &p->a, error));
     else
@@ -512,7 +543,7 @@ static sb_status fill_factors(sb_cuda_device *device, const shape *shape, const 
     if (p->stacked == 2)
         return encode_stacked(device, plan, shape, shape->n / shape->cluster, &p->b, error);
     int sharers = has(shape, MAPPED) ? 1 : shape->cluster;
-    return encode_operand(device, plan, shape, &p->product, b, p->columns, layouts[1], shape->n / sharers,
+    return encode_operand(device, plan, shape, &p->product, b, p->columns, layouts[1], b_part / sharers,
                           TILE_K / sharers, &p->b, error);
 }
 
@@ -559,7 +590,7 @@ static sb_status launch(const sb_gemm_schedule *self, const sb_cuda_queue *queue
     *p = (sb_gemm16_hopper){0};
     if (plan->fused != NULL)
         given.program = plan->fused->program;
-    SB_TRY(fill_factors(device, shape, plan, p, layouts, error));
+    SB_TRY(fill_factors(device, shape, plan, true, p, layouts, error));
     SB_TRY(encode_output(device, plan, p, error));
     SB_TRY(sb_gemm16_find(device, plan->fused != NULL ? shape->fused : shape->modules,
                           plan->fused != NULL ? sizeof given : sizeof *p, plan->dtype, layouts[0] == MN_MAJOR,
@@ -601,7 +632,7 @@ sb_status sb_gemm16_logits_launch(const sb_cuda_queue *queue, const sb_gemm_plan
     sb_gemm16_logits p = {.reduce = *reduce};
     const sb_cuda_kernel *kernel;
     layout layouts[2];
-    SB_TRY(fill_factors(device, shape, plan, &p.product, layouts, error));
+    SB_TRY(fill_factors(device, shape, plan, false, &p.product, layouts, error));
     SB_TRY(
         sb_gemm16_find(device, shape->modules, sizeof p, plan->dtype, false, layouts[1] == MN_MAJOR, &kernel, error));
     return give(shape, queue, -1, plan, kernel, &p.product, &p, error);
@@ -655,7 +686,7 @@ sb_status sb_gemm16_conv_fill(sb_cuda_device *device, const sb_gemm_plan *plan, 
                               sb_error *error) {
     layout layouts[2];
     *chosen = choose_conv(device, plan);
-    SB_TRY(fill_factors(device, &conv_shapes[*chosen], plan, &p->product, layouts, error));
+    SB_TRY(fill_factors(device, &conv_shapes[*chosen], plan, true, &p->product, layouts, error));
     return encode_output(device, plan, &p->product, error);
 }
 

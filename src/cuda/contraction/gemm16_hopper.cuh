@@ -46,13 +46,23 @@
 #else
 #define SWAPS ONE_WARPGROUP
 #endif
-/* The first row of a tile, of which a swapped product may take fewer rows than there are, so that all multiprocessors
- * have some. */
-#define FIRST_ROW(tile) ((tile) * (SWAPS ? p->tile_rows : TILE_M))
+/* The first row of a cluster's tile, of which a swapped product may take fewer rows than there are, so that all
+ * multiprocessors have some; and the first column. The last ones begin so early that they end with the matrix: what reaches
+ * over it the copy engine fills with zeros, which takes it longer than fetching. What two tiles compute then has the
+ * same bits. */
+#define FIRST_ROW(tile) ((tile) * (SWAPS ? p->tile_rows : TILE_M) * SB_GEMM_CLUSTER)
+#define FIRST_COLUMN(tile) ((tile)*TILE_N)
+#define NOT_BEHIND(first, last) ((first) < (last) ? (first) : (last))
+#define ROW_OF(place) (NOT_BEHIND(FIRST_ROW((place).m), p->last_row) + (int)rank * TILE_M)
+#define COLUMN_OF(place) NOT_BEHIND(FIRST_COLUMN((place).n), p->last_column)
 /* Who fetches a stage: with one warpgroup a thread each for A and B, of two that take turns. */
 #define FILLERS (ONE_WARPGROUP ? 2 : 1)
 #define FETCHERS (ONE_WARPGROUP ? 4 : 1)
 #define A_BOX (ONE_WARPGROUP ? p->a_box_bytes : A_BYTES)
+#define B_BOX (ONE_WARPGROUP ? p->b_box_bytes : B_BYTES)
+/* What is fetched of them, where a block fetches all of both. */
+#define A_FETCHED (SB_GEMM_CLUSTER > 1 ? A_BYTES : p->a_box_bytes)
+#define B_FETCHED (SB_GEMM_CLUSTER > 1 ? B_BYTES : p->b_box_bytes)
 #define STAGES (ONE_WARPGROUP ? p->stages : SB_GEMM_STAGES)
 #define STAGE_BYTES (ONE_WARPGROUP ? (uint32_t)p->stage_bytes : (uint32_t)(BOXES * (A_BYTES + B_BYTES)))
 #define CHUNK_BYTES (64 * TILE_K * 2)
@@ -136,7 +146,8 @@
             const int used = sb_gemm16_used_in(p, block, i);                                                           \
             sb_gemm16_clear_k(at_stage + i * A_BOX + a_part, ONE_WARPGROUP ? A_BOX / 128 : 64, SB_GEMM_A_MN_MAJOR,     \
                               used);                                                                                   \
-            sb_gemm16_clear_k(at_stage + BOXES * A_BOX + i * B_BYTES, B_WIDTH, SB_GEMM_B_MN_MAJOR, used);              \
+            sb_gemm16_clear_k(at_stage + BOXES * A_BOX + i * B_BOX, ONE_WARPGROUP ? B_BOX / 128 : B_WIDTH,             \
+                              SB_GEMM_B_MN_MAJOR, used);                                                               \
         }                                                                                                              \
         sb_shared_written();                                                                                           \
         sb_warpgroup_sync(1 + group);                                                                                  \
@@ -158,7 +169,7 @@
                 MULTIPLY((sums + half * (TILE_N / 2)), step > 0 || (adds),                                             \
                          a_matrix + step / 4 * (A_BOX / 16) + half * (A_HALF / 16) +                                   \
                              (SB_GEMM_A_MN_MAJOR ? A_STEP / 16 : 32 / 16) * (step % 4),                                \
-                         b_matrix + step / 4 * (B_BYTES / 16) +                                                        \
+                         b_matrix + step / 4 * (B_BOX / 16) +                                                          \
                              (SB_GEMM_B_MN_MAJOR ? B_STEP / 16 : 32 / 16) * (step % 4),                                \
                          SB_GEMM_TYPE, SB_GEMM_A_MN_MAJOR, SB_GEMM_B_MN_MAJOR);                                        \
         }                                                                                                              \
@@ -284,7 +295,7 @@
 #define SKIP_UNUSED() (void)0
 #else
 #define SKIP_UNUSED()                                                                                                  \
-    if (!sb_gemm16_is_used(p, FIRST_ROW(at.m * SB_GEMM_CLUSTER), at.n * TILE_N))                                       \
+    if (!sb_gemm16_is_used(p, FIRST_ROW(at.m), FIRST_COLUMN(at.n)))                                                    \
     continue
 #endif
 /* Tells the fetching threads of the cluster that the warpgroup has used a stage. */
@@ -560,9 +571,9 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
         for (int block = 0; block < p->ahead; block += BOXES) {
             const int k = block * TILE_K;
             if (fetches_a)
-                FETCH_A(ASK, 0, FIRST_ROW(at.m), a_batch);
+                FETCH_A(ASK, 0, ROW_OF(at), a_batch);
             else
-                FETCH_B(ASK, 0, at.n * TILE_N, b_batch);
+                FETCH_B(ASK, 0, COLUMN_OF(at), b_batch);
         }
     }
 #else
@@ -578,7 +589,7 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
         SB_HOPPER_GIVE_REGISTERS(40);
 #endif
         if (fetches) {
-            const uint32_t bytes = (fetches_a ? BOXES * A_BOX : 0) + (fetches_b ? BOXES * B_BYTES : 0);
+            const uint32_t bytes = (fetches_a ? BOXES * A_FETCHED : 0) + (fetches_b ? BOXES * B_FETCHED : 0);
             int stage = 0, turn = fetcher % 2;
             uint32_t phase = 0;
             const sb_gemm16_depth depth = sb_gemm16_depth_of(p, BOXES, MAY_CUT);
@@ -587,7 +598,7 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
                 if (index != first)
                     at = sb_gemm16_place_of(p, index);
                 SKIP_UNUSED();
-                const int m = FIRST_ROW(at.m * SB_GEMM_CLUSTER + (int)rank), n = at.n * TILE_N;
+                const int m = ROW_OF(at), n = COLUMN_OF(at);
                 const sb_gemm16_batch batch = sb_gemm16_batch_of(p, at.batch);
                 const sb_gemm16_batch a_batch = sb_gemm16_batch_in(&p->a_steps, &batch);
                 const sb_gemm16_batch b_batch = sb_gemm16_batch_in(&p->b_steps, &batch);
@@ -691,7 +702,7 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
             /* Behind the other's products: phases of stages are told apart only where a warpgroup has seen those before. */
             sb_barrier_wait(turns + 8 * group, (uint32_t)((number - 1) / 2 + (group == 0)) & 1);
 #endif
-            const int m = FIRST_ROW(at.m * SB_GEMM_CLUSTER + (int)rank) + (TURNS ? 0 : group * 64), n = at.n * TILE_N;
+            const int m = ROW_OF(at) + (TURNS ? 0 : group * 64), n = COLUMN_OF(at);
             float sums[SUMS];
 #if !defined(SB_GEMM_LOGITS)
             sb_gemm16_corner corner;
@@ -836,6 +847,12 @@ SB_CUDA_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, p) {
 #undef ONE_WARPGROUP
 #undef SWAPS
 #undef FIRST_ROW
+#undef FIRST_COLUMN
+#undef NOT_BEHIND
+#undef ROW_OF
+#undef COLUMN_OF
+#undef A_FETCHED
+#undef B_FETCHED
 #undef FILLERS
 #undef FETCHERS
 #undef LOAD
@@ -849,6 +866,7 @@ SB_CUDA_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, p) {
 #undef FETCH_B
 #undef STAGES
 #undef A_BOX
+#undef B_BOX
 #undef FETCH_K_MAJOR
 #undef FETCH_MN_MAJOR
 #undef FETCH_PART_K_MAJOR

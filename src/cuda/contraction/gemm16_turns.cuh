@@ -71,10 +71,10 @@ SB_CUDA_FUNCTION void sb_gemm16_add_residual_to_eight(const sb_gemm16_ends *ends
     for (int r = 0; r < 2; r++) {
         const int64_t row = ends->row + r * 8;
         float four[4];
-        sb_gemm16_load_columns(
-            residual,
-            ends->batch * residual->batch_stride + row * residual->row_stride + column * residual->column_stride,
-            residual->column_stride, row < product->m ? product->n - column : 0, four);
+        sb_gemm16_load_columns(residual,
+                               ends->batch * residual->batch_stride + row * residual->row_stride +
+                                   column * residual->column_stride,
+                               residual->column_stride, row < product->m ? product->n - column : 0, four);
         SB_CUDA_UNROLL
         for (int j = 0; j < 4; j++)
             results[j / 2 * 4 + r * 2 + j % 2] = results[j / 2 * 4 + r * 2 + j % 2] + four[j];
