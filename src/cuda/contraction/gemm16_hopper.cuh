@@ -350,20 +350,27 @@
 #else
 #define SEND() (void)0
 #endif
-/* The nodes of a box of 64 columns whose first row is `first_row`, in the room that it has been put in order in. */
+/* The nodes of a box of 64 columns whose first row is `first_row`, in the room that it has been put in order in: of a warp's
+ * sixteen rows a thread takes every fourth. */
+#define PIECE(row) (room + (uint32_t)(row)*128 + (uint32_t)((lane % 8) ^ ((row)&7)) * 16)
 #define COMPUTE_NODES(first_row)                                                                                       \
     do {                                                                                                               \
         __syncwarp();                                                                                                  \
         SB_CUDA_KEEP_LOOP                                                                                              \
-        for (int i = lane / 8; i < 16; i += 4) {                                                                       \
-            const uint32_t piece = room + (warp + i) * 128 + (uint32_t)((lane % 8) ^ (i & 7)) * 16;                    \
-            place.row = (first_row) + warp + i;                                                                        \
-            if (place.row >= p->rows || place.column >= p->columns)                                                    \
+        for (int own = warp + lane / 8; own < warp + 16; own += SB_GEMM16_PIECES * SB_GEMM16_PIECE_ROWS) {             \
+            const int left = (int)p->rows - ((first_row) + own);                                                       \
+            uint32_t words[4 * SB_GEMM16_PIECES];                                                                      \
+            pieces.first.row = (first_row) + own;                                                                      \
+            pieces.count = (left + SB_GEMM16_PIECE_ROWS - 1) / SB_GEMM16_PIECE_ROWS;                                   \
+            if (left <= 0 || pieces.first.column >= p->columns)                                                        \
                 break;                                                                                                 \
-            uint32_t words[4];                                                                                         \
-            sb_shared_load_eight(piece, words);                                                                        \
-            NAME(sb_gemm16_fuse_, SB_GEMM_SUFFIX)(&given.program, &place, words);                                      \
-            sb_shared_store_eight(piece, words);                                                                       \
+            SB_CUDA_UNROLL                                                                                             \
+            for (int r = 0; r < SB_GEMM16_PIECES; r++)                                                                 \
+                sb_shared_load_eight(PIECE(own + r * SB_GEMM16_PIECE_ROWS), words + 4 * r);                            \
+            NAME(sb_gemm16_fuse_, SB_GEMM_SUFFIX)(&given.program, &pieces, words);                                     \
+            SB_CUDA_UNROLL                                                                                             \
+            for (int r = 0; r < SB_GEMM16_PIECES; r++)                                                                 \
+                sb_shared_store_eight(PIECE(own + r * SB_GEMM16_PIECE_ROWS), words + 4 * r);                           \
         }                                                                                                              \
     } while (0)
 /* With nodes behind, box after box too: its rounded chains are put in order there, and each warp computes the nodes of its
@@ -375,8 +382,9 @@
         if (rounded_m < 0)                                                                                             \
             break;                                                                                                     \
         const int lane = thread % 32, warp = thread % GROUP_THREADS / 32 * 16, row = warp + lane % 16;                 \
-        sb_gemm16_node_place place = sb_gemm16_nodes_begin(&given.program, rounded_batch);                             \
-        place.column = rounded_n + lane % 8 * 8;                                                                       \
+        sb_gemm16_node_pieces pieces;                                                                                  \
+        pieces.first = sb_gemm16_nodes_begin(&given.program, rounded_batch);                                           \
+        pieces.first.column = rounded_n + lane % 8 * 8;                                                                \
         SB_CUDA_KEEP_LOOP                                                                                              \
         for (int q = 0; q < TILE_N / 64; q++) {                                                                        \
             const uint32_t room = rooms + group * ROOM_BYTES + turn * BOX_BYTES;                                       \
@@ -398,7 +406,7 @@
                 sb_tensor_store(&p->c, room, rounded_n + q * 64, rounded_m, 0, rounded_batch);                         \
                 SB_TENSOR_STORES_END();                                                                                \
             }                                                                                                          \
-            place.column += 64;                                                                                        \
+            pieces.first.column += 64;                                                                                 \
         }                                                                                                              \
         rounded_m = -1;                                                                                                \
     } while (0)
@@ -407,10 +415,12 @@
 #if defined(SB_GEMM_FUSED)
 #define GATES 0
 #define FINISH_EIGHT() sb_gemm16_finish_chains(&ends, column, sums, results)
-#define NODES_BEGIN() sb_gemm16_node_place place = sb_gemm16_nodes_begin(&given.program, at.batch)
+#define NODES_BEGIN()                                                                                                  \
+    sb_gemm16_node_pieces pieces;                                                                                      \
+    pieces.first = sb_gemm16_nodes_begin(&given.program, at.batch)
 #define COMPUTE_BOX_NODES()                                                                                            \
     do {                                                                                                               \
-        place.column = box_n + lane % 8 * 8;                                                                           \
+        pieces.first.column = box_n + lane % 8 * 8;                                                                    \
         COMPUTE_NODES(box_m);                                                                                          \
     } while (0)
 #else
@@ -433,6 +443,7 @@
             const int box_m = m + box / across * 64, box_n = c_n + box % across * 64;                                  \
             const uint32_t room = rooms + group * ROOM_BYTES + turn * BOX_BYTES;                                       \
             sb_gemm16_ends ends = sb_gemm16_ends_of(p, at.batch, box_m + warp + lane / 4);                             \
+            sb_gemm16_load_biases(&ends, box_n + lane % 4 * 2, GATES);                                                 \
             turn ^= 1;                                                                                                 \
             /* The store before the last one has read this room. */                                                    \
             if (leads)                                                                                                 \
@@ -450,6 +461,7 @@
                     pairs[j] = NAME(sb_canonical_pair_, SB_GEMM_SUFFIX)(                                               \
                         NAME(sb_round_pair_, SB_GEMM_SUFFIX)(results[2 * j], results[2 * j + 1]));                     \
                 sb_store_matrices(room + row * 128 + piece * 16, pairs[0], pairs[1], pairs[2], pairs[3]);              \
+                sb_gemm16_next_biases(&ends, GATES);                                                                   \
                 if (gated) {                                                                                           \
                     SB_CUDA_UNROLL                                                                                     \
                     for (int j = 0; j < 48; j++)                                                                       \
@@ -749,6 +761,10 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
 #if defined(SB_GEMM_LOGITS)
             sb_gemm16_reduce_logits(&given.reduce, m, n, TILE_N / SB_LOGP_BLOCK, sums);
 #elif TURNS
+            /* Here all sums are there, and nothing reads one before. */
+            SB_CUDA_UNROLL
+            for (int i = 0; i < SUMS; i++)
+                SB_HOPPER_KEEP("+f"(sums[i]));
             SEND_TILE();
 #else
             const int storing = ONE_WARPGROUP ? corner.storing : p->storing;
@@ -891,6 +907,7 @@ SB_CUDA_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, p) {
 #undef A_HALF
 #undef SKIP_STAGES
 #undef COMPUTE_NODES
+#undef PIECE
 #undef SEND_TILE
 #undef FINISH_EIGHT
 #undef GATES
