@@ -32,9 +32,6 @@ SB_CUDA_FUNCTION sb_gemm16_ends sb_gemm16_ends_of(const sb_gemm16_hopper *p, int
             columns[j] = column < left ? load(first + column * step) : 0.0f;                                           \
         }                                                                                                              \
     } while (0)
-#define SB_GEMM16_F32_AT(index) ((const float *)addend->data)[index]
-#define SB_GEMM16_BF16_AT(index) sb_bf16_to_f32(((const uint16_t *)addend->data)[index])
-#define SB_GEMM16_F16_AT(index) sb_f16_to_f32(((const uint16_t *)addend->data)[index])
 
 /* Four elements an eight of results of a row, `count` in all, of which there are those of `left` columns: that of the first is
  * element `first`, and the next column's lies `step` behind it. */
