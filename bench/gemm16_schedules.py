@@ -24,14 +24,17 @@ LAYERS = [(4096, 12288), (4096, 4096), (4096, 14336), (14336, 4096), (4096, 3200
 SKINNY = [(2048, 2048), (2048, 8192), (8192, 2048), (4096, 4096), (4096, 14336), (14336, 4096),
           (2048, 128256)]
 # Rows between few and many, where whole tiles idle: widths of attention's and of narrow models' layers.
+NARROW = [(768, 3072), (3072, 768), (768, 768), (1024, 4096)]
 MIDDLE = [(4096, 6144), (2048, 8192), (8192, 2048), (4096, 1024), (3584, 18944), (2560, 2560)]
 CASES = ([("fwd", m, k, n) for m in (1, 8, 16, 32, 64) for k, n in SKINNY]
          + [("fwd", m, k, n) for m in (72, 96, 130, 160, 192, 300, 700) for k, n in MIDDLE]
+         + [("fwd", m, k, n) for m in (128, 1024, 4096) for k, n in NARROW]
          + [(family, m, k, n) for family in ("fwd", "dA", "dB")
             for m in (128, 256, 512, 1024, 2048) for k, n in LAYERS])
 SOURCE = pathlib.Path(__file__).resolve().parents[1] / "src" / "cuda" / "contraction" / "gemm16_hopper.c"
 MULTIPROCESSORS, FEWEST_ROWS = 132, 32
 CACHE_RATE, SMALL_TILE_CACHE_RATE = 7.61e6, 9.0e6  # bytes a microsecond, as in the source
+TURNOVER = 0.8  # microseconds, as there
 
 
 def extents(family, m, k, n):
@@ -122,7 +125,7 @@ def rows_of(shape, family, m, k, n):
 
 
 def describe(shape, family, m, k, n):
-    """What cost() of the source works on: rounds of tiles of 64 k, microseconds of fetching, bytes moved."""
+    """What cost() of the source works on: rounds of tiles of 64 k, rounds, microseconds of fetching, bytes moved."""
     rows, columns, inner = extents(family, m, k, n)
     moved = 2 * (rows * inner + inner * columns + rows * columns)
     most = rows_of(shape, family, m, k, n) * shape["cluster"]
@@ -130,15 +133,16 @@ def describe(shape, family, m, k, n):
         rows, columns = columns, rows
     tiles = math.ceil(rows / most) * math.ceil(columns / shape["n"])
     blocks = math.ceil(inner / 64 / shape["boxes"]) * shape["boxes"]
-    return (math.ceil(tiles / (MULTIPROCESSORS // shape["cluster"])) * blocks,
+    rounds = math.ceil(tiles / (MULTIPROCESSORS // shape["cluster"]))
+    return (rounds * blocks, rounds,
             tiles * (min(rows, most) + shape["n"]) * inner * 2 /
             (SMALL_TILE_CACHE_RATE if shape["rows"] == 64 else CACHE_RATE),
             moved)
 
 
 def cost(work, step, around, shared):
-    steps, fetching, moved = work
-    computing = around + steps * step
+    steps, rounds, fetching, moved = work
+    computing = around + steps * step + rounds * TURNOVER
     return max(computing, fetching, shared["first"] + moved / 4.2e6) + computing / 8
 
 
