@@ -127,7 +127,6 @@ void host_products_wait(unsigned left);
 #define SB_HOPPER_GIVE_REGISTERS(count) (void)0
 #define SB_HOPPER_TAKE_REGISTERS(count) (void)0
 #define SB_HOPPER_KEEP(...) (void)0
-#define SB_HOPPER_ASK_FOR(address) (void)(address)
 
 #define SB_HOPPER_BARRIERS(name, count) uint64_t *const name = (uint64_t *)host_static_shared(#name, 8 * (count))
 #define SB_HOPPER_DYNAMIC_SHARED(name) unsigned char *const name = host_dynamic_shared_memory()

@@ -22,23 +22,6 @@ typedef struct sb_gemm16_node_pieces {
     int count;
 } sb_gemm16_node_pieces;
 
-/* Asks for what a program reads of its inputs for pieces, so that it is near when they are computed: nodes of a box of a tile wait
- * for each input in turn, which takes longer than they do. */
-SB_CUDA_FUNCTION void sb_gemm16_ask_for_pieces(const sb_gemm16_nodes *program, const sb_gemm16_node_pieces *pieces) {
-    SB_CUDA_KEEP_LOOP
-    for (int at = 0; at < program->count; at++) {
-        if (program->steps[at].input == 0)
-            continue;
-        const sb_cuda_epilogue_input *input = &program->inputs[program->steps[at].input - 1];
-        const char *first = sb_gemm16_input_at(input, &pieces->first);
-        SB_CUDA_UNROLL
-        for (int r = 0; r < SB_GEMM16_PIECES; r++) {
-            if (r < pieces->count && (r == 0 || input->steps[2] != 0))
-                SB_HOPPER_ASK_FOR(first + r * SB_GEMM16_PIECE_ROWS * input->steps[2]);
-        }
-    }
-}
-
 /* The elements of an input for all pieces, asked for together: as 16 bytes where eight lie so, or one number for a row, or one by
  * one. What is the same for all rows is read once. Of rows that are not there the first one's are taken. */
 #define SB_GEMM16_LOAD_PIECES(suffix)                                                                                  \

@@ -286,21 +286,20 @@ static double epilogue_cost(const shape *shape, const sb_gemm_plan *plan) {
     return one * results;
 }
 
-/* What a round of tiles takes besides: the last products of one, and the first ones of the next. The times of logits and of
- * convolutions are fitted without. */
+/* What a round of tiles takes besides: the last products of one, and the first ones of the next. */
 #define TURNOVER 0.8
 
-/* Rounds of tiles of so many microseconds of products. Where warpgroups take them in turns, ends of tiles are seen behind the
- * last one, and where they take longer than the other's products. */
-static double rounds_cost(const shape *shape, const sb_gemm_plan *plan, double rounds, double products,
-                          double turnover) {
+/* Rounds of tiles of so many microseconds of products, and what is between them. Where warpgroups take them in turns, ends of tiles
+ * are seen behind the last one, and where they take longer than the other's products. */
+static double rounds_cost(const shape *shape, const sb_gemm_plan *plan, double rounds, double products) {
     double end = epilogue_cost(shape, plan);
     if (!has(shape, TURNS))
-        return rounds * (products + end + turnover);
-    return rounds * (fmax(products, (products + end) / 2) + turnover) + fmin(products, end);
+        return rounds * (products + end + TURNOVER);
+    return rounds * (fmax(products, (products + end) / 2) + TURNOVER) + fmin(products, end);
 }
 
-static double cost_of(const shape *shape, const sb_cuda_device *device, const sb_gemm_plan *plan, double turnover) {
+/* `is_whole`: the shape's times are of whole tiles, with their ends, as those of logits and convolutions are. */
+static double cost_of(const shape *shape, const sb_cuda_device *device, const sb_gemm_plan *plan, bool is_whole) {
     bool swapped = has(shape, SWAPPED);
     int64_t lines = swapped ? b_lines(plan) : plan->m, most = rows_of(shape, device, plan) * shape->cluster;
     double rows = (double)sb_gemm_divide_up(lines, most);
@@ -309,7 +308,8 @@ static double cost_of(const shape *shape, const sb_cuda_device *device, const sb
     double rounds = ceil(tiles / at_once(device, shape));
     /* A stage is multiplied whole. */
     int64_t blocks = sb_gemm_divide_up(blocks_of(shape, plan), shape->boxes) * shape->boxes;
-    double computing = shape->around + rounds_cost(shape, plan, rounds, (double)blocks * shape->step, turnover);
+    double products = (double)blocks * shape->step;
+    double computing = shape->around + (is_whole ? rounds * products : rounds_cost(shape, plan, rounds, products));
     double fetched = tiles * (double)((lines < most ? lines : most) + shape->n) * (double)plan->k * 2 /
                      (shape->rows == 64 ? SMALL_TILE_CACHE_RATE : CACHE_RATE);
     /* Of shapes that wait for memory alike, that which computes least. */
@@ -317,7 +317,7 @@ static double cost_of(const shape *shape, const sb_cuda_device *device, const sb
 }
 
 static double cost(const sb_gemm_schedule *self, const sb_cuda_device *device, const sb_gemm_plan *plan) {
-    return cost_of(self->shape, device, plan, TURNOVER);
+    return cost_of(self->shape, device, plan, false);
 }
 
 /* ---- loading ---- */
@@ -640,8 +640,8 @@ sb_status sb_gemm16_logits_launch(const sb_cuda_queue *queue, const sb_gemm_plan
     sb_cuda_device *device = queue->stream->device;
     const shape *shape = &logits_shapes[0];
     for (int i = 1; i < LOGITS_SHAPES; i++)
-        shape =
-            cost_of(&logits_shapes[i], device, plan, 0) < cost_of(shape, device, plan, 0) ? &logits_shapes[i] : shape;
+        shape = cost_of(&logits_shapes[i], device, plan, true) < cost_of(shape, device, plan, true) ? &logits_shapes[i]
+                                                                                                    : shape;
     sb_gemm16_logits p = {.reduce = *reduce};
     const sb_cuda_kernel *kernel;
     layout layouts[2];
@@ -689,7 +689,7 @@ static int choose_conv(const sb_cuda_device *device, const sb_gemm_plan *plan) {
         return forced;
     for (int i = 1; i < CONV_SHAPES; i++) {
         if (takes_conv(&conv_shapes[i], plan) &&
-            cost_of(&conv_shapes[i], device, plan, 0) < cost_of(&conv_shapes[chosen], device, plan, 0))
+            cost_of(&conv_shapes[i], device, plan, true) < cost_of(&conv_shapes[chosen], device, plan, true))
             chosen = i;
     }
     return chosen;

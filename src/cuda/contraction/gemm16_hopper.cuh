@@ -353,28 +353,17 @@
 /* The nodes of a box of 64 columns whose first row is `first_row`, in the room that it has been put in order in: of a warp's
  * sixteen rows a thread takes every fourth. */
 #define PIECE(row) (room + (uint32_t)(row)*128 + (uint32_t)((lane % 8) ^ ((row)&7)) * 16)
-#define FIND_PIECES(first_row, own)                                                                                    \
-    const int left = (int)p->rows - ((first_row) + (own));                                                             \
-    pieces.first.row = (first_row) + (own);                                                                            \
-    pieces.count = (left + SB_GEMM16_PIECE_ROWS - 1) / SB_GEMM16_PIECE_ROWS;                                           \
-    if (left <= 0 || pieces.first.column >= p->columns)                                                                \
-    break
-/* What the nodes of the box read. */
-#define ASK_FOR_NODES(first_row)                                                                                       \
-    do {                                                                                                               \
-        SB_CUDA_KEEP_LOOP                                                                                              \
-        for (int own = warp + lane / 8; own < warp + 16; own += SB_GEMM16_PIECES * SB_GEMM16_PIECE_ROWS) {             \
-            FIND_PIECES(first_row, own);                                                                               \
-            sb_gemm16_ask_for_pieces(&given.program, &pieces);                                                         \
-        }                                                                                                              \
-    } while (0)
 #define COMPUTE_NODES(first_row)                                                                                       \
     do {                                                                                                               \
         __syncwarp();                                                                                                  \
         SB_CUDA_KEEP_LOOP                                                                                              \
         for (int own = warp + lane / 8; own < warp + 16; own += SB_GEMM16_PIECES * SB_GEMM16_PIECE_ROWS) {             \
             uint32_t words[4 * SB_GEMM16_PIECES];                                                                      \
-            FIND_PIECES(first_row, own);                                                                               \
+            const int left = (int)p->rows - ((first_row) + own);                                                       \
+            pieces.first.row = (first_row) + own;                                                                      \
+            pieces.count = (left + SB_GEMM16_PIECE_ROWS - 1) / SB_GEMM16_PIECE_ROWS;                                   \
+            if (left <= 0 || pieces.first.column >= p->columns)                                                        \
+                break;                                                                                                 \
             SB_CUDA_UNROLL                                                                                             \
             for (int r = 0; r < SB_GEMM16_PIECES; r++)                                                                 \
                 sb_shared_load_eight(PIECE(own + r * SB_GEMM16_PIECE_ROWS), words + 4 * r);                            \
@@ -396,13 +385,11 @@
         sb_gemm16_node_pieces pieces;                                                                                  \
         pieces.first = sb_gemm16_nodes_begin(&given.program, rounded_batch);                                           \
         pieces.first.column = rounded_n + lane % 8 * 8;                                                                \
-        ASK_FOR_NODES(rounded_m);                                                                                      \
         SB_CUDA_KEEP_LOOP                                                                                              \
         for (int q = 0; q < TILE_N / 64; q++) {                                                                        \
             pieces.first.column += 64;                                                                                 \
             if (q + 1 < TILE_N / 64)                                                                                   \
-                ASK_FOR_NODES(rounded_m);                                                                              \
-            pieces.first.column -= 64;                                                                                 \
+                pieces.first.column -= 64;                                                                             \
             const uint32_t room = rooms + group * ROOM_BYTES + turn * BOX_BYTES;                                       \
             turn ^= 1;                                                                                                 \
             if (leads)                                                                                                 \
@@ -439,17 +426,11 @@
         pieces.first.column = box_n + lane % 8 * 8;                                                                    \
         COMPUTE_NODES(box_m);                                                                                          \
     } while (0)
-#define ASK_FOR_BOX_NODES()                                                                                            \
-    do {                                                                                                               \
-        pieces.first.column = box_n + lane % 8 * 8;                                                                    \
-        ASK_FOR_NODES(box_m);                                                                                          \
-    } while (0)
 #else
 #define GATES 1
 #define FINISH_EIGHT() sb_gemm16_finish_eight(&ends, column, sums, results)
 #define NODES_BEGIN() (void)0
 #define COMPUTE_BOX_NODES() (void)0
-#define ASK_FOR_BOX_NODES() (void)0
 #endif
 /* Finishes a tile's sums and sends them, a box of 64 rows and 64 columns of C after the other, while the other warpgroup
  * multiplies. The first sums are taken each time, and those behind them move up. */
@@ -465,7 +446,6 @@
             const int box_m = m + box / across * 64, box_n = c_n + box % across * 64;                                  \
             const uint32_t room = rooms + group * ROOM_BYTES + turn * BOX_BYTES;                                       \
             sb_gemm16_ends ends = sb_gemm16_ends_of(p, at.batch, box_m + warp + lane / 4);                             \
-            ASK_FOR_BOX_NODES();                                                                                       \
             sb_gemm16_load_biases(&ends, box_n + lane % 4 * 2, GATES);                                                 \
             turn ^= 1;                                                                                                 \
             /* The store before the last one has read this room. */                                                    \
@@ -931,9 +911,6 @@ SB_CUDA_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, p) {
 #undef SKIP_STAGES
 #undef COMPUTE_NODES
 #undef PIECE
-#undef FIND_PIECES
-#undef ASK_FOR_NODES
-#undef ASK_FOR_BOX_NODES
 #undef SEND_TILE
 #undef FINISH_EIGHT
 #undef GATES

@@ -31,9 +31,6 @@
 /* Has values worked out here, as operands of an assembler statement: the compiler would do so where they are used. */
 #define SB_HOPPER_KEEP(...) asm volatile("" : __VA_ARGS__)
 
-/* Asks for the line of an address in memory, which is read soon. */
-#define SB_HOPPER_ASK_FOR(address) asm volatile("prefetch.global.L1 [%0];" ::"l"(address))
-
 SB_CUDA_FUNCTION uint32_t sb_shared_address(const void *pointer) {
     return (uint32_t)__cvta_generic_to_shared(pointer);
 }
