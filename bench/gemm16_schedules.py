@@ -23,12 +23,18 @@ import time
 LAYERS = [(4096, 12288), (4096, 4096), (4096, 14336), (14336, 4096), (4096, 32000)]
 SKINNY = [(2048, 2048), (2048, 8192), (8192, 2048), (4096, 4096), (4096, 14336), (14336, 4096),
           (2048, 128256)]
+# Rows between few and many, where whole tiles idle: widths of attention's and of narrow models' layers.
+NARROW = [(768, 3072), (3072, 768), (768, 768), (1024, 4096)]
+MIDDLE = [(4096, 6144), (2048, 8192), (8192, 2048), (4096, 1024), (3584, 18944), (2560, 2560)]
 CASES = ([("fwd", m, k, n) for m in (1, 8, 16, 32, 64) for k, n in SKINNY]
+         + [("fwd", m, k, n) for m in (72, 96, 130, 160, 192, 300, 700) for k, n in MIDDLE]
+         + [("fwd", m, k, n) for m in (128, 1024, 4096) for k, n in NARROW]
          + [(family, m, k, n) for family in ("fwd", "dA", "dB")
             for m in (128, 256, 512, 1024, 2048) for k, n in LAYERS])
 SOURCE = pathlib.Path(__file__).resolve().parents[1] / "src" / "cuda" / "contraction" / "gemm16_hopper.c"
-MULTIPROCESSORS = 132
+MULTIPROCESSORS, FEWEST_ROWS = 132, 32
 CACHE_RATE, SMALL_TILE_CACHE_RATE = 7.61e6, 9.0e6  # bytes a microsecond, as in the source
+TURNOVER = 0.8  # microseconds, as there
 
 
 def extents(family, m, k, n):
@@ -39,10 +45,10 @@ def extents(family, m, k, n):
 # ---- sweep ----
 
 
-def worth_trying(schedule, rows):
-    """Whether a schedule is anywhere near the best for so many rows."""
+def worth_trying(schedule, rows, columns):
+    """Whether a schedule is anywhere near the best for so many results."""
     small = schedule.startswith(("swapped", "tile-64"))
-    return not (schedule.startswith("general") or (rows >= 512 and small))
+    return not (schedule.startswith("general") or (small and rows >= 512 and rows * columns > 1 << 21))
 
 
 def sweep(arguments):
@@ -72,7 +78,7 @@ def sweep(arguments):
             sides = {"cublas": [lambda stream, a=a, b=b, out=out: torch.matmul(a, b, out=out)
                                 for (a, b), out in zip(sets, outs)]}
             for name in schedules:
-                if worth_trying(name, m):
+                if worth_trying(name, m, n):
                     products = [_products.product(engine, a, b, out, schedule=name)
                                 for (a, b), out in zip(sets, outs)]
                     if _products.refused(products[0].run) is None:
@@ -96,7 +102,7 @@ def read_table():
     modules, number = r'SB_GEMM_MODULES\("\w+"\)', r"(\d+)"
     row = re.compile(r"\{" + modules + rf",\s+(?:{modules}|\{{NULL\}}),\s+" + r",\s+".join([number] * 5)
                      + r",\s+([\w |]+),\s+([\d.]+),\s+([\d.]+)\}")
-    shapes = [{"rows": int(m[1]), "n": int(m[2]), "cluster": int(m[5]), "swapped": "SWAPPED" in m[6],
+    shapes = [{"rows": int(m[1]), "n": int(m[2]), "boxes": int(m[3]), "cluster": int(m[5]), "swapped": "SWAPPED" in m[6],
                "step": float(m[7]), "around": float(m[8])} for m in row.finditer(table)]
     names = re.findall(r'SCHEDULE\(\d+, "([^"]+)"\)', text)
     assert len(names) == len(shapes) > 0, "the table is not written as it is read here"
@@ -110,34 +116,48 @@ def read_lines(path):
                                                  (time.split("=") for time in times)}
 
 
-def describe(shape, rows, columns, inner):
-    """What cost() of the source works on: rounds of tiles of 64 k, microseconds of fetching, bytes moved."""
+def rows_of(shape, family, m, k, n):
+    """The rows that a tile takes, as rows_of() of the source says."""
+    if not shape["swapped"] or family != "fwd":
+        return shape["rows"]
+    share = math.ceil(n / max(MULTIPROCESSORS // shape["cluster"] // math.ceil(m / shape["n"]), 1))
+    return min(shape["rows"], max(FEWEST_ROWS, math.ceil(share / 8) * 8))
+
+
+def describe(shape, family, m, k, n):
+    """What cost() of the source works on: rounds of tiles of 64 k, rounds, microseconds of fetching, bytes moved."""
+    rows, columns, inner = extents(family, m, k, n)
+    moved = 2 * (rows * inner + inner * columns + rows * columns)
+    most = rows_of(shape, family, m, k, n) * shape["cluster"]
     if shape["swapped"]:
         rows, columns = columns, rows
-    tiles = math.ceil(rows / (shape["rows"] * shape["cluster"])) * math.ceil(columns / shape["n"])
-    return (math.ceil(tiles / (MULTIPROCESSORS // shape["cluster"])) * math.ceil(inner / 64),
-            tiles * (min(rows, shape["rows"] * shape["cluster"]) + shape["n"]) * inner * 2 /
+    tiles = math.ceil(rows / most) * math.ceil(columns / shape["n"])
+    blocks = math.ceil(inner / 64 / shape["boxes"]) * shape["boxes"]
+    rounds = math.ceil(tiles / (MULTIPROCESSORS // shape["cluster"]))
+    return (rounds * blocks, rounds,
+            tiles * (min(rows, most) + shape["n"]) * inner * 2 /
             (SMALL_TILE_CACHE_RATE if shape["rows"] == 64 else CACHE_RATE),
-            2 * (rows * inner + inner * columns + rows * columns))
+            moved)
 
 
 def cost(work, step, around, shared):
-    steps, fetching, moved = work
-    computing = around + steps * step
+    steps, rounds, fetching, moved = work
+    computing = around + steps * step + rounds * TURNOVER
     return max(computing, fetching, shared["first"] + moved / 4.2e6) + computing / 8
 
 
 class Fit:
     def __init__(self, path, small_tiles):
         self.names, shapes = zip(*read_table())
-        self.free = [i for i, shape in enumerate(shapes) if not small_tiles or shape["rows"] == 64]
         self.small_tiles = small_tiles
         self.start = [(shape["step"], shape["around"]) for shape in shapes]
         self.cases = []
         for (family, m, k, n), times in read_lines(path):
-            works = [(i, describe(shape, *extents(family, m, k, n)), times[name])
+            works = [(i, describe(shape, family, m, k, n), times[name])
                      for i, (name, shape) in enumerate(zip(self.names, shapes)) if name in times]
             self.cases.append(((family, m, k, n), works, times["cublas"]))
+        measured = {work[0] for _, works, _ in self.cases for work in works}
+        self.free = [i for i in sorted(measured) if not small_tiles or shapes[i]["rows"] == 64]
 
     def chosen(self, works, table, shared):
         return min(works, key=lambda work: cost(work[1], *table[work[0]], shared))

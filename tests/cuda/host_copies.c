@@ -465,6 +465,7 @@ static bool row_address(const copy *copy, unsigned row, char **address) {
 static void load_row(const copy *copy, unsigned row) {
     char *from = NULL;
     bool inside = row_address(copy, row, &from);
+    rings.filled += !inside && !copy->map.is_pixels;
     for (unsigned piece = 0; piece < 8; piece++) {
         uint16_t elements[8];
         for (unsigned i = 0; i < 8; i++) {
@@ -674,7 +675,7 @@ static void count_uses(const host_block *block) {
 void host_copies_begin(void) {
     static char *windows[HOST_MOST_BLOCKS];
     if (host_block_of(0)->index + host_cluster_size() == gridDim.x) /* the first that runs */
-        rings = (host_rings){host_kernel_name(), UINT32_MAX, 0};
+        rings = (host_rings){host_kernel_name(), UINT32_MAX, 0, 0};
     memset(ended, 0, sizeof ended);
     cluster_meeting = (host_meeting){0};
     flying.count = 0;

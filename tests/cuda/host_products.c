@@ -13,7 +13,7 @@
 enum {
     GROUP_THREADS = 128,
     GROUPS = HOST_MOST_THREADS / GROUP_THREADS,
-    MOST_PRODUCTS = 16,
+    MOST_PRODUCTS = 16, /* of sums of their own each, where a warpgroup multiplies several times 64 rows */
     MOST_BATCHES = 4,
     ROWS = 64
 };
@@ -23,7 +23,7 @@ typedef struct batch {
     host_product products[MOST_PRODUCTS];
     unsigned count;
     unsigned committed; /* threads that have; when all have, it can be computed */
-    float *sums[GROUP_THREADS];
+    float *sums[MOST_PRODUCTS][GROUP_THREADS];
     uint64_t ticket;
 } batch;
 
@@ -207,7 +207,7 @@ static void compute_batch(unsigned index) {
     batch *batch = &group->batches[group->done % MOST_BATCHES];
     const host_block *block = host_block_of(index * GROUP_THREADS / blockDim.x);
     for (unsigned i = 0; i < batch->count; i++)
-        compute(block, &batch->products[i], batch->sums);
+        compute(block, &batch->products[i], batch->sums[i]);
     batch->count = batch->committed = 0;
     group->done++;
 }
@@ -268,9 +268,7 @@ void host_multiply(float *sums, const host_product *given) {
     if (number == MOST_PRODUCTS || given->columns > MOST_COLUMNS)
         host_refuse("a batch has more than %d products, or one of them more than 256 columns", MOST_PRODUCTS);
     const host_product product = plant_in(given, batch, number);
-    if (number > 0 && batch->sums[lane] != sums)
-        host_refuse("a batch's products have different sums");
-    batch->sums[lane] = sums;
+    batch->sums[number][lane] = sums;
     if (number == batch->count && batch->committed == 0)
         batch->products[batch->count++] = product;
     else if (number >= batch->count || !is_same(&batch->products[number], &product))

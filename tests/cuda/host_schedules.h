@@ -31,11 +31,11 @@ typedef struct host_schedule {
 /** What kernels run by from now on; NULL: by a random schedule, of which each launch has its own. */
 void host_set_schedule(const host_schedule *schedule);
 
-/** The last kernel for Hopper that has run, and how often its blocks have used each stage of their rings: the fewest
- * times, and the stages that there were. */
+/** The last kernel for Hopper that has run, how often its blocks have used each stage of their rings: the fewest times, and the
+ * stages that there were; and lines that the copy engine has filled with zeros, as there are none in the matrix. */
 typedef struct host_rings {
     const char *kernel;
-    unsigned least_uses, stages;
+    unsigned least_uses, stages, filled;
 } host_rings;
 host_rings host_last_rings(void);
 

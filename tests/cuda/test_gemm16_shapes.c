@@ -40,18 +40,20 @@ static void test_few_rows(void **unused) {
 /* Long k, so that every stage of every ring is used and used again, with few rows on either side: of these only those
  * are fetched that there are, and wgmma reads 64. */
 static void test_whole_rings(void **unused) {
-    static const char *const schedules[] = {"tile-64x128",   "tile-64x112",   "tile-64x64",
-                                            "tile-64x32",    "tile-64x16",    "swapped-64x64",
-                                            "swapped-64x32", "swapped-64x16", "swapped-64x8"};
+    static const char *const schedules[] = {
+        "tile-64x128",   "tile-64x112",    "tile-64x64",     "tile-64x32",     "tile-64x16",     "swapped-64x64",
+        "swapped-64x32", "swapped-64x16",  "swapped-64x8",   "tile-64x96",     "tile-64x80",     "swapped-64x80",
+        "swapped-64x96", "swapped-64x112", "swapped-64x128", "swapped-64x144", "swapped-64x160", "swapped-64x192"};
+    enum { COUNT = sizeof schedules / sizeof schedules[0] };
     static const int64_t extents[] = {1, 8, 21, 40, 64};
     setting setting = set_up();
-    for (int round = 0; round < 45; round++) {
-        const char *schedule = schedules[round % 9];
+    for (int round = 0; round < 5 * COUNT; round++) {
+        const char *schedule = schedules[round % COUNT];
         product p = plain;
         p.dtype = round % 2 != 0 ? SB_F16 : SB_BF16;
         p.c_dtype = round / 2 % 2 != 0 ? p.dtype : SB_F32;
-        p.m = extents[round / 9];
-        p.n = extents[(round / 9 + round) % 5];
+        p.m = extents[round / COUNT] + (round % 3 == 0 && strncmp(schedule, "swapped", 7) == 0 ? 100 : 0);
+        p.n = extents[(round / COUNT + round) % 5];
         p.k = is_fake() ? 64 * (4 + round % 5) : 64 * (64 + round % 7);
         p.b = COLUMNS;
         p.values = (values)(round % VALUES);
@@ -110,16 +112,17 @@ static void test_shared_rows(void **unused) {
 
 /* Gates of few rows, where B's columns are the kernel's rows: with fewer of them than a tile has, and more. */
 static void test_gates_of_few_rows(void **unused) {
-    static const char *const schedules[] = {"swapped-64x8", "swapped-64x16", "swapped-64x32", "swapped-64x64"};
+    static const char *const schedules[] = {"swapped-64x8",  "swapped-64x16",  "swapped-64x32",  "swapped-64x64",
+                                            "swapped-64x80", "swapped-64x128", "swapped-64x144", "swapped-64x192"};
     setting setting = set_up();
-    for (int round = 0; round < 48; round++) {
+    for (int round = 0; round < 64; round++) {
         product p = plain;
         p.dtype = round % 2 != 0 ? SB_F16 : SB_BF16;
         p.c_dtype = round / 2 % 2 != 0 ? p.dtype : SB_F32;
-        p.m = random_between(&setting.random, 1, round % 5 == 0 ? 80 : 17);
+        p.m = random_between(&setting.random, 1, round % 5 == 0 ? 80 : round % 8 < 4 ? 17 : 150);
         p.n = 8 * random_between(&setting.random, 1, 13);
         p.k = 64 * random_between(&setting.random, 1, is_fake() ? 5 : 60);
-        p.gate = round / 4 % 2 == 0 ? SB_GATE_STACKED : SB_GATE_INTERLEAVED;
+        p.gate = round / 8 % 2 == 0 ? SB_GATE_STACKED : SB_GATE_INTERLEAVED;
         p.b = COLUMNS;
         p.c = round % 5 == 0 ? WIDE_COLUMNS : ROWS;
         p.values = (values)(round % VALUES);
@@ -127,7 +130,7 @@ static void test_gates_of_few_rows(void **unused) {
         p.activation = (sb_activation)(round % (SB_ACTIVATION_GELU_TANH + 1));
         p.bias_dtype = round % 3 == 0 ? SB_DTYPE_NONE : SB_F32;
         p.residual_dtype = round % 4 == 1 ? p.dtype : SB_DTYPE_NONE;
-        check_taken(&setting, &p, schedules[round % 4]);
+        check_taken(&setting, &p, schedules[round % 8]);
     }
     tear_down(&setting);
 }

@@ -36,10 +36,11 @@ static void test_two_warpgroups(void **unused) {
         bool b_k_major;
     } shapes[] = {
         {"128x256", 256, 4, false}, {"128x224", 224, 4, false}, {"128x192", 192, 4, false}, {"128x128", 128, 6, false},
-        {"128x112", 112, 6, true},  {"128x96", 96, 6, true},    {"128x64", 64, 8, false},
+        {"128x112", 112, 6, true},  {"128x96", 96, 6, true},    {"128x64", 64, 8, false},   {"128x160", 160, 5, true},
+        {"128x144", 144, 5, true},  {"128x80", 80, 7, true},
     };
     setting setting = set_up_with(2);
-    for (int shape = 0; shape < 7; shape++) {
+    for (int shape = 0; shape < 10; shape++) {
         for (int form = 0; form < (shapes[shape].b_k_major ? 2 : 4); form++) {
             char schedule[32], kernel[64];
             product p = plain;
@@ -62,6 +63,53 @@ static void test_two_warpgroups(void **unused) {
     tear_down(&setting);
 }
 
+/* Tiles that two warpgroups take in turns: an odd number of them, k of one stage and of more than the ring has, all that may
+ * happen to results, gates that take turns in the rows or lie apart, batches. */
+static void test_turns(void **unused) {
+    static const struct {
+        int64_t m, n, k, batches;
+        sb_gate gate;
+        sb_activation activation;
+        sb_dtype bias;
+        bool residual, b_mn_major;
+    } shapes[] = {
+        {129, 136, 835, 1, SB_GATE_NONE, SB_ACTIVATION_SILU, SB_F32, false, false},
+        {300, 392, 200, 1, SB_GATE_NONE, SB_ACTIVATION_GELU, SB_BF16, true, true},
+        {600, 264, 72, 2, SB_GATE_NONE, SB_ACTIVATION_NONE, SB_DTYPE_NONE, false, false},
+        {520, 392, 130, 1, SB_GATE_NONE, SB_ACTIVATION_GELU_TANH, SB_F16, true, false},
+        {260, 136, 400, 1, SB_GATE_STACKED, SB_ACTIVATION_SILU, SB_F32, false, false},
+        {150, 200, 330, 1, SB_GATE_INTERLEAVED, SB_ACTIVATION_GELU, SB_F16, true, false},
+        {515, 72, 64, 2, SB_GATE_STACKED, SB_ACTIVATION_NONE, SB_DTYPE_NONE, true, false},
+        {129, 520, 900, 1, SB_GATE_NONE, SB_ACTIVATION_RELU, SB_F32, true, true},
+    };
+    setting setting = set_up_with(2);
+    for (size_t shape = 0; shape < sizeof shapes / sizeof shapes[0]; shape++) {
+        product p = plain;
+        char kernel[64];
+        p.dtype = shape % 2 != 0 ? SB_F16 : SB_BF16;
+        p.c_dtype = p.dtype;
+        p.m = shapes[shape].m;
+        p.n = shapes[shape].n;
+        p.k = shapes[shape].k;
+        p.batches = shapes[shape].batches;
+        p.a = WIDE_ROWS;
+        p.b = shapes[shape].b_mn_major ? WIDE_ROWS : WIDE_COLUMNS;
+        p.c = shape % 3 == 0 ? WIDE_ROWS : ROWS;
+        p.gate = shapes[shape].gate;
+        p.activation = shapes[shape].activation;
+        p.scale = shape % 4 == 1 ? -0.3f : 1;
+        p.bias_dtype =
+            shapes[shape].bias == SB_F32 || shapes[shape].bias == SB_DTYPE_NONE ? shapes[shape].bias : p.dtype;
+        p.residual_dtype = shapes[shape].residual ? p.dtype : SB_DTYPE_NONE;
+        p.values = shape % 4 == 3 ? SPECIAL : shape % 2 != 0 ? WIDE : TAME;
+        p.schedule = "turns-128x128";
+        snprintf(kernel, sizeof kernel, "sb_gemm16_turns_128x128_%s_k_%s", p.dtype == SB_F16 ? "f16" : "bf16",
+                 shapes[shape].b_mn_major ? "mn" : "k");
+        check_everywhere(&setting, &p, kernel);
+    }
+    tear_down(&setting);
+}
+
 /* k for which all stages that fit are used twice, of tiles of 64 by `columns` whose A has so many rows. */
 static int64_t long_k_of_few(int64_t rows, int columns, int boxes) {
     int64_t lines = (rows < 64 ? round_up(rows, 8) : 64) + columns, most = 226 * 1024 / (boxes * lines * 128);
@@ -75,15 +123,19 @@ static void test_one_warpgroup(void **unused) {
         int columns, boxes;
         bool swapped;
     } shapes[] = {
-        {"tile-64x128", "sb_gemm16_64x128_", 128, 2, false}, {"tile-64x112", "sb_gemm16_64x112_", 112, 2, false},
-        {"tile-64x64", "sb_gemm16_64x64_", 64, 2, false},    {"tile-64x32", "sb_gemm16_64x32_", 32, 2, false},
-        {"tile-64x16", "sb_gemm16_64x16_", 16, 4, false},    {"swapped-64x64", "sb_gemm16_64x64_", 64, 2, true},
-        {"swapped-64x32", "sb_gemm16_64x32_", 32, 2, true},  {"swapped-64x16", "sb_gemm16_64x16_", 16, 4, true},
-        {"swapped-64x8", "sb_gemm16_64x8_", 8, 2, true},
+        {"tile-64x128", "sb_gemm16_64x128_", 128, 2, false},   {"tile-64x112", "sb_gemm16_64x112_", 112, 2, false},
+        {"tile-64x64", "sb_gemm16_64x64_", 64, 2, false},      {"tile-64x32", "sb_gemm16_64x32_", 32, 2, false},
+        {"tile-64x16", "sb_gemm16_64x16_", 16, 4, false},      {"swapped-64x64", "sb_gemm16_64x64_", 64, 2, true},
+        {"swapped-64x32", "sb_gemm16_64x32_", 32, 2, true},    {"swapped-64x16", "sb_gemm16_64x16_", 16, 4, true},
+        {"swapped-64x8", "sb_gemm16_64x8_", 8, 2, true},       {"tile-64x96", "sb_gemm16_64x96_", 96, 2, false},
+        {"tile-64x80", "sb_gemm16_64x80_", 80, 2, false},      {"swapped-64x192", "sb_gemm16_64x192_", 192, 1, true},
+        {"swapped-64x160", "sb_gemm16_64x160_", 160, 1, true}, {"swapped-64x144", "sb_gemm16_64x144_", 144, 1, true},
+        {"swapped-64x128", "sb_gemm16_64x128_", 128, 2, true}, {"swapped-64x112", "sb_gemm16_64x112_", 112, 2, true},
+        {"swapped-64x96", "sb_gemm16_64x96_", 96, 2, true},    {"swapped-64x80", "sb_gemm16_64x80_", 80, 2, true},
     };
     static const int64_t rows[] = {7, 33, 71};
     setting setting = set_up_with(2);
-    for (int shape = 0; shape < 9; shape++) {
+    for (int shape = 0; shape < 18; shape++) {
         for (int form = 0; form < 3; form++) {
             bool swapped = shapes[shape].swapped, mn_major = form == 2;
             int64_t other = shapes[shape].columns + (form == 2 ? 8 : -3);
@@ -115,10 +167,11 @@ static void test_tiles_behind_each_other(void **unused) {
         {"tile-128x256", "sb_gemm16_128x256_", 300, 776, 128}, {"tile-128x128", "sb_gemm16_128x128_", 400, 264, 264},
         {"tile-128x96", "sb_gemm16_128x96_", 260, 488, 200},   {"tile-128x64", "sb_gemm16_128x64_", 400, 200, 320},
         {"tile-64x64", "sb_gemm16_64x64_", 200, 392, 256},     {"tile-64x16", "sb_gemm16_64x16_", 70, 200, 512},
-        {"swapped-64x8", "sb_gemm16_64x8_", 20, 400, 512},
+        {"swapped-64x8", "sb_gemm16_64x8_", 20, 400, 512},     {"swapped-64x144", "sb_gemm16_64x144_", 140, 400, 384},
+        {"swapped-64x80", "sb_gemm16_64x80_", 150, 200, 512},
     };
     setting setting = set_up_with(2);
-    for (int shape = 0; shape < 7; shape++) {
+    for (int shape = 0; shape < 9; shape++) {
         product p = plain;
         p.dtype = shape % 2 != 0 ? SB_F16 : SB_BF16;
         p.c_dtype = p.dtype;
@@ -151,9 +204,12 @@ static void test_ends(void **unused) {
         {"tile-64x128", "sb_gemm16_64x128_", 64, 130, 1280, SB_GATE_NONE, SB_ACTIVATION_RELU, true, false, false},
         {"tile-128x112", "sb_gemm16_128x112_", 131, 120, 840, SB_GATE_NONE, SB_ACTIVATION_NONE, false, false, true},
         {"swapped-64x16", "sb_gemm16_64x16_", 9, 70, 4352, SB_GATE_NONE, SB_ACTIVATION_SILU, true, true, false},
-        {"swapped-64x16", "sb_gemm16_64x16_", 5, 72, 2816, SB_GATE_STACKED, SB_ACTIVATION_SILU, true, false, false},
+        {"swapped-64x16", "sb_gemm16_64x16_", 5, 72, 3328, SB_GATE_STACKED, SB_ACTIVATION_SILU, true, false, false},
         {"swapped-64x32", "sb_gemm16_64x32_", 33, 40, 3072, SB_GATE_INTERLEAVED, SB_ACTIVATION_SILU, false, true,
          false},
+        {"swapped-64x128", "sb_gemm16_64x128_", 100, 40, 1280, SB_GATE_STACKED, SB_ACTIVATION_SILU, true, true, false},
+        {"swapped-64x160", "sb_gemm16_64x160_", 157, 70, 1536, SB_GATE_NONE, SB_ACTIVATION_GELU, true, true, false},
+        {"swapped-64x144", "sb_gemm16_64x144_", 130, 72, 1600, SB_GATE_NONE, SB_ACTIVATION_NONE, false, false, true},
     };
     setting setting = set_up_with(2);
     for (size_t shape = 0; shape < sizeof shapes / sizeof shapes[0]; shape++) {
@@ -172,6 +228,39 @@ static void test_ends(void **unused) {
         p.accumulate = shapes[shape].accumulate;
         p.schedule = shapes[shape].schedule;
         check_everywhere(&setting, &p, shapes[shape].kernel);
+    }
+    tear_down(&setting);
+}
+
+/* Where tiles do not fit the matrix, nothing behind it is fetched: the copy engine takes longer to fill than to fetch. What
+ * is added to what C has is computed once, and its tiles reach over the end. */
+static void test_nothing_is_filled(void **unused) {
+    static const struct {
+        const char *schedule;
+        int64_t m, n;
+        bool accumulate;
+    } shapes[] = {
+        {"tile-128x128", 300, 200, false}, {"tile-128x256", 300, 264, false},  {"tile-128x64", 96, 40, false},
+        {"tile-64x80", 136, 168, false},   {"swapped-64x80", 72, 200, false},  {"swapped-64x16", 8, 200, false},
+        {"tile-64x32", 40, 24, false},     {"turns-128x128", 272, 136, false}, {"tile-128x128", 300, 200, true},
+    };
+    setting setting = set_up_with(2);
+    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
+        product p = plain;
+        p.m = shapes[i].m;
+        p.n = shapes[i].n;
+        p.k = 512;
+        p.a = WIDE_ROWS;
+        p.b = WIDE_COLUMNS;
+        p.c_dtype = shapes[i].accumulate ? SB_F32 : SB_BF16;
+        p.accumulate = shapes[i].accumulate;
+        p.schedule = shapes[i].schedule;
+        hopper_case c = make_hopper_case(&setting, &p);
+        assert_true(computes_the_same(&setting, &c, &hopper_schedules[0]));
+        if ((host_last_rings().filled > 0) != shapes[i].accumulate)
+            fail_msg("%s fills %u lines of %lld x %lld", p.schedule, host_last_rings().filled, (long long)p.m,
+                     (long long)p.n);
+        release_hopper_case(&c);
     }
     tear_down(&setting);
 }
@@ -237,12 +326,10 @@ static void test_logits(void **unused) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_two_warpgroups),
-        cmocka_unit_test(test_one_warpgroup),
-        cmocka_unit_test(test_tiles_behind_each_other),
-        cmocka_unit_test(test_ends),
-        cmocka_unit_test(test_row_maps),
-        cmocka_unit_test(test_logits),
+        cmocka_unit_test(test_two_warpgroups), cmocka_unit_test(test_turns),
+        cmocka_unit_test(test_one_warpgroup),  cmocka_unit_test(test_tiles_behind_each_other),
+        cmocka_unit_test(test_ends),           cmocka_unit_test(test_row_maps),
+        cmocka_unit_test(test_logits),         cmocka_unit_test(test_nothing_is_filled),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /* The nodes behind a product of 16 bits, in Hopper's kernels (gemm16_nodes_parameters.h).
  *
- * In tiles of two warpgroups a thread takes eight neighbours of a row, after the rounded chains have been put in order in
- * shared memory, on their way out. In tiles of one, which are for few rows, it takes the results in its registers as they
+ * In tiles of two warpgroups a thread takes eight neighbours of each of four rows, after the rounded chains have been put in
+ * order in shared memory, on their way out: what it reads of an input is then underway together. In tiles of one, which are for few rows, it takes the results in its registers as they
  * lie: SB_GEMM16_RESULTS of them, or fewer where the tile has so few. */
 #ifndef SB_CUDA_CONTRACTION_GEMM16_FUSED_CUH
 #define SB_CUDA_CONTRACTION_GEMM16_FUSED_CUH
@@ -12,58 +12,78 @@
 
 #if SB_HOPPER
 #if SB_GEMM_GROUPS > 1
-/* Eight neighbours of a row: as one piece of 16 bytes where they lie so, or one number for all, or one by one. */
-#define SB_GEMM16_LOAD_EIGHT(suffix)                                                                                   \
-    SB_CUDA_FUNCTION void sb_gemm16_load_eight_##suffix(const sb_gemm16_node_place *place,                             \
-                                                        const sb_cuda_epilogue_input *input, float *values) {          \
-        const char *at = sb_gemm16_input_at(input, place);                                                             \
-        const int64_t step = input->steps[3];                                                                          \
-        if (step == 2 && ((uintptr_t)at & 15) == 0) {                                                                  \
-            const sb_gemm16_eight all = *(const sb_gemm16_eight *)(const void *)at;                                    \
-            sb_widen_pair_##suffix(all.x, &values[0], &values[1]);                                                     \
-            sb_widen_pair_##suffix(all.y, &values[2], &values[3]);                                                     \
-            sb_widen_pair_##suffix(all.z, &values[4], &values[5]);                                                     \
-            sb_widen_pair_##suffix(all.w, &values[6], &values[7]);                                                     \
+/* Pieces of eight neighbours, of four rows, each of which is so many behind the one before. */
+#define SB_GEMM16_PIECES (SB_GEMM_N > 128 ? 2 : 4) /* as there are registers */
+#define SB_GEMM16_PIECE_ROWS 4
+
+/* Where a thread's pieces lie, and how many of their rows there are: one at least. */
+typedef struct sb_gemm16_node_pieces {
+    sb_gemm16_node_place first;
+    int count;
+} sb_gemm16_node_pieces;
+
+/* The elements of an input for all pieces, asked for together: as 16 bytes where eight lie so, or one number for a row, or one by
+ * one. What is the same for all rows is read once. Of rows that are not there the first one's are taken. */
+#define SB_GEMM16_LOAD_PIECES(suffix)                                                                                  \
+    SB_CUDA_FUNCTION void sb_gemm16_load_pieces_##suffix(const sb_gemm16_node_pieces *pieces,                          \
+                                                         const sb_cuda_epilogue_input *input, float *values) {         \
+        const char *at = sb_gemm16_input_at(input, &pieces->first);                                                    \
+        const int64_t step = input->steps[3], below = SB_GEMM16_PIECE_ROWS * input->steps[2];                          \
+        if (step == 2 && (((uintptr_t)at | (uintptr_t)below) & 15) == 0) {                                             \
+            sb_gemm16_eight all[SB_GEMM16_PIECES];                                                                     \
+            SB_CUDA_UNROLL                                                                                             \
+            for (int r = 0; r < SB_GEMM16_PIECES; r++) {                                                               \
+                if (r == 0 || below != 0)                                                                              \
+                    all[r] = *(const sb_gemm16_eight *)(const void *)(at + (r < pieces->count ? r : 0) * below);       \
+                else                                                                                                   \
+                    all[r] = all[0];                                                                                   \
+            }                                                                                                          \
+            SB_CUDA_UNROLL                                                                                             \
+            for (int r = 0; r < SB_GEMM16_PIECES; r++) {                                                               \
+                sb_widen_pair_##suffix(all[r].x, &values[8 * r], &values[8 * r + 1]);                                  \
+                sb_widen_pair_##suffix(all[r].y, &values[8 * r + 2], &values[8 * r + 3]);                              \
+                sb_widen_pair_##suffix(all[r].z, &values[8 * r + 4], &values[8 * r + 5]);                              \
+                sb_widen_pair_##suffix(all[r].w, &values[8 * r + 6], &values[8 * r + 7]);                              \
+            }                                                                                                          \
             return;                                                                                                    \
         }                                                                                                              \
-        if (step == 0) {                                                                                               \
-            const float value = sb_##suffix##_to_f32(*(const uint16_t *)(const void *)at);                             \
+        SB_CUDA_UNROLL                                                                                                 \
+        for (int r = 0; r < SB_GEMM16_PIECES; r++) {                                                                   \
+            const char *row = at + (r < pieces->count ? r : 0) * below;                                                \
             SB_CUDA_UNROLL                                                                                             \
             for (int j = 0; j < 8; j++)                                                                                \
-                values[j] = value;                                                                                     \
-            return;                                                                                                    \
+                values[8 * r + j] = j > 0 && step == 0                                                                 \
+                                        ? values[8 * r]                                                                \
+                                        : sb_##suffix##_to_f32(*(const uint16_t *)(const void *)(row + j * step));     \
         }                                                                                                              \
-        SB_CUDA_UNROLL                                                                                                 \
-        for (int j = 0; j < 8; j++)                                                                                    \
-            values[j] = sb_##suffix##_to_f32(*(const uint16_t *)(const void *)(at + j * step));                        \
     }
-SB_GEMM16_LOAD_EIGHT(bf16)
-SB_GEMM16_LOAD_EIGHT(f16)
+SB_GEMM16_LOAD_PIECES(bf16)
+SB_GEMM16_LOAD_PIECES(f16)
 
 #define SB_NODES_NAME sb_gemm16_run_nodes_bf16
-#define SB_NODES_WIDTH 8
+#define SB_NODES_WIDTH (8 * SB_GEMM16_PIECES)
 #define SB_NODES_SUFFIX bf16
-#define SB_NODES_CONTEXT const sb_gemm16_node_place *
-#define SB_NODES_LOAD sb_gemm16_load_eight_bf16
+#define SB_NODES_CONTEXT const sb_gemm16_node_pieces *
+#define SB_NODES_LOAD sb_gemm16_load_pieces_bf16
 #include "cuda/contraction/gemm16_nodes.cuh"
 #define SB_NODES_NAME sb_gemm16_run_nodes_f16
-#define SB_NODES_WIDTH 8
+#define SB_NODES_WIDTH (8 * SB_GEMM16_PIECES)
 #define SB_NODES_SUFFIX f16
-#define SB_NODES_CONTEXT const sb_gemm16_node_place *
-#define SB_NODES_LOAD sb_gemm16_load_eight_f16
+#define SB_NODES_CONTEXT const sb_gemm16_node_pieces *
+#define SB_NODES_LOAD sb_gemm16_load_pieces_f16
 #include "cuda/contraction/gemm16_nodes.cuh"
 
-/* The program on eight neighbours at `place`, which are there: 16 bits each, before and after. */
+/* The program on pieces: 16 bits an element, before and after. */
 #define SB_GEMM16_FUSE(suffix)                                                                                         \
-    SB_CUDA_FUNCTION void sb_gemm16_fuse_##suffix(const sb_gemm16_nodes *program, const sb_gemm16_node_place *place,   \
+    SB_CUDA_FUNCTION void sb_gemm16_fuse_##suffix(const sb_gemm16_nodes *program, const sb_gemm16_node_pieces *pieces, \
                                                   uint32_t *words) {                                                   \
-        float values[8];                                                                                               \
+        float values[8 * SB_GEMM16_PIECES];                                                                            \
         SB_CUDA_UNROLL                                                                                                 \
-        for (int i = 0; i < 4; i++)                                                                                    \
+        for (int i = 0; i < 4 * SB_GEMM16_PIECES; i++)                                                                 \
             sb_widen_pair_##suffix(words[i], &values[2 * i], &values[2 * i + 1]);                                      \
-        sb_gemm16_run_nodes_##suffix(program, place, values);                                                          \
+        sb_gemm16_run_nodes_##suffix(program, pieces, values);                                                         \
         SB_CUDA_UNROLL                                                                                                 \
-        for (int i = 0; i < 4; i++)                                                                                    \
+        for (int i = 0; i < 4 * SB_GEMM16_PIECES; i++)                                                                 \
             words[i] = sb_canonical_pair_##suffix(sb_round_pair_##suffix(values[2 * i], values[2 * i + 1]));           \
     }
 SB_GEMM16_FUSE(bf16)

@@ -31,35 +31,51 @@ enum {
     SWAPPED = 1,   /* B's columns are the kernel's rows, for products of few rows */
     B_K_MAJOR = 2, /* the kernel's B must be K-major */
     MAPPED = 4,    /* with a row map, A and B MN-major */
+    TURNS = 8,     /* a tile is one warpgroup's, whose end the other one's products hide; A K-major, results in bulk */
 };
 
 /* `stages` are the most there are in tiles of 64 rows, which have as many as fit. Times are fitted to those of every
  * shape on an H200 for the layers of bench/gemm16_schedules.py, which fits them: the choice by them takes
- * 0.6 % longer than the best one for each. (64 x 128 is the exception: what was fitted, 0.379, would have lost to
- * two rounds of narrower tiles.) */
+ * 1.7 % longer than the best one for each. Two are not fitted: 64 x 32 keeps the times by which a step of decoding, each
+ * product behind the other, takes less, and those of turns are near what they take, by which they are the best for nothing but what
+ * has ends. */
 static const shape shapes[] = {
-    {SB_GEMM_MODULES("gemm16_128x256"), SB_GEMM_MODULES("gemm16_fused_128x256"), 128, 256, 1, 4, 2, 0, 0.778, 3.28},
-    {SB_GEMM_MODULES("gemm16_128x224"), {NULL}, 128, 224, 1, 4, 1, 0, 0.670, 3.66},
-    {SB_GEMM_MODULES("gemm16_128x192"), SB_GEMM_MODULES("gemm16_fused_128x192"), 128, 192, 1, 4, 1, 0, 0.600, 2.73},
-    {SB_GEMM_MODULES("gemm16_128x128"), SB_GEMM_MODULES("gemm16_fused_128x128"), 128, 128, 1, 6, 1, 0, 0.501, 3.32},
-    {SB_GEMM_MODULES("gemm16_128x112"), {NULL}, 128, 112, 1, 6, 1, B_K_MAJOR, 0.454, 4.89},
-    {SB_GEMM_MODULES("gemm16_128x96"), {NULL}, 128, 96, 1, 6, 1, B_K_MAJOR, 0.408, 2.78},
-    {SB_GEMM_MODULES("gemm16_128x64"), SB_GEMM_MODULES("gemm16_fused_128x64"), 128, 64, 1, 8, 1, 0, 0.174, 1.69},
-    {SB_GEMM_MODULES("gemm16_64x128"), {NULL}, 64, 128, 2, 32, 1, B_K_MAJOR, 0.220, 2.00},
-    {SB_GEMM_MODULES("gemm16_64x112"), {NULL}, 64, 112, 2, 32, 1, B_K_MAJOR, 0.201, 1.14},
-    {SB_GEMM_MODULES("gemm16_64x64"), SB_GEMM_MODULES("gemm16_fused_64x64"), 64, 64, 2, 32, 1, B_K_MAJOR, 0.161, 1.68},
+    {SB_GEMM_MODULES("gemm16_128x256"), SB_GEMM_MODULES("gemm16_fused_128x256"), 128, 256, 1, 4, 2, 0, 0.859, 2.45},
+    {SB_GEMM_MODULES("gemm16_128x224"), {NULL}, 128, 224, 1, 4, 1, 0, 0.765, 2.24},
+    {SB_GEMM_MODULES("gemm16_128x192"), SB_GEMM_MODULES("gemm16_fused_128x192"), 128, 192, 1, 4, 1, 0, 0.600, 3.72},
+    {SB_GEMM_MODULES("gemm16_128x128"), SB_GEMM_MODULES("gemm16_fused_128x128"), 128, 128, 1, 6, 1, 0, 0.446, 1.96},
+    {SB_GEMM_MODULES("gemm16_128x112"), {NULL}, 128, 112, 1, 6, 1, B_K_MAJOR, 0.594, 7.27},
+    {SB_GEMM_MODULES("gemm16_128x96"), {NULL}, 128, 96, 1, 6, 1, B_K_MAJOR, 0.400, 3.07},
+    {SB_GEMM_MODULES("gemm16_128x64"), SB_GEMM_MODULES("gemm16_fused_128x64"), 128, 64, 1, 8, 1, 0, 0.166, 2.17},
+    {SB_GEMM_MODULES("gemm16_64x128"), {NULL}, 64, 128, 2, 32, 1, B_K_MAJOR, 0.398, 2.60},
+    {SB_GEMM_MODULES("gemm16_64x112"), {NULL}, 64, 112, 2, 32, 1, B_K_MAJOR, 0.231, 0.49},
+    {SB_GEMM_MODULES("gemm16_64x64"), SB_GEMM_MODULES("gemm16_fused_64x64"), 64, 64, 2, 32, 1, B_K_MAJOR, 0.196, 0.78},
     {SB_GEMM_MODULES("gemm16_64x32"), SB_GEMM_MODULES("gemm16_fused_64x32"), 64, 32, 2, 32, 1, B_K_MAJOR, 0.103, 1.18},
-    {SB_GEMM_MODULES("gemm16_64x16"), SB_GEMM_MODULES("gemm16_fused_64x16"), 64, 16, 4, 32, 1, B_K_MAJOR, 0.083, 2.32},
+    {SB_GEMM_MODULES("gemm16_64x16"), SB_GEMM_MODULES("gemm16_fused_64x16"), 64, 16, 4, 32, 1, B_K_MAJOR, 0.071, 2.52},
     {SB_GEMM_MODULES("gemm16_64x64"), SB_GEMM_MODULES("gemm16_fused_64x64"), 64, 64, 2, 32, 1, SWAPPED | B_K_MAJOR,
-     0.143, 5.84},
+     0.107, 5.39},
     {SB_GEMM_MODULES("gemm16_64x32"), SB_GEMM_MODULES("gemm16_fused_64x32"), 64, 32, 2, 32, 1, SWAPPED | B_K_MAJOR,
      0.098, 3.45},
     {SB_GEMM_MODULES("gemm16_64x16"), SB_GEMM_MODULES("gemm16_fused_64x16"), 64, 16, 4, 32, 1, SWAPPED | B_K_MAJOR,
-     0.101, 1.09},
-    {SB_GEMM_MODULES("gemm16_64x8"), SB_GEMM_MODULES("gemm16_fused_64x8"), 64, 8, 2, 32, 1, SWAPPED | B_K_MAJOR, 0.098,
-     1.98},
-    {SB_GEMM_MODULES("gemm16_mapped_128x256"), {NULL}, 128, 256, 1, 4, 2, MAPPED, 0.80, 3.28},
-    {SB_GEMM_MODULES("gemm16_mapped_128x128"), {NULL}, 128, 128, 1, 6, 1, MAPPED, 0.51, 3.32},
+     0.097, 2.13},
+    {SB_GEMM_MODULES("gemm16_64x8"), SB_GEMM_MODULES("gemm16_fused_64x8"), 64, 8, 2, 32, 1, SWAPPED | B_K_MAJOR, 0.111,
+     1.79},
+    {SB_GEMM_MODULES("gemm16_mapped_128x256"), {NULL}, 128, 256, 1, 4, 2, MAPPED, 0.800, 3.28},
+    {SB_GEMM_MODULES("gemm16_mapped_128x128"), {NULL}, 128, 128, 1, 6, 1, MAPPED, 0.510, 3.32},
+    {SB_GEMM_MODULES("gemm16_128x160"), {NULL}, 128, 160, 1, 5, 1, B_K_MAJOR, 0.575, 0.77},
+    {SB_GEMM_MODULES("gemm16_128x144"), {NULL}, 128, 144, 1, 5, 1, B_K_MAJOR, 0.554, 1.66},
+    {SB_GEMM_MODULES("gemm16_128x80"), {NULL}, 128, 80, 1, 7, 1, B_K_MAJOR, 0.395, 5.82},
+    {SB_GEMM_MODULES("gemm16_64x96"), {NULL}, 64, 96, 2, 32, 1, B_K_MAJOR, 0.241, 1.66},
+    {SB_GEMM_MODULES("gemm16_64x80"), {NULL}, 64, 80, 2, 32, 1, B_K_MAJOR, 0.227, 2.38},
+    {SB_GEMM_MODULES("gemm16_64x192"), {NULL}, 64, 192, 1, 32, 1, SWAPPED | B_K_MAJOR, 0.607, 9.49},
+    {SB_GEMM_MODULES("gemm16_64x160"), {NULL}, 64, 160, 1, 32, 1, SWAPPED | B_K_MAJOR, 0.434, 1.72},
+    {SB_GEMM_MODULES("gemm16_64x144"), {NULL}, 64, 144, 1, 32, 1, SWAPPED | B_K_MAJOR, 0.396, 1.80},
+    {SB_GEMM_MODULES("gemm16_64x128"), {NULL}, 64, 128, 2, 32, 1, SWAPPED | B_K_MAJOR, 0.460, 19.43},
+    {SB_GEMM_MODULES("gemm16_64x112"), {NULL}, 64, 112, 2, 32, 1, SWAPPED | B_K_MAJOR, 0.302, 2.08},
+    {SB_GEMM_MODULES("gemm16_64x96"), {NULL}, 64, 96, 2, 32, 1, SWAPPED | B_K_MAJOR, 0.210, 3.80},
+    {SB_GEMM_MODULES("gemm16_64x80"), {NULL}, 64, 80, 2, 32, 1, SWAPPED | B_K_MAJOR, 0.228, 1.09},
+    {SB_GEMM_MODULES("gemm16_turns_128x128"), SB_GEMM_MODULES("gemm16_fused_turns_128x128"), 128, 128, 1, 6, 2, TURNS,
+     0.475, 4.00},
 };
 
 static bool has(const shape *shape, unsigned form) {
@@ -119,20 +135,20 @@ static const char *refuses_gates(const shape *shape, const sb_gemm_plan *plan, c
         return NULL;
     if (has(shape, MAPPED) || (!has(shape, SWAPPED) && shape->n % 32 != 0))
         return "it has no gates";
-    bool takes_turns = plan->gemm->gate == SB_GATE_STACKED || has(shape, SWAPPED);
+    bool takes_turns = plan->gemm->gate == SB_GATE_STACKED || has(shape, SWAPPED | TURNS);
     if (takes_turns && (b != K_MAJOR || plan->n % 8 != 0 || !sb_gemm16_is_step(plan->n * product->b.line_stride) ||
                         plan->steps.rank > 1 || (shape->boxes > 1 && product->b.batch_stride != 0)))
-        return has(shape, SWAPPED)
+        return has(shape, SWAPPED | TURNS)
                    ? "gates and values must be K-major, a multiple of 8 of either, of one batch"
                    : "gates before values must be K-major, a multiple of 8, and in tiles of 64 rows of one batch";
     return NULL;
 }
 
 /* Whether results can leave by TMA, which writes 16 bytes at once, also where a row ends in between. */
-static bool stores_in_bulk(const sb_gemm16 *product, bool swapped) {
+static bool stores_in_bulk(const shape *shape, const sb_gemm16 *product) {
     const sb_gemm16_output *c = &product->c;
-    return !swapped && product->gate == SB_GATE_NONE && c->dtype != SB_F32 && c->column_stride == 1 &&
-           product->n % 8 == 0 && (uintptr_t)c->data % 16 == 0 &&
+    return !has(shape, SWAPPED) && (product->gate == SB_GATE_NONE || has(shape, TURNS)) && c->dtype != SB_F32 &&
+           c->column_stride == 1 && product->n % 8 == 0 && (uintptr_t)c->data % 16 == 0 &&
            (product->m == 1 || sb_gemm16_is_step(c->row_stride)) &&
            (product->batches == 1 || sb_gemm16_is_step(c->batch_stride));
 }
@@ -146,9 +162,20 @@ static const char *refuses_nodes(const shape *shape, const sb_gemm_plan *plan, c
         return "it computes no nodes behind the product";
     if (plan->used.k != NULL)
         return "with nodes behind, its k does not end where each run says";
-    if (shape->rows == 128 && (a != K_MAJOR || !stores_in_bulk(product, false)))
+    if (shape->rows == 128 && (a != K_MAJOR || !stores_in_bulk(shape, product)))
         return "with nodes behind, A must be K-major, and C's rows multiples of 16 bytes";
     return NULL;
+}
+
+/* Why it cannot finish results while others are multiplied; NULL: it can, or does not. */
+static const char *refuses_turns(const shape *shape, const sb_gemm_plan *plan, const sb_gemm16 *product, layout a) {
+    if (!has(shape, TURNS))
+        return NULL;
+    if (a != K_MAJOR)
+        return "A must be K-major";
+    if (plan->used.k != NULL)
+        return "its k ends where each run says, which tiles taken in turns do not look up";
+    return stores_in_bulk(shape, product) ? NULL : "C must be of 16 bits, its rows multiples of 16 bytes";
 }
 
 /* Why the copy engine cannot fetch A and B; NULL: it can. */
@@ -193,6 +220,8 @@ static const char *refuses_plan(const shape *shape, sb_cuda_device *device, cons
         why = refuses_gates(shape, plan, &product, b);
     if (why == NULL)
         why = refuses_nodes(shape, plan, &product, a);
+    if (why == NULL)
+        why = refuses_turns(shape, plan, &product, a);
     if (why == NULL && plan->used.k != NULL && shape->n > MOST_OPEN)
         why = "its k ends where each run says, which tiles of more than 128 columns do not look up";
     return why;
@@ -236,18 +265,41 @@ static int rows_of(const shape *shape, const sb_cuda_device *device, const sb_ge
     return share < shape->rows ? (int)share : shape->rows;
 }
 
-/* What an activation takes of a result of each thread, in microseconds, while nothing is multiplied: some 65 instructions
- * of two warps that share a scheduler. A tile of 128 by 256 takes four times as long (SiLU on an H200); by that number
- * worse tiles were chosen for many rows, which take as much of it. */
-#define ACTIVATION 0.08
+/* What happens to a result of each thread before it is stored, in microseconds, while nothing is multiplied: of a warpgroup that
+ * takes turns with another, and of two at the same time, whose results are half as many. Measured on an H200, those of turns from
+ * 4096 x 768 x 3072, whose products end first. Gates without turns go out one by one. */
+typedef struct ends {
+    double addend, residual, activation, gate, nodes;
+} ends;
+static const ends in_turns = {0.05, 0.10, 0.06, 0.0, 0.03}, together = {0.05, 0.10, 0.06, 0.20, 0.05};
 
 static double epilogue_cost(const shape *shape, const sb_gemm_plan *plan) {
-    if (plan->epilogue.activation <= SB_ACTIVATION_RELU)
-        return 0.0;
-    return ACTIVATION * shape->n / (plan->gemm->gate != SB_GATE_NONE ? 4 : 2);
+    const ends *each = has(shape, TURNS) ? &in_turns : &together;
+    const sb_gemm_epilogue *e = &plan->epilogue;
+    bool gated = plan->gemm->gate != SB_GATE_NONE;
+    double results = (double)shape->n / (has(shape, TURNS) ? 1 : 2) / (gated ? 2 : 1), one = 0;
+    one += e->bias.data != NULL ? each->addend : 0;
+    one += e->residual.data != NULL ? each->residual : 0;
+    one += e->activation > SB_ACTIVATION_RELU ? each->activation : 0;
+    one += gated ? each->gate : 0;
+    one += plan->fused != NULL ? each->nodes : 0;
+    return one * results;
 }
 
-static double cost_of(const shape *shape, const sb_cuda_device *device, const sb_gemm_plan *plan) {
+/* What a round of tiles takes besides: the last products of one, and the first ones of the next. */
+#define TURNOVER 0.8
+
+/* Rounds of tiles of so many microseconds of products, and what is between them. Where warpgroups take them in turns, ends of tiles
+ * are seen behind the last one, and where they take longer than the other's products. */
+static double rounds_cost(const shape *shape, const sb_gemm_plan *plan, double rounds, double products) {
+    double end = epilogue_cost(shape, plan);
+    if (!has(shape, TURNS))
+        return rounds * (products + end + TURNOVER);
+    return rounds * (fmax(products, (products + end) / 2) + TURNOVER) + fmin(products, end);
+}
+
+/* `is_whole`: the shape's times are of whole tiles, with their ends, as those of logits and convolutions are. */
+static double cost_of(const shape *shape, const sb_cuda_device *device, const sb_gemm_plan *plan, bool is_whole) {
     bool swapped = has(shape, SWAPPED);
     int64_t lines = swapped ? b_lines(plan) : plan->m, most = rows_of(shape, device, plan) * shape->cluster;
     double rows = (double)sb_gemm_divide_up(lines, most);
@@ -256,8 +308,8 @@ static double cost_of(const shape *shape, const sb_cuda_device *device, const sb
     double rounds = ceil(tiles / at_once(device, shape));
     /* A stage is multiplied whole. */
     int64_t blocks = sb_gemm_divide_up(blocks_of(shape, plan), shape->boxes) * shape->boxes;
-    double tile = (double)blocks * shape->step + epilogue_cost(shape, plan);
-    double computing = shape->around + rounds * tile;
+    double products = (double)blocks * shape->step;
+    double computing = shape->around + (is_whole ? rounds * products : rounds_cost(shape, plan, rounds, products));
     double fetched = tiles * (double)((lines < most ? lines : most) + shape->n) * (double)plan->k * 2 /
                      (shape->rows == 64 ? SMALL_TILE_CACHE_RATE : CACHE_RATE);
     /* Of shapes that wait for memory alike, that which computes least. */
@@ -265,13 +317,14 @@ static double cost_of(const shape *shape, const sb_cuda_device *device, const sb
 }
 
 static double cost(const sb_gemm_schedule *self, const sb_cuda_device *device, const sb_gemm_plan *plan) {
-    return cost_of(self->shape, device, plan);
+    return cost_of(self->shape, device, plan, false);
 }
 
 /* ---- loading ---- */
 
 static unsigned layouts_of(const shape *shape) {
     return has(shape, MAPPED)      ? SB_GEMM_LAYOUTS_MN_MAJOR
+           : has(shape, TURNS)     ? SB_GEMM_LAYOUTS_A_K_MAJOR
            : has(shape, B_K_MAJOR) ? SB_GEMM_LAYOUTS_B_K_MAJOR
                                    : SB_GEMM_LAYOUTS_ALL;
 }
@@ -376,29 +429,60 @@ static int threads_of(const shape *shape) {
 }
 
 /* Behind the stages: the warpgroups' rooms for results, which tiles of fewer than 64 columns do not need; and what
- * wgmma, which reads 64 rows of A whether there are so many or not, reads behind the last stage. */
+ * wgmma, which reads all rows and columns of a tile whether they were fetched or not, reads behind the last stage. */
 static int room_bytes(const shape *shape, const sb_gemm16_hopper *p) {
-    if (shape->n >= BOX)
-        return shape->rows / 64 * ROOM_BYTES;
-    int read = (shape->boxes - 1) * p->a_box_bytes + shape->rows * TILE_K * 2;
-    return read > p->stage_bytes ? read - p->stage_bytes : 0;
+    int room = shape->n >= BOX ? shape->rows / 64 * ROOM_BYTES : 0;
+    int a_end = (shape->boxes - 1) * p->a_box_bytes + shape->rows * TILE_K * 2;
+    int b_end = p->stage_bytes - p->b_box_bytes + shape->n * TILE_K * 2;
+    int end = a_end > b_end ? a_end : b_end;
+    return end - p->stage_bytes > room ? end - p->stage_bytes : room;
 }
 
 static unsigned shared_bytes(const shape *shape, const sb_gemm16_hopper *p) {
     return (unsigned)(p->stages * p->stage_bytes + room_bytes(shape, p) + ALIGNMENT);
 }
 
-/* The ring of stages. In tiles of 64 rows only those rows are fetched that there are: the tensor cores multiply
- * whatever lies behind them, and no result is kept of it. */
-static void fill_ring(const shape *shape, const layout layouts[2], sb_gemm16_hopper *p) {
-    int64_t taken = p->rows < p->tile_rows ? p->rows : p->tile_rows;
-    bool partial = shape->rows == 64 && layouts[0] == K_MAJOR && taken < shape->rows;
-    int rows = partial ? (int)sb_gemm_divide_up(taken, 8) * 8 : shape->rows;
-    int columns = layouts[1] == MN_MAJOR ? (shape->n + BOX - 1) / BOX * BOX : shape->n;
-    p->a_box_bytes = rows * TILE_K * 2;
-    p->stage_bytes = shape->boxes * (rows + columns) * TILE_K * 2;
+/* Lines that a tile fetches of a factor that has `there`. */
+static int lines_to_fetch(int64_t there, int most, layout layout) {
+    if (layout == MN_MAJOR)
+        return (most + BOX - 1) / BOX * BOX;
+    int64_t eights = sb_gemm_divide_up(there, 8);
+    return eights * 8 < most ? (int)eights * 8 : most;
+}
+
+/* The ring of stages. Only those rows and columns are fetched that there are: the tensor cores multiply whatever lies
+ * behind them, and no result is kept of it. In tiles of 64 rows stages are smaller then, elsewhere their places stay. */
+static void fill_ring(const shape *shape, const layout layouts[2], bool stores, sb_gemm16_hopper *p) {
+    int64_t rows = p->rows < p->tile_rows ? p->rows : p->tile_rows;
+    bool fetches_all = shape->cluster > 1 || has(shape, MAPPED);
+    int a_lines = fetches_all ? shape->rows : lines_to_fetch(rows, shape->rows, layouts[0]);
+    bool fetches_columns = fetches_all || p->stacked == 2 || !stores;
+    int b_lines = lines_to_fetch(fetches_columns ? shape->n : p->columns, shape->n, layouts[1]);
+    p->a_box_bytes = a_lines * TILE_K * 2;
+    p->b_box_bytes = b_lines * TILE_K * 2;
+    int whole = (shape->rows + lines_to_fetch(shape->n, shape->n, layouts[1])) * TILE_K * 2;
+    p->stage_bytes = shape->boxes * (shape->rows == 64 ? p->a_box_bytes + p->b_box_bytes : whole);
     int fitting = (SHARED_BYTES - room_bytes(shape, p) - ALIGNMENT) / p->stage_bytes;
     p->stages = fitting < shape->stages ? fitting : shape->stages;
+}
+
+/* Where the last of several tiles begins, so that it ends with the matrix: with an eighth line where 64 lie side by side. */
+static int32_t last_first(int64_t lines, int64_t of_tile, layout layout) {
+    if (lines < of_tile)
+        return INT32_MAX;
+    int64_t last = lines - of_tile;
+    return (int32_t)(layout == MN_MAJOR ? sb_gemm_divide_up(last, 8) * 8 : last);
+}
+
+/* What two tiles compute is written twice, the same: not where results are added to what there is, go elsewhere than to C, or are
+ * read as pairs of eights. Groups of a row map are fetched from a 64th line on. */
+static void fill_last_tiles(const shape *shape, const layout layouts[2], bool stores, sb_gemm16_hopper *p) {
+    const sb_gemm16 *product = &p->product;
+    const void *residual = product->epilogue.residual.data;
+    bool once = !stores || has(shape, MAPPED) || p->stacked != 0 || product->gate != SB_GATE_NONE ||
+                product->c.accumulate || (residual != NULL && residual == product->c.data);
+    p->last_row = once ? INT32_MAX : last_first(p->rows, (int64_t)p->tile_rows * shape->cluster, layouts[0]);
+    p->last_column = once ? INT32_MAX : last_first(p->columns, shape->n, layouts[1]);
 }
 
 /* Weights of which each tile has its own: the matrix that goes through the caches once, and is asked for ahead. */
@@ -422,7 +506,8 @@ static void fill(const sb_cuda_device *device, const shape *shape, const sb_gemm
     int64_t b_columns = product->gate != SB_GATE_NONE ? 2 * product->n : product->n;
     p->rows = swapped ? b_columns : product->m;
     p->columns = swapped ? product->m : b_columns;
-    p->stacked = swapped && product->gate != SB_GATE_NONE ? 1 : product->gate == SB_GATE_STACKED ? 2 : 0;
+    bool takes_turns = product->gate == SB_GATE_STACKED || (has(shape, TURNS) && product->gate != SB_GATE_NONE);
+    p->stacked = swapped && product->gate != SB_GATE_NONE ? 1 : takes_turns ? 2 : 0;
     p->used_rows = swapped ? product->used_n : product->used_m;
     p->used_columns = swapped ? product->used_m : product->used_n;
     p->row_stride = swapped ? product->c.column_stride : product->c.row_stride;
@@ -432,7 +517,7 @@ static void fill(const sb_cuda_device *device, const shape *shape, const sb_gemm
     p->column_tiles = (int32_t)sb_gemm_divide_up(p->columns, shape->n);
     p->tiles = (int32_t)((int64_t)p->row_tiles * p->column_tiles * product->batches);
     p->storing = (product->gate == SB_GATE_NONE && !product->has_epilogue ? SB_GEMM16_PLAIN : 0) |
-                 (stores_in_bulk(product, swapped) ? SB_GEMM16_BULK : 0) |
+                 (stores_in_bulk(shape, product) ? SB_GEMM16_BULK : 0) |
                  (product->c.dtype == SB_F32 ? SB_GEMM16_WIDE : 0) | (stores_pairs(p) ? SB_GEMM16_PAIRS : 0);
 }
 
@@ -445,9 +530,9 @@ static sb_gemm16_steps steps_of(const shape *shape, const sb_gemm16 *product, co
                              .five = has_outer && shape->boxes > 1 && layout == K_MAJOR};
 }
 
-/* The kernel's parameters but for where results go, and the layouts of its A and B. */
-static sb_status fill_factors(sb_cuda_device *device, const shape *shape, const sb_gemm_plan *plan, sb_gemm16_hopper *p,
-                              layout layouts[2], sb_error *error) {
+/* The kernel's parameters but for where results go, if it stores them, and the layouts of its A and B. */
+static sb_status fill_factors(sb_cuda_device *device, const shape *shape, const sb_gemm_plan *plan, bool stores,
+                              sb_gemm16_hopper *p, layout layouts[2], sb_error *error) {
     sb_gemm16_describe(plan, &p->product);
     fill(device, shape, plan, p);
     bool swapped = has(shape, SWAPPED);
@@ -455,13 +540,14 @@ static sb_status fill_factors(sb_cuda_device *device, const shape *shape, const 
     const sb_gemm16_operand *b = swapped ? &p->product.a : &p->product.b;
     layouts[0] = layout_of(&p->product, a, p->rows);
     layouts[1] = layout_of(&p->product, b, p->columns);
-    fill_ring(shape, layouts, p);
+    fill_ring(shape, layouts, stores, p);
     p->k_blocks = (int32_t)blocks_of(shape, plan);
     p->inner = (int32_t)p->product.inner;
     p->a_steps = steps_of(shape, &p->product, a, layouts[0]);
     p->b_steps = steps_of(shape, &p->product, b, layouts[1]);
     fill_stream(shape, p);
-    int a_part = p->a_box_bytes / (TILE_K * 2);
+    fill_last_tiles(shape, layouts, stores, p);
+    int a_part = p->a_box_bytes / (TILE_K * 2), b_part = p->b_box_bytes / (TILE_K * 2);
     if (p->stacked == 1)
         SB_TRY(encode_stacked(device, plan, shape, a_part, &p->a, error));
     else
@@ -469,7 +555,7 @@ static sb_status fill_factors(sb_cuda_device *device, const shape *shape, const 
     if (p->stacked == 2)
         return encode_stacked(device, plan, shape, shape->n / shape->cluster, &p->b, error);
     int sharers = has(shape, MAPPED) ? 1 : shape->cluster;
-    return encode_operand(device, plan, shape, &p->product, b, p->columns, layouts[1], shape->n / sharers,
+    return encode_operand(device, plan, shape, &p->product, b, p->columns, layouts[1], b_part / sharers,
                           TILE_K / sharers, &p->b, error);
 }
 
@@ -497,8 +583,11 @@ static sb_status give(const shape *shape, const sb_cuda_queue *queue, int step, 
 /* Where results go by TMA. */
 static sb_status encode_output(sb_cuda_device *device, const sb_gemm_plan *plan, sb_gemm16_hopper *p, sb_error *error) {
     const sb_gemm16_output *c = &p->product.c;
-    boxes boxes = {
-        4, c->data, {p->columns, p->rows, 1, plan->batches}, {1, c->row_stride, 0, c->batch_stride}, {BOX, 64, 1, 1}};
+    boxes boxes = {4,
+                   c->data,
+                   {p->product.n, p->product.m, 1, plan->batches},
+                   {1, c->row_stride, 0, c->batch_stride},
+                   {BOX, 64, 1, 1}};
     return p->storing & SB_GEMM16_BULK ? encode(device, plan->dtype, &boxes, &p->c, error) : SB_OK;
 }
 
@@ -513,7 +602,7 @@ static sb_status launch(const sb_gemm_schedule *self, const sb_cuda_queue *queue
     *p = (sb_gemm16_hopper){0};
     if (plan->fused != NULL)
         given.program = plan->fused->program;
-    SB_TRY(fill_factors(device, shape, plan, p, layouts, error));
+    SB_TRY(fill_factors(device, shape, plan, true, p, layouts, error));
     SB_TRY(encode_output(device, plan, p, error));
     SB_TRY(sb_gemm16_find(device, plan->fused != NULL ? shape->fused : shape->modules,
                           plan->fused != NULL ? sizeof given : sizeof *p, plan->dtype, layouts[0] == MN_MAJOR,
@@ -551,11 +640,12 @@ sb_status sb_gemm16_logits_launch(const sb_cuda_queue *queue, const sb_gemm_plan
     sb_cuda_device *device = queue->stream->device;
     const shape *shape = &logits_shapes[0];
     for (int i = 1; i < LOGITS_SHAPES; i++)
-        shape = cost_of(&logits_shapes[i], device, plan) < cost_of(shape, device, plan) ? &logits_shapes[i] : shape;
+        shape = cost_of(&logits_shapes[i], device, plan, true) < cost_of(shape, device, plan, true) ? &logits_shapes[i]
+                                                                                                    : shape;
     sb_gemm16_logits p = {.reduce = *reduce};
     const sb_cuda_kernel *kernel;
     layout layouts[2];
-    SB_TRY(fill_factors(device, shape, plan, &p.product, layouts, error));
+    SB_TRY(fill_factors(device, shape, plan, false, &p.product, layouts, error));
     SB_TRY(
         sb_gemm16_find(device, shape->modules, sizeof p, plan->dtype, false, layouts[1] == MN_MAJOR, &kernel, error));
     return give(shape, queue, -1, plan, kernel, &p.product, &p, error);
@@ -599,7 +689,7 @@ static int choose_conv(const sb_cuda_device *device, const sb_gemm_plan *plan) {
         return forced;
     for (int i = 1; i < CONV_SHAPES; i++) {
         if (takes_conv(&conv_shapes[i], plan) &&
-            cost_of(&conv_shapes[i], device, plan) < cost_of(&conv_shapes[chosen], device, plan))
+            cost_of(&conv_shapes[i], device, plan, true) < cost_of(&conv_shapes[chosen], device, plan, true))
             chosen = i;
     }
     return chosen;
@@ -609,7 +699,7 @@ sb_status sb_gemm16_conv_fill(sb_cuda_device *device, const sb_gemm_plan *plan, 
                               sb_error *error) {
     layout layouts[2];
     *chosen = choose_conv(device, plan);
-    SB_TRY(fill_factors(device, &conv_shapes[*chosen], plan, &p->product, layouts, error));
+    SB_TRY(fill_factors(device, &conv_shapes[*chosen], plan, true, &p->product, layouts, error));
     return encode_output(device, plan, &p->product, error);
 }
 
@@ -624,11 +714,16 @@ sb_status sb_gemm16_conv_give(const sb_cuda_queue *queue, int step, const sb_gem
 #define SCHEDULE(index, title)                                                                                         \
     { .name = title, .shape = &shapes[index], .load = load, .refuses = refuses, .cost = cost, .launch = launch }
 const sb_gemm_schedule sb_gemm_hopper[SB_GEMM_HOPPER_SCHEDULES] = {
-    SCHEDULE(0, "tile-128x256"),   SCHEDULE(1, "tile-128x224"),    SCHEDULE(2, "tile-128x192"),
-    SCHEDULE(3, "tile-128x128"),   SCHEDULE(4, "tile-128x112"),    SCHEDULE(5, "tile-128x96"),
-    SCHEDULE(6, "tile-128x64"),    SCHEDULE(7, "tile-64x128"),     SCHEDULE(8, "tile-64x112"),
-    SCHEDULE(9, "tile-64x64"),     SCHEDULE(10, "tile-64x32"),     SCHEDULE(11, "tile-64x16"),
-    SCHEDULE(12, "swapped-64x64"), SCHEDULE(13, "swapped-64x32"),  SCHEDULE(14, "swapped-64x16"),
-    SCHEDULE(15, "swapped-64x8"),  SCHEDULE(16, "mapped-128x256"), SCHEDULE(17, "mapped-128x128"),
+    SCHEDULE(0, "tile-128x256"),    SCHEDULE(1, "tile-128x224"),    SCHEDULE(2, "tile-128x192"),
+    SCHEDULE(3, "tile-128x128"),    SCHEDULE(4, "tile-128x112"),    SCHEDULE(5, "tile-128x96"),
+    SCHEDULE(6, "tile-128x64"),     SCHEDULE(7, "tile-64x128"),     SCHEDULE(8, "tile-64x112"),
+    SCHEDULE(9, "tile-64x64"),      SCHEDULE(10, "tile-64x32"),     SCHEDULE(11, "tile-64x16"),
+    SCHEDULE(12, "swapped-64x64"),  SCHEDULE(13, "swapped-64x32"),  SCHEDULE(14, "swapped-64x16"),
+    SCHEDULE(15, "swapped-64x8"),   SCHEDULE(16, "mapped-128x256"), SCHEDULE(17, "mapped-128x128"),
+    SCHEDULE(18, "tile-128x160"),   SCHEDULE(19, "tile-128x144"),   SCHEDULE(20, "tile-128x80"),
+    SCHEDULE(21, "tile-64x96"),     SCHEDULE(22, "tile-64x80"),     SCHEDULE(23, "swapped-64x192"),
+    SCHEDULE(24, "swapped-64x160"), SCHEDULE(25, "swapped-64x144"), SCHEDULE(26, "swapped-64x128"),
+    SCHEDULE(27, "swapped-64x112"), SCHEDULE(28, "swapped-64x96"),  SCHEDULE(29, "swapped-64x80"),
+    SCHEDULE(30, "turns-128x128"),
 };
 _Static_assert(sizeof shapes / sizeof shapes[0] == SB_GEMM_HOPPER_SCHEDULES, "a schedule for each shape");

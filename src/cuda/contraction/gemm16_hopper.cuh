@@ -13,6 +13,8 @@
  *     SB_GEMM_CLUSTER  the blocks of a cluster, which lie below each other and share B; more than one with one box only
  *     SB_GEMM_MAPPED   defined where k is cut into the groups of a row map, for MN-major matrices (gemm16_mapped.cuh)
  *     SB_GEMM_CONV     defined where the rows of a K-major A are what positions of a convolution see (gemm16_conv.cuh)
+ *     SB_GEMM_TURNS    defined where two warpgroups take whole tiles of 128 rows in turns, so that one's results are finished
+ *                      and sent while the other's products go on (gemm16_turns.cuh): for results that leave in bulk alone
  *     SB_GEMM_LOGITS   defined where results are logits, which are reduced (gemm16_logits.cuh) and not stored
  *     SB_GEMM_FUSED    defined where the nodes behind the product are computed too (gemm16_fused.cuh); there are no gates
  *                      and no activations then, and two warpgroups send results in bulk alone
@@ -39,18 +41,28 @@
 /* With one warpgroup, A may have fewer rows than the tile, and the ring as many stages as fit then. */
 #define ONE_WARPGROUP (SB_GEMM_GROUPS == 1)
 /* Shapes that take B's columns as rows too, which may be gates and values. */
-#if defined(SB_GEMM_CONV)
+#if defined(SB_GEMM_CONV) || defined(SB_GEMM_LOGITS)
 #define SWAPS 0
 #else
-#define SWAPS (ONE_WARPGROUP && TILE_N <= 64)
+#define SWAPS ONE_WARPGROUP
 #endif
-/* The first row of a tile, of which a swapped product may take fewer rows than there are, so that all multiprocessors
- * have some. */
-#define FIRST_ROW(tile) ((tile) * (SWAPS ? p->tile_rows : TILE_M))
+/* The first row of a cluster's tile, of which a swapped product may take fewer rows than there are, so that all
+ * multiprocessors have some; and the first column. The last ones begin so early that they end with the matrix: what reaches
+ * over it the copy engine fills with zeros, which takes it longer than fetching. What two tiles compute then has the
+ * same bits. */
+#define FIRST_ROW(tile) ((tile) * (SWAPS ? p->tile_rows : TILE_M) * SB_GEMM_CLUSTER)
+#define FIRST_COLUMN(tile) ((tile)*TILE_N)
+#define NOT_BEHIND(first, last) ((first) < (last) ? (first) : (last))
+#define ROW_OF(place) (NOT_BEHIND(FIRST_ROW((place).m), p->last_row) + (int)rank * TILE_M)
+#define COLUMN_OF(place) NOT_BEHIND(FIRST_COLUMN((place).n), p->last_column)
 /* Who fetches a stage: with one warpgroup a thread each for A and B, of two that take turns. */
 #define FILLERS (ONE_WARPGROUP ? 2 : 1)
 #define FETCHERS (ONE_WARPGROUP ? 4 : 1)
 #define A_BOX (ONE_WARPGROUP ? p->a_box_bytes : A_BYTES)
+#define B_BOX (ONE_WARPGROUP ? p->b_box_bytes : B_BYTES)
+/* What is fetched of them, where a block fetches all of both. */
+#define A_FETCHED (SB_GEMM_CLUSTER > 1 ? A_BYTES : p->a_box_bytes)
+#define B_FETCHED (SB_GEMM_CLUSTER > 1 ? B_BYTES : p->b_box_bytes)
 #define STAGES (ONE_WARPGROUP ? p->stages : SB_GEMM_STAGES)
 #define STAGE_BYTES (ONE_WARPGROUP ? (uint32_t)p->stage_bytes : (uint32_t)(BOXES * (A_BYTES + B_BYTES)))
 #define CHUNK_BYTES (64 * TILE_K * 2)
@@ -65,10 +77,19 @@
 #define A_STEP 2048
 #define B_STEP 2048
 #endif
+/* From 64 rows of A to the next 64. */
+#define A_HALF (SB_GEMM_A_MN_MAJOR ? CHUNK_STEP : 64 * 128)
 /* A warpgroup's room for results on their way out: two boxes of 64 rows of 128 bytes. */
 #define BOX_BYTES (64 * 128)
 #define ROOM_BYTES (2 * BOX_BYTES)
-#define SUMS (TILE_N / 2)
+/* Whether a tile is one warpgroup's, and how many times 64 rows a warpgroup multiplies. */
+#if defined(SB_GEMM_TURNS)
+#define TURNS 1
+#else
+#define TURNS 0
+#endif
+#define HALVES (TURNS ? 2 : 1)
+#define SUMS (HALVES * TILE_N / 2)
 #define RESULTS (SUMS < SB_GEMM16_RESULTS ? SUMS : SB_GEMM16_RESULTS)
 
 #define NAME2(a, b) a##b
@@ -96,6 +117,13 @@
             phase ^= 1;                                                                                                \
         }                                                                                                              \
     } while (0)
+/* Goes by what a tile takes of the ring. */
+#define SKIP_STAGES(count)                                                                                             \
+    do {                                                                                                               \
+        stage += (count);                                                                                              \
+        phase ^= (uint32_t)(stage / STAGES) & 1;                                                                       \
+        stage %= STAGES;                                                                                               \
+    } while (0)
 /* Whose phases say that a stage can be multiplied. */
 #if defined(SB_GEMM_MAPPED)
 #define READY ready
@@ -104,7 +132,7 @@
 #endif
 /* Whether k may end where memory says: in the widest tiles, and with nodes behind, registers would not do for it. */
 #if defined(SB_GEMM_MAPPED) || defined(SB_GEMM_LOGITS) || defined(SB_GEMM_CONV) || defined(SB_GEMM_FUSED) ||           \
-    SB_GEMM_N > 128
+    defined(SB_GEMM_TURNS) || SB_GEMM_N > 128
 #define MAY_CUT 0
 #else
 #define MAY_CUT 1
@@ -118,7 +146,8 @@
             const int used = sb_gemm16_used_in(p, block, i);                                                           \
             sb_gemm16_clear_k(at_stage + i * A_BOX + a_part, ONE_WARPGROUP ? A_BOX / 128 : 64, SB_GEMM_A_MN_MAJOR,     \
                               used);                                                                                   \
-            sb_gemm16_clear_k(at_stage + BOXES * A_BOX + i * B_BYTES, B_WIDTH, SB_GEMM_B_MN_MAJOR, used);              \
+            sb_gemm16_clear_k(at_stage + BOXES * A_BOX + i * B_BOX, ONE_WARPGROUP ? B_BOX / 128 : B_WIDTH,             \
+                              SB_GEMM_B_MN_MAJOR, used);                                                               \
         }                                                                                                              \
         sb_shared_written();                                                                                           \
         sb_warpgroup_sync(1 + group);                                                                                  \
@@ -134,11 +163,16 @@
             CUT_STAGE(depth.cut);                                                                                      \
         SB_WGMMA_BEGIN();                                                                                              \
         SB_CUDA_UNROLL                                                                                                 \
-        for (int step = 0; step < BOXES * TILE_K / 16; step++)                                                         \
-            MULTIPLY(sums, step > 0 || (adds),                                                                         \
-                     a_matrix + step / 4 * (A_BOX / 16) + (SB_GEMM_A_MN_MAJOR ? A_STEP / 16 : 32 / 16) * (step % 4),   \
-                     b_matrix + step / 4 * (B_BYTES / 16) + (SB_GEMM_B_MN_MAJOR ? B_STEP / 16 : 32 / 16) * (step % 4), \
-                     SB_GEMM_TYPE, SB_GEMM_A_MN_MAJOR, SB_GEMM_B_MN_MAJOR);                                            \
+        for (int step = 0; step < BOXES * TILE_K / 16; step++) {                                                       \
+            SB_CUDA_UNROLL                                                                                             \
+            for (int half = 0; half < HALVES; half++)                                                                  \
+                MULTIPLY((sums + half * (TILE_N / 2)), step > 0 || (adds),                                             \
+                         a_matrix + step / 4 * (A_BOX / 16) + half * (A_HALF / 16) +                                   \
+                             (SB_GEMM_A_MN_MAJOR ? A_STEP / 16 : 32 / 16) * (step % 4),                                \
+                         b_matrix + step / 4 * (B_BOX / 16) +                                                          \
+                             (SB_GEMM_B_MN_MAJOR ? B_STEP / 16 : 32 / 16) * (step % 4),                                \
+                         SB_GEMM_TYPE, SB_GEMM_A_MN_MAJOR, SB_GEMM_B_MN_MAJOR);                                        \
+        }                                                                                                              \
         SB_WGMMA_END();                                                                                                \
     } while (0)
 /* Has a stage of a matrix fetched: all boxes at once of a K-major one; of an MN-major one, boxes of 64 lines one by
@@ -261,7 +295,7 @@
 #define SKIP_UNUSED() (void)0
 #else
 #define SKIP_UNUSED()                                                                                                  \
-    if (!sb_gemm16_is_used(p, FIRST_ROW(at.m * SB_GEMM_CLUSTER), at.n * TILE_N))                                       \
+    if (!sb_gemm16_is_used(p, FIRST_ROW(at.m), FIRST_COLUMN(at.n)))                                                    \
     continue
 #endif
 /* Tells the fetching threads of the cluster that the warpgroup has used a stage. */
@@ -316,6 +350,29 @@
 #else
 #define SEND() (void)0
 #endif
+/* The nodes of a box of 64 columns whose first row is `first_row`, in the room that it has been put in order in: of a warp's
+ * sixteen rows a thread takes every fourth. */
+#define PIECE(row) (room + (uint32_t)(row)*128 + (uint32_t)((lane % 8) ^ ((row)&7)) * 16)
+#define COMPUTE_NODES(first_row)                                                                                       \
+    do {                                                                                                               \
+        __syncwarp();                                                                                                  \
+        SB_CUDA_KEEP_LOOP                                                                                              \
+        for (int own = warp + lane / 8; own < warp + 16; own += SB_GEMM16_PIECES * SB_GEMM16_PIECE_ROWS) {             \
+            uint32_t words[4 * SB_GEMM16_PIECES];                                                                      \
+            const int left = (int)p->rows - ((first_row) + own);                                                       \
+            pieces.first.row = (first_row) + own;                                                                      \
+            pieces.count = (left + SB_GEMM16_PIECE_ROWS - 1) / SB_GEMM16_PIECE_ROWS;                                   \
+            if (left <= 0 || pieces.first.column >= p->columns)                                                        \
+                break;                                                                                                 \
+            SB_CUDA_UNROLL                                                                                             \
+            for (int r = 0; r < SB_GEMM16_PIECES; r++)                                                                 \
+                sb_shared_load_eight(PIECE(own + r * SB_GEMM16_PIECE_ROWS), words + 4 * r);                            \
+            NAME(sb_gemm16_fuse_, SB_GEMM_SUFFIX)(&given.program, &pieces, words);                                     \
+            SB_CUDA_UNROLL                                                                                             \
+            for (int r = 0; r < SB_GEMM16_PIECES; r++)                                                                 \
+                sb_shared_store_eight(PIECE(own + r * SB_GEMM16_PIECE_ROWS), words + 4 * r);                           \
+        }                                                                                                              \
+    } while (0)
 /* With nodes behind, box after box too: its rounded chains are put in order there, and each warp computes the nodes of its
  * own sixteen rows, of which eight threads have a row. */
 #if defined(SB_GEMM_FUSED) && !ONE_WARPGROUP
@@ -325,10 +382,14 @@
         if (rounded_m < 0)                                                                                             \
             break;                                                                                                     \
         const int lane = thread % 32, warp = thread % GROUP_THREADS / 32 * 16, row = warp + lane % 16;                 \
-        sb_gemm16_node_place place = sb_gemm16_nodes_begin(&given.program, rounded_batch);                             \
-        place.column = rounded_n + lane % 8 * 8;                                                                       \
+        sb_gemm16_node_pieces pieces;                                                                                  \
+        pieces.first = sb_gemm16_nodes_begin(&given.program, rounded_batch);                                           \
+        pieces.first.column = rounded_n + lane % 8 * 8;                                                                \
         SB_CUDA_KEEP_LOOP                                                                                              \
         for (int q = 0; q < TILE_N / 64; q++) {                                                                        \
+            pieces.first.column += 64;                                                                                 \
+            if (q + 1 < TILE_N / 64)                                                                                   \
+                pieces.first.column -= 64;                                                                             \
             const uint32_t room = rooms + group * ROOM_BYTES + turn * BOX_BYTES;                                       \
             turn ^= 1;                                                                                                 \
             if (leads)                                                                                                 \
@@ -341,27 +402,96 @@
             SB_CUDA_UNROLL                                                                                             \
             for (int i = 0; i + 16 < SUMS / 2; i++)                                                                    \
                 rounded[i] = rounded[i + 16];                                                                          \
-            __syncwarp();                                                                                              \
-            SB_CUDA_KEEP_LOOP                                                                                          \
-            for (int i = lane / 8; i < 16; i += 4) {                                                                   \
-                const uint32_t piece = room + (warp + i) * 128 + (uint32_t)((lane % 8) ^ (i & 7)) * 16;                \
-                place.row = rounded_m + warp + i;                                                                      \
-                if (place.row >= p->rows || place.column >= p->columns)                                                \
-                    break;                                                                                             \
-                uint32_t words[4];                                                                                     \
-                sb_shared_load_eight(piece, words);                                                                    \
-                NAME(sb_gemm16_fuse_, SB_GEMM_SUFFIX)(&given.program, &place, words);                                  \
-                sb_shared_store_eight(piece, words);                                                                   \
-            }                                                                                                          \
+            COMPUTE_NODES(rounded_m);                                                                                  \
             sb_shared_written();                                                                                       \
             sb_warpgroup_sync(1 + group);                                                                              \
             if (leads) {                                                                                               \
                 sb_tensor_store(&p->c, room, rounded_n + q * 64, rounded_m, 0, rounded_batch);                         \
                 SB_TENSOR_STORES_END();                                                                                \
             }                                                                                                          \
-            place.column += 64;                                                                                        \
+            pieces.first.column += 64;                                                                                 \
         }                                                                                                              \
         rounded_m = -1;                                                                                                \
+    } while (0)
+#endif
+/* What becomes of eight sums of a thread before they are rounded; with gates of sixteen. */
+#if defined(SB_GEMM_FUSED)
+#define GATES 0
+#define FINISH_EIGHT() sb_gemm16_finish_chains(&ends, column, sums, results)
+#define NODES_BEGIN()                                                                                                  \
+    sb_gemm16_node_pieces pieces;                                                                                      \
+    pieces.first = sb_gemm16_nodes_begin(&given.program, at.batch)
+#define COMPUTE_BOX_NODES()                                                                                            \
+    do {                                                                                                               \
+        pieces.first.column = box_n + lane % 8 * 8;                                                                    \
+        COMPUTE_NODES(box_m);                                                                                          \
+    } while (0)
+#else
+#define GATES 1
+#define FINISH_EIGHT() sb_gemm16_finish_eight(&ends, column, sums, results)
+#define NODES_BEGIN() (void)0
+#define COMPUTE_BOX_NODES() (void)0
+#endif
+/* Finishes a tile's sums and sends them, a box of 64 rows and 64 columns of C after the other, while the other warpgroup
+ * multiplies. The first sums are taken each time, and those behind them move up. */
+#if TURNS
+#define SEND_TILE()                                                                                                    \
+    do {                                                                                                               \
+        const int lane = thread % 32, warp = thread % GROUP_THREADS / 32 * 16, row = warp + lane % 16;                 \
+        const bool gated = GATES && p->product.gate != SB_GATE_NONE;                                                   \
+        const int c_n = gated ? n / 2 : n, boxes = gated ? SUMS / 64 : SUMS / 32, across = boxes / HALVES;             \
+        NODES_BEGIN();                                                                                                 \
+        SB_CUDA_KEEP_LOOP                                                                                              \
+        for (int box = 0; box < boxes; box++) {                                                                        \
+            const int box_m = m + box / across * 64, box_n = c_n + box % across * 64;                                  \
+            const uint32_t room = rooms + group * ROOM_BYTES + turn * BOX_BYTES;                                       \
+            sb_gemm16_ends ends = sb_gemm16_ends_of(p, at.batch, box_m + warp + lane / 4);                             \
+            sb_gemm16_load_biases(&ends, box_n + lane % 4 * 2, GATES);                                                 \
+            turn ^= 1;                                                                                                 \
+            /* The store before the last one has read this room. */                                                    \
+            if (leads)                                                                                                 \
+                SB_TENSOR_STORES_READ(1);                                                                              \
+            sb_warpgroup_sync(1 + group);                                                                              \
+            SB_CUDA_KEEP_LOOP                                                                                          \
+            for (int i = 0; i < 4; i++) {                                                                              \
+                const int column = box_n + i * 16 + lane % 4 * 2;                                                      \
+                const uint32_t piece = (uint32_t)(2 * i + lane / 16) ^ (uint32_t)(row & 7);                            \
+                float results[8];                                                                                      \
+                uint32_t pairs[4];                                                                                     \
+                FINISH_EIGHT();                                                                                        \
+                SB_CUDA_UNROLL                                                                                         \
+                for (int j = 0; j < 4; j++)                                                                            \
+                    pairs[j] = NAME(sb_canonical_pair_, SB_GEMM_SUFFIX)(                                               \
+                        NAME(sb_round_pair_, SB_GEMM_SUFFIX)(results[2 * j], results[2 * j + 1]));                     \
+                sb_store_matrices(room + row * 128 + piece * 16, pairs[0], pairs[1], pairs[2], pairs[3]);              \
+                sb_gemm16_next_biases(&ends, GATES);                                                                   \
+                if (gated) {                                                                                           \
+                    SB_CUDA_UNROLL                                                                                     \
+                    for (int j = 0; j < 48; j++)                                                                       \
+                        sums[j] = sums[j + 16];                                                                        \
+                } else {                                                                                               \
+                    SB_CUDA_UNROLL                                                                                     \
+                    for (int j = 0; j < 24; j++)                                                                       \
+                        sums[j] = sums[j + 8];                                                                         \
+                }                                                                                                      \
+            }                                                                                                          \
+            COMPUTE_BOX_NODES();                                                                                       \
+            sb_shared_written();                                                                                       \
+            sb_warpgroup_sync(1 + group);                                                                              \
+            if (leads) {                                                                                               \
+                sb_tensor_store(&p->c, room, box_n, box_m, 0, at.batch);                                               \
+                SB_TENSOR_STORES_END();                                                                                \
+            }                                                                                                          \
+            if (gated) {                                                                                               \
+                SB_CUDA_UNROLL                                                                                         \
+                for (int j = 0; j + 64 < SUMS; j++)                                                                    \
+                    sums[j] = sums[j + 64];                                                                            \
+            } else {                                                                                                   \
+                SB_CUDA_UNROLL                                                                                         \
+                for (int j = 0; j + 32 < SUMS; j++)                                                                    \
+                    sums[j] = sums[j + 32];                                                                            \
+            }                                                                                                          \
+        }                                                                                                              \
     } while (0)
 #endif
 /* Where there are no registers for nodes beside a whole tile of sums, results are sent before the next tile begins. */
@@ -404,6 +534,10 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
     SB_HOPPER_BARRIERS(ready_barriers, SB_GEMM_STAGES);
     const uint32_t ready = sb_shared_address(ready_barriers);
 #endif
+#if TURNS
+    SB_HOPPER_BARRIERS(turn_barriers, SB_GEMM_GROUPS);
+    const uint32_t turns = sb_shared_address(turn_barriers);
+#endif
     const uint32_t stages = (sb_shared_address(shared_memory) + 1023) / 1024 * 1024;
 #if BULK
     const uint32_t rooms = stages + STAGES * STAGE_BYTES;
@@ -425,7 +559,11 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
     }
     if (thread < STAGES) {
         sb_barrier_init(full + 8 * thread, FILLERS);
-        sb_barrier_init(empty + 8 * thread, SB_GEMM_GROUPS * SB_GEMM_CLUSTER);
+        sb_barrier_init(empty + 8 * thread, (TURNS ? 1 : SB_GEMM_GROUPS) * SB_GEMM_CLUSTER);
+#if TURNS
+        if (thread < SB_GEMM_GROUPS)
+            sb_barrier_init(turns + 8 * thread, 1);
+#endif
 #if defined(SB_GEMM_MAPPED)
         sb_barrier_init(ready + 8 * thread, SB_GEMM16_CLEARING_WARPS);
 #endif
@@ -448,9 +586,9 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
         for (int block = 0; block < p->ahead; block += BOXES) {
             const int k = block * TILE_K;
             if (fetches_a)
-                FETCH_A(ASK, 0, FIRST_ROW(at.m), a_batch);
+                FETCH_A(ASK, 0, ROW_OF(at), a_batch);
             else
-                FETCH_B(ASK, 0, at.n * TILE_N, b_batch);
+                FETCH_B(ASK, 0, COLUMN_OF(at), b_batch);
         }
     }
 #else
@@ -466,7 +604,7 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
         SB_HOPPER_GIVE_REGISTERS(40);
 #endif
         if (fetches) {
-            const uint32_t bytes = (fetches_a ? BOXES * A_BOX : 0) + (fetches_b ? BOXES * B_BYTES : 0);
+            const uint32_t bytes = (fetches_a ? BOXES * A_FETCHED : 0) + (fetches_b ? BOXES * B_FETCHED : 0);
             int stage = 0, turn = fetcher % 2;
             uint32_t phase = 0;
             const sb_gemm16_depth depth = sb_gemm16_depth_of(p, BOXES, MAY_CUT);
@@ -475,7 +613,7 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
                 if (index != first)
                     at = sb_gemm16_place_of(p, index);
                 SKIP_UNUSED();
-                const int m = FIRST_ROW(at.m * SB_GEMM_CLUSTER + (int)rank), n = at.n * TILE_N;
+                const int m = ROW_OF(at), n = COLUMN_OF(at);
                 const sb_gemm16_batch batch = sb_gemm16_batch_of(p, at.batch);
                 const sb_gemm16_batch a_batch = sb_gemm16_batch_in(&p->a_steps, &batch);
                 const sb_gemm16_batch b_batch = sb_gemm16_batch_in(&p->b_steps, &batch);
@@ -557,9 +695,11 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
         int stage = 0;
         uint32_t phase = 0;
         const sb_gemm16_depth depth = sb_gemm16_depth_of(p, BOXES, MAY_CUT);
-        const uint32_t a_part = group * (SB_GEMM_A_MN_MAJOR ? CHUNK_STEP : 64 * 128);
+        const uint32_t a_part = TURNS ? 0 : group * A_HALF;
         const bool leads = thread % GROUP_THREADS == 0;
-#if BULK
+#if TURNS
+        int number = 0, turn = 0; /* of tiles, and of the rooms for results */
+#elif BULK
         /* Rounded results leave while the products of the next tile have begun. */
         uint32_t rounded[SUMS / 2];
         int rounded_m = -1, rounded_n = 0, rounded_batch = 0, turn = 0;
@@ -569,7 +709,15 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
             if (index != first)
                 at = sb_gemm16_place_of(p, index);
             SKIP_UNUSED();
-            const int m = FIRST_ROW(at.m * SB_GEMM_CLUSTER + (int)rank) + group * 64, n = at.n * TILE_N;
+#if TURNS
+            if (number++ % 2 != group) {
+                SKIP_STAGES(depth.blocks);
+                continue;
+            }
+            /* Behind the other's products: phases of stages are told apart only where a warpgroup has seen those before. */
+            sb_barrier_wait(turns + 8 * group, (uint32_t)((number - 1) / 2 + (group == 0)) & 1);
+#endif
+            const int m = ROW_OF(at) + (TURNS ? 0 : group * 64), n = COLUMN_OF(at);
             float sums[SUMS];
 #if !defined(SB_GEMM_LOGITS)
             sb_gemm16_corner corner;
@@ -585,8 +733,10 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
             /* The first tile of k by itself: the compiler keeps products in flight only where nothing but
              * products writes sums. */
             MULTIPLY_STAGE(p->product.c.accumulate, SB_CUDA_SELDOM(depth.cut == 0));
+#if !TURNS
             if (!SENDS_AT_ONCE)
                 SEND();
+#endif
             SB_WGMMA_WAIT(0);
             SB_CUDA_KEEP_LOOP
             for (int block = BOXES; block < depth.whole; block += BOXES) {
@@ -597,6 +747,10 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
                 SB_WGMMA_WAIT(1);
                 RELEASE(before);
             }
+#if TURNS
+            if (leads)
+                sb_barrier_arrive(turns + 8 * (1 - group));
+#endif
             SB_WGMMA_WAIT(0);
             RELEASE(empty + 8 * stage);
             NEXT_STAGE();
@@ -609,6 +763,12 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
             }
 #if defined(SB_GEMM_LOGITS)
             sb_gemm16_reduce_logits(&given.reduce, m, n, TILE_N / SB_LOGP_BLOCK, sums);
+#elif TURNS
+            /* Here all sums are there, and nothing reads one before. */
+            SB_CUDA_UNROLL
+            for (int i = 0; i < SUMS; i++)
+                SB_HOPPER_KEEP("+f"(sums[i]));
+            SEND_TILE();
 #else
             const int storing = ONE_WARPGROUP ? corner.storing : p->storing;
 #if SWAPS && !defined(SB_GEMM_FUSED)
@@ -671,8 +831,10 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
             NAME(sb_gemm16_store_, SB_GEMM_SUFFIX)(&corner, SUMS, sums);
 #endif
         }
+#if !TURNS
         if (!SENDS_AT_ONCE)
             SEND();
+#endif
         if (leads)
             SB_TENSOR_STORES_READ(0);
     }
@@ -704,6 +866,12 @@ SB_CUDA_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, p) {
 #undef ONE_WARPGROUP
 #undef SWAPS
 #undef FIRST_ROW
+#undef FIRST_COLUMN
+#undef NOT_BEHIND
+#undef ROW_OF
+#undef COLUMN_OF
+#undef A_FETCHED
+#undef B_FETCHED
 #undef FILLERS
 #undef FETCHERS
 #undef LOAD
@@ -717,6 +885,7 @@ SB_CUDA_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, p) {
 #undef FETCH_B
 #undef STAGES
 #undef A_BOX
+#undef B_BOX
 #undef FETCH_K_MAJOR
 #undef FETCH_MN_MAJOR
 #undef FETCH_PART_K_MAJOR
@@ -736,6 +905,17 @@ SB_CUDA_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, p) {
 #undef MULTIPLY
 #undef NEXT_STAGE
 #undef MULTIPLY_STAGE
+#undef TURNS
+#undef HALVES
+#undef A_HALF
+#undef SKIP_STAGES
+#undef COMPUTE_NODES
+#undef PIECE
+#undef SEND_TILE
+#undef FINISH_EIGHT
+#undef GATES
+#undef NODES_BEGIN
+#undef COMPUTE_BOX_NODES
 #undef RELEASE
 #undef SKIP_UNUSED
 #undef MAY_CUT

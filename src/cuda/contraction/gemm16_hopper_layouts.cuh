@@ -5,6 +5,9 @@
 #if defined(SB_GEMM_FUSED)
 #include "cuda/contraction/gemm16_fused.cuh"
 #endif
+#if defined(SB_GEMM_TURNS)
+#include "cuda/contraction/gemm16_turns.cuh"
+#endif
 #include "cuda/contraction/wgmma.cuh"
 
 #if !defined(SB_MODULE_f16)

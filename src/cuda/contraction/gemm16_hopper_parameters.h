@@ -35,12 +35,13 @@ typedef struct sb_gemm16_hopper {
     int64_t row_stride, column_stride; /* the same of C */
     int32_t row_tiles, column_tiles;   /* tiles of clusters, and of columns */
     int32_t tile_rows;                 /* that a tile takes of the rows it could, where the factors are swapped */
+    int32_t last_row, last_column;     /* where the last tiles begin at the latest; INT32_MAX: where the others end */
     int32_t tiles;                     /* of clusters, of all batches */
     int32_t k_blocks;                  /* of 64 */
     int32_t stages;                    /* in shared memory */
-    int32_t stage_bytes; /* of one: fewer than tiles of 64 rows could have where the kernel's A has fewer rows */
-    int32_t a_box_bytes; /* of A's part for 64 k */
-    int32_t inner;       /* batches of one outer step; all where there is only one step */
+    int32_t stage_bytes;              /* of one: in tiles of 64 rows, fewer where the kernel's A or B has fewer lines */
+    int32_t a_box_bytes, b_box_bytes; /* of A's part and of B's for 64 k, as they are fetched */
+    int32_t inner;                    /* batches of one outer step; all where there is only one step */
     sb_gemm16_steps a_steps, b_steps;
     const int64_t *used_rows, *used_columns; /* of the kernel's C, in memory of the device; NULL: all */
     int32_t swapped;

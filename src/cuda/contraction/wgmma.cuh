@@ -20,6 +20,9 @@
 #define SB_FIELDS_64(d, i) SB_FIELDS_32(d, i), SB_FIELDS_32(d, i + 32)
 #define SB_FIELDS_48(d, i) SB_FIELDS_32(d, i), SB_FIELDS_16(d, i + 32)
 #define SB_FIELDS_56(d, i) SB_FIELDS_48(d, i), SB_FIELDS_8(d, i + 48)
+#define SB_FIELDS_40(d, i) SB_FIELDS_32(d, i), SB_FIELDS_8(d, i + 32)
+#define SB_FIELDS_72(d, i) SB_FIELDS_64(d, i), SB_FIELDS_8(d, i + 64)
+#define SB_FIELDS_80(d, i) SB_FIELDS_64(d, i), SB_FIELDS_16(d, i + 64)
 #define SB_FIELDS_96(d, i) SB_FIELDS_64(d, i), SB_FIELDS_32(d, i + 64)
 #define SB_FIELDS_112(d, i) SB_FIELDS_96(d, i), SB_FIELDS_16(d, i + 96)
 #define SB_FIELDS_128(d, i) SB_FIELDS_64(d, i), SB_FIELDS_64(d, i + 64)
@@ -31,6 +34,9 @@
 #define SB_NUMBERS_32                                                                                                  \
     SB_NUMBERS_16                                                                                                      \
     ", %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
+#define SB_NUMBERS_40                                                                                                  \
+    SB_NUMBERS_32                                                                                                      \
+    ", %32, %33, %34, %35, %36, %37, %38, %39"
 #define SB_NUMBERS_48                                                                                                  \
     SB_NUMBERS_32                                                                                                      \
     ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47"
@@ -41,6 +47,12 @@
     SB_NUMBERS_32                                                                                                      \
     ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47"                                 \
     ", %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+#define SB_NUMBERS_72                                                                                                  \
+    SB_NUMBERS_64                                                                                                      \
+    ", %64, %65, %66, %67, %68, %69, %70, %71"
+#define SB_NUMBERS_80                                                                                                  \
+    SB_NUMBERS_72                                                                                                      \
+    ", %72, %73, %74, %75, %76, %77, %78, %79"
 #define SB_NUMBERS_96                                                                                                  \
     SB_NUMBERS_64                                                                                                      \
     ", %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79"                                 \
@@ -67,12 +79,18 @@
     SB_WGMMA(16, "32", "%16", "%17", "%18", "%19", "%20", sums, adds, a, b, type, a_mn_major, b_mn_major)
 #define SB_WGMMA_64(sums, adds, a, b, type, a_mn_major, b_mn_major)                                                    \
     SB_WGMMA(32, "64", "%32", "%33", "%34", "%35", "%36", sums, adds, a, b, type, a_mn_major, b_mn_major)
+#define SB_WGMMA_80(sums, adds, a, b, type, a_mn_major, b_mn_major)                                                    \
+    SB_WGMMA(40, "80", "%40", "%41", "%42", "%43", "%44", sums, adds, a, b, type, a_mn_major, b_mn_major)
 #define SB_WGMMA_96(sums, adds, a, b, type, a_mn_major, b_mn_major)                                                    \
     SB_WGMMA(48, "96", "%48", "%49", "%50", "%51", "%52", sums, adds, a, b, type, a_mn_major, b_mn_major)
 #define SB_WGMMA_112(sums, adds, a, b, type, a_mn_major, b_mn_major)                                                   \
     SB_WGMMA(56, "112", "%56", "%57", "%58", "%59", "%60", sums, adds, a, b, type, a_mn_major, b_mn_major)
 #define SB_WGMMA_128(sums, adds, a, b, type, a_mn_major, b_mn_major)                                                   \
     SB_WGMMA(64, "128", "%64", "%65", "%66", "%67", "%68", sums, adds, a, b, type, a_mn_major, b_mn_major)
+#define SB_WGMMA_144(sums, adds, a, b, type, a_mn_major, b_mn_major)                                                   \
+    SB_WGMMA(72, "144", "%72", "%73", "%74", "%75", "%76", sums, adds, a, b, type, a_mn_major, b_mn_major)
+#define SB_WGMMA_160(sums, adds, a, b, type, a_mn_major, b_mn_major)                                                   \
+    SB_WGMMA(80, "160", "%80", "%81", "%82", "%83", "%84", sums, adds, a, b, type, a_mn_major, b_mn_major)
 #define SB_WGMMA_192(sums, adds, a, b, type, a_mn_major, b_mn_major)                                                   \
     SB_WGMMA(96, "192", "%96", "%97", "%98", "%99", "%100", sums, adds, a, b, type, a_mn_major, b_mn_major)
 #define SB_WGMMA_224(sums, adds, a, b, type, a_mn_major, b_mn_major)                                                   \
