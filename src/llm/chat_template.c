@@ -58,9 +58,10 @@ static sb_status create_of(const char *path, const char *source, size_t bytes, c
 }
 
 static sb_status fail_without(const char *path, sb_error *error) {
-    return sb_fail(error, SB_ERROR_UNSUPPORTED,
-                   "%.300s has no chat template: its model was not trained on conversations, or give a template of your own",
-                   path);
+    return sb_fail(
+        error, SB_ERROR_UNSUPPORTED,
+        "%.300s has no chat template: its model was not trained on conversations, or give a template of your own",
+        path);
 }
 
 /* ---- folders ---- */
@@ -200,8 +201,8 @@ static sb_status parse_variables(const char *variables, size_t bytes, json_t **p
     if (*parsed == NULL && json_error_code(&why) == json_error_out_of_memory)
         return sb_fail_memory(error, bytes);
     if (*parsed == NULL)
-        return sb_fail(error, SB_ERROR_INVALID_ARGUMENT, "the template's variables are no JSON, byte %d: %s", why.position,
-                       why.text);
+        return sb_fail(error, SB_ERROR_INVALID_ARGUMENT, "the template's variables are no JSON, byte %d: %s",
+                       why.position, why.text);
     if (json_is_object(*parsed))
         return SB_OK;
     json_decref(*parsed);

@@ -25,7 +25,7 @@ void sb_jinja_free(sb_jinja_template *parsed);
  *
  * Errors: INVALID_ARGUMENT where the template raises an exception, or does with its variables what cannot be done;
  * UNSUPPORTED for a method, function or operation that is not understood; LIMIT; OUT_OF_MEMORY; each with the line. */
-sb_status sb_jinja_render(const sb_jinja_template *parsed, const json_t *variables, const sb_llm_date *date, char **text,
-                          size_t *bytes, sb_error *error);
+sb_status sb_jinja_render(const sb_jinja_template *parsed, const json_t *variables, const sb_llm_date *date,
+                          char **text, size_t *bytes, sb_error *error);
 
 #endif

@@ -220,10 +220,24 @@ static bool ends_word(const sb_jinja_text *text, size_t at) {
     return before;
 }
 
+/* ASCII, of which there is most, in pieces: up to the first character beyond it. */
+static sb_status write_ascii(sb_jinja *jinja, const char *data, size_t bytes, sb_jinja_case change, size_t *used) {
+    char piece[256];
+    *used = 0;
+    while (*used < bytes && *used < sizeof piece && (unsigned char)data[*used] < 0x80) {
+        char byte = data[*used];
+        bool changes = change == SB_JINJA_LOWER ? byte >= 'A' && byte <= 'Z' : byte >= 'a' && byte <= 'z';
+        piece[(*used)++] = changes ? (char)(byte ^ 0x20) : byte;
+    }
+    return *used != 0 ? sb_jinja_write(jinja, piece, *used) : SB_OK;
+}
+
 sb_status sb_jinja_write_case(sb_jinja *jinja, const sb_jinja_text *text, size_t from, size_t to,
                               sb_jinja_case change) {
-    SB_TRY(sb_jinja_spend(jinja, (to - from) / 16));
     for (size_t step; from < to; from += step) {
+        SB_TRY(write_ascii(jinja, text->data + from, to - from, change, &step));
+        if (step != 0)
+            continue;
         int32_t point = sb_jinja_point(text->data + from, &step);
         if (change != SB_JINJA_LOWER)
             SB_TRY(write_capital(jinja, point, change == SB_JINJA_TITLE));

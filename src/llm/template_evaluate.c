@@ -134,11 +134,18 @@ static sb_status compare_pair(sb_jinja *jinja, char sign, sb_jinja_value left, s
         *holds = *holds == (sign == 'i');
         return SB_OK;
     default:
-        SB_TRY(sb_jinja_compare(jinja, left, right, sign == 'l' ? "<=" : sign == 'g' ? ">=" : sign == '<' ? "<" : ">",
+        SB_TRY(sb_jinja_compare(jinja, left, right,
+                                sign == 'l'   ? "<="
+                                : sign == 'g' ? ">="
+                                : sign == '<' ? "<"
+                                              : ">",
                                 &order));
         /* (An order of 2 is NaN's: nothing holds.) */
-        *holds = order == 2 ? false
-                            : sign == '<' ? order < 0 : sign == '>' ? order > 0 : sign == 'l' ? order <= 0 : order >= 0;
+        *holds = order == 2    ? false
+                 : sign == '<' ? order < 0
+                 : sign == '>' ? order > 0
+                 : sign == 'l' ? order <= 0
+                               : order >= 0;
         return SB_OK;
     }
 }
@@ -159,7 +166,8 @@ static sb_status compare(sb_jinja *jinja, const sb_jinja_node *node, sb_jinja_va
 /* and, or: one of the two values. */
 static sb_status combine(sb_jinja *jinja, const sb_jinja_node *node, sb_jinja_value *value) {
     SB_TRY(sb_jinja_evaluate(jinja, node->first, value));
-    return sb_jinja_true(*value) == (node->kind == SB_JINJA_AND) ? sb_jinja_evaluate(jinja, node->second, value) : SB_OK;
+    return sb_jinja_true(*value) == (node->kind == SB_JINJA_AND) ? sb_jinja_evaluate(jinja, node->second, value)
+                                                                 : SB_OK;
 }
 
 /* ---- members ---- */
@@ -226,16 +234,17 @@ sb_status sb_jinja_apply(sb_jinja *jinja, const char *what, const sb_jinja_row *
         int at = name != NULL ? find_parameter(row, name) : i < (size_t)count ? (int)i : count;
         if (at < 0 || at >= count || taken[at].kind != SB_JINJA_MISSING)
             return sb_jinja_fail(jinja, at < 0 ? SB_ERROR_UNSUPPORTED : SB_ERROR_INVALID_ARGUMENT,
-                                 "the %s '%s' takes the arguments (%s); argument %zu%s%.*s does not fit", what, row->name,
-                                 row->parameters, i + 1, name != NULL ? ", " : "",
+                                 "the %s '%s' takes the arguments (%s); argument %zu%s%.*s does not fit", what,
+                                 row->name, row->parameters, i + 1, name != NULL ? ", " : "",
                                  name != NULL ? (int)(name->bytes < 60 ? name->bytes : 60) : 0,
                                  name != NULL ? name->data : "");
         taken[at] = arguments->items[i];
     }
     for (int i = 0; i < row->least; i++) {
         if (taken[i].kind == SB_JINJA_MISSING)
-            return sb_jinja_fail(jinja, SB_ERROR_INVALID_ARGUMENT, "the %s '%s' takes the arguments (%s), of which %d %s to be given",
-                                 what, row->name, row->parameters, row->least, row->least == 1 ? "has" : "have");
+            return sb_jinja_fail(jinja, SB_ERROR_INVALID_ARGUMENT,
+                                 "the %s '%s' takes the arguments (%s), of which %d %s to be given", what, row->name,
+                                 row->parameters, row->least, row->least == 1 ? "has" : "have");
     }
     return row->function(jinja, self, taken, result);
 }

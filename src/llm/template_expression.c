@@ -67,8 +67,16 @@ sb_status sb_jinja_expect_operator(sb_jinja_parser *parser, const char *sign) {
 }
 
 sb_status sb_jinja_fail_token(sb_jinja_parser *parser, const char *expected) {
-    static const char *const kinds[] = {"text between tags", "'{%'", "the end of the tag", "'{{'", "the end of the tag",
-                                        "", "a number", "a text", "", "the end of the template"};
+    static const char *const kinds[] = {"text between tags",
+                                        "'{%'",
+                                        "the end of the tag",
+                                        "'{{'",
+                                        "the end of the tag",
+                                        "",
+                                        "a number",
+                                        "a text",
+                                        "",
+                                        "the end of the template"};
     const sb_jinja_token *token = parser->token;
     char found[80];
     if (token->kind == SB_JINJA_TOKEN_NAME)
@@ -277,8 +285,8 @@ static sb_status parse_postfix(sb_jinja_parser *parser, sb_jinja_node **node) {
 }
 
 sb_status sb_jinja_fail_unknown(sb_jinja *jinja, const char *what, const sb_jinja_text *name) {
-    return sb_jinja_fail(jinja, SB_ERROR_UNSUPPORTED, "the %s '%.*s' is not understood (docs/llm.md says what is)", what,
-                         (int)(name->bytes < 100 ? name->bytes : 100), name->data);
+    return sb_jinja_fail(jinja, SB_ERROR_UNSUPPORTED, "the %s '%.*s' is not understood (docs/llm.md says what is)",
+                         what, (int)(name->bytes < 100 ? name->bytes : 100), name->data);
 }
 
 static sb_status parse_filter(sb_jinja_parser *parser, sb_jinja_node *object, sb_jinja_node **node) {
@@ -359,7 +367,7 @@ static sb_status parse_signed(sb_jinja_parser *parser, bool filters, sb_jinja_no
     SB_TRY(enter(parser));
     if (sb_jinja_at_operator(parser, "-") || sb_jinja_at_operator(parser, "+")) {
         SB_TRY(sb_jinja_new_node(parser, SB_JINJA_NEGATE, parser->token->line, node));
-        (*node)->operator = parser->token++->sign[0];
+        (*node)->operator= parser->token++->sign[0];
         SB_TRY(parse_signed(parser, false, &(*node)->first));
     } else {
         SB_TRY(parse_primary(parser, false, node));
@@ -382,7 +390,7 @@ static sb_status parse_level(sb_jinja_parser *parser, parse_function *operand, c
             continue;
         sb_jinja_node *left = *node;
         SB_TRY(sb_jinja_new_node(parser, SB_JINJA_ARITHMETIC, parser->token++->line, node));
-        (*node)->operator = codes[i];
+        (*node)->operator= codes[i];
         (*node)->first = left;
         SB_TRY(operand(parser, &(*node)->second));
         i = (size_t)-1; /* any of them may follow */

@@ -23,8 +23,7 @@ static sb_status mark_safe(sb_jinja *jinja, sb_jinja_value self, const sb_jinja_
     return SB_OK;
 }
 
-static sb_status escape(sb_jinja *jinja, sb_jinja_value self, const sb_jinja_value *arguments,
-                        sb_jinja_value *result) {
+static sb_status escape(sb_jinja *jinja, sb_jinja_value self, const sb_jinja_value *arguments, sb_jinja_value *result) {
     return sb_jinja_escape(jinja, self, result);
 }
 
@@ -78,8 +77,7 @@ static sb_status write_indent(sb_jinja *jinja, sb_jinja_value width) {
     return write_blanks(jinja, blanks);
 }
 
-static sb_status indent(sb_jinja *jinja, sb_jinja_value self, const sb_jinja_value *arguments,
-                        sb_jinja_value *result) {
+static sb_status indent(sb_jinja *jinja, sb_jinja_value self, const sb_jinja_value *arguments, sb_jinja_value *result) {
     sb_jinja_list *lines;
     SB_TRY(sb_jinja_check_text(jinja, "what is indented", self));
     if (self.detail != 0)
@@ -201,7 +199,8 @@ static sb_status check_number(sb_jinja *jinja, const char *whose, sb_jinja_value
     SB_TRY(sb_jinja_check_defined(jinja, value));
     if (sb_jinja_is_number(value))
         return SB_OK;
-    return sb_jinja_fail(jinja, SB_ERROR_INVALID_ARGUMENT, "'%s' of a value of type %s", whose, sb_jinja_kind_name(value));
+    return sb_jinja_fail(jinja, SB_ERROR_INVALID_ARGUMENT, "'%s' of a value of type %s", whose,
+                         sb_jinja_kind_name(value));
 }
 
 static sb_status absolute(sb_jinja *jinja, sb_jinja_value self, const sb_jinja_value *arguments,

@@ -65,7 +65,8 @@ static sb_status make_range(sb_jinja *jinja, sb_jinja_value self, const sb_jinja
         return sb_jinja_fail(jinja, SB_ERROR_INVALID_ARGUMENT, "the step of a range is 0");
     bool up = range->step > 0, empty = up ? range->start >= range->stop : range->start <= range->stop;
     /* (Unsigned, for the distance of two numbers may have 64 bits.) */
-    uint64_t span = up ? (uint64_t)range->stop - (uint64_t)range->start : (uint64_t)range->start - (uint64_t)range->stop;
+    uint64_t span =
+        up ? (uint64_t)range->stop - (uint64_t)range->start : (uint64_t)range->start - (uint64_t)range->stop;
     uint64_t step = up ? (uint64_t)range->step : 0 - (uint64_t)range->step;
     uint64_t count = empty ? 0 : (span - 1) / step + 1;
     if (count > RANGE_ITEMS)
@@ -121,8 +122,9 @@ static sb_status check_date(sb_jinja *jinja) {
     if (date->year < 1000 || date->year > 9999 || date->month < 1 || date->month > 12 || date->day < 1 ||
         date->day > days_of_month(date->year, date->month) || date->hour < 0 || date->hour > 23 || date->minute < 0 ||
         date->minute > 59 || date->second < 0 || date->second > 59)
-        return sb_jinja_fail(jinja, SB_ERROR_INVALID_ARGUMENT, "there is no date %d-%d-%d, %d:%d:%d from year 1000 to 9999",
-                             date->year, date->month, date->day, date->hour, date->minute, date->second);
+        return sb_jinja_fail(jinja, SB_ERROR_INVALID_ARGUMENT,
+                             "there is no date %d-%d-%d, %d:%d:%d from year 1000 to 9999", date->year, date->month,
+                             date->day, date->hour, date->minute, date->second);
     return SB_OK;
 }
 

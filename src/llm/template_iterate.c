@@ -63,7 +63,6 @@ static sb_status next_character(sb_jinja *jinja, sb_jinja_iterator *iterator, sb
     else
         sb_jinja_point(text->data + iterator->at, &step);
     SB_TRY(sb_jinja_text_over(jinja, text->data + iterator->at, step, item));
-    item->detail = iterator->source.detail;
     if (!iterator->back)
         iterator->at += step;
     return SB_OK;

@@ -22,14 +22,13 @@ static sb_status write_hexadecimal(sb_jinja *jinja, int32_t unit) {
     return sb_jinja_write(jinja, text, (size_t)snprintf(text, sizeof text, "\\u%04x", (unsigned)unit & 0xffff));
 }
 
-static sb_status write_character(const writer *w, const char *data, size_t bytes, int32_t point) {
+/* A character that JSON does not have as it is. */
+static sb_status write_escape(const writer *w, int32_t point) {
     static const char shorts[] = "\"\"\\\\\bb\ff\nn\rr\tt";
     for (const char *at = shorts; *at != '\0'; at += 2) {
         if (point == *at)
             return sb_jinja_write(w->jinja, (const char[]){'\\', at[1]}, 2);
     }
-    if (point >= 0x20 && (!w->ascii || point < 0x7f))
-        return sb_jinja_write(w->jinja, data, bytes);
     if (point < 0x10000)
         return write_hexadecimal(w->jinja, point);
     SB_TRY(write_hexadecimal(w->jinja, 0xd800 + ((point - 0x10000) >> 10)));
@@ -37,11 +36,17 @@ static sb_status write_character(const writer *w, const char *data, size_t bytes
 }
 
 static sb_status write_string(const writer *w, const sb_jinja_text *text) {
+    size_t written = 0; /* what is as it is goes out in one piece */
     SB_TRY(write_text(w->jinja, "\""));
     for (size_t at = 0, step; at < text->bytes; at += step) {
         int32_t point = sb_jinja_point(text->data + at, &step);
-        SB_TRY(write_character(w, text->data + at, step, point));
+        if (point >= 0x20 && point != '"' && point != '\\' && (!w->ascii || point < 0x7f))
+            continue;
+        SB_TRY(sb_jinja_write(w->jinja, text->data + written, at - written));
+        SB_TRY(write_escape(w, point));
+        written = at + step;
     }
+    SB_TRY(sb_jinja_write(w->jinja, text->data + written, text->bytes - written));
     return write_text(w->jinja, "\"");
 }
 

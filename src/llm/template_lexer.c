@@ -122,7 +122,8 @@ static sb_status lex_raw(lexer *lexer) {
         advance(lexer, end);
         return SB_OK;
     }
-    return fail_here(lexer, SB_ERROR_INVALID_FILE, "{% raw %} has no end");
+    /* (jinja2 misses the end only where something stands before it.) */
+    return lexer->at == lexer->bytes ? SB_OK : fail_here(lexer, SB_ERROR_INVALID_FILE, "{% raw %} has no end");
 }
 
 static sb_status lex_comment(lexer *lexer) {
@@ -138,7 +139,7 @@ static sb_status lex_comment(lexer *lexer) {
         advance(lexer, end);
         return SB_OK;
     }
-    return fail_here(lexer, SB_ERROR_INVALID_FILE, "a comment has no end");
+    return lexer->at == lexer->bytes ? SB_OK : fail_here(lexer, SB_ERROR_INVALID_FILE, "a comment has no end");
 }
 
 static sb_status lex_tag(lexer *lexer, bool block);
@@ -348,8 +349,8 @@ static sb_status check_encoding(sb_jinja *jinja, const char *source, size_t byte
                        SB_JINJA_SOURCE_BYTES);
     for (size_t at = 0; at < bytes;) {
         utf8proc_int32_t point;
-        utf8proc_ssize_t step = utf8proc_iterate((const utf8proc_uint8_t *)source + at, (utf8proc_ssize_t)(bytes - at),
-                                                 &point);
+        utf8proc_ssize_t step =
+            utf8proc_iterate((const utf8proc_uint8_t *)source + at, (utf8proc_ssize_t)(bytes - at), &point);
         if (step <= 0)
             return sb_fail(jinja->error, SB_ERROR_INVALID_FILE, "the template, byte %zu: no UTF-8", at);
         at += (size_t)step;

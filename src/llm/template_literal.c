@@ -23,7 +23,8 @@ static size_t read_digits(const char *data, size_t bytes, size_t most, int base,
 static sb_status read_point(sb_jinja *jinja, const char *data, size_t bytes, size_t digits, size_t *used) {
     int32_t point;
     if (read_digits(data + 1, bytes - 1, digits, 16, &point) != digits)
-        return sb_jinja_fail(jinja, SB_ERROR_INVALID_FILE, "\\%c in a text needs %zu hexadecimal digits", data[0], digits);
+        return sb_jinja_fail(jinja, SB_ERROR_INVALID_FILE, "\\%c in a text needs %zu hexadecimal digits", data[0],
+                             digits);
     if (!utf8proc_codepoint_valid(point))
         return sb_jinja_fail(jinja, SB_ERROR_UNSUPPORTED, "\\%c in a text is no character that UTF-8 has", data[0]);
     *used = 1 + digits;
@@ -35,7 +36,10 @@ static sb_status read_point(sb_jinja *jinja, const char *data, size_t bytes, siz
 static sb_status write_quirk(sb_jinja *jinja, const char *data, size_t *used) {
     int32_t point = sb_jinja_point(data, used);
     char text[16];
-    int bytes = snprintf(text, sizeof text, point < 0x100 ? "\\x%02x" : point < 0x10000 ? "\\u%04x" : "\\U%08x",
+    int bytes = snprintf(text, sizeof text,
+                         point < 0x100     ? "\\x%02x"
+                         : point < 0x10000 ? "\\u%04x"
+                                           : "\\U%08x",
                          (unsigned)point);
     return sb_jinja_write(jinja, text, (size_t)bytes);
 }
@@ -59,7 +63,8 @@ static sb_status write_escape(sb_jinja *jinja, const char *data, size_t bytes, s
     case 'U':
         return read_point(jinja, data, bytes, 8, used);
     case 'N':
-        return sb_jinja_fail(jinja, SB_ERROR_UNSUPPORTED, "\\N in a text is not understood: write \\u or the character");
+        return sb_jinja_fail(jinja, SB_ERROR_UNSUPPORTED,
+                             "\\N in a text is not understood: write \\u or the character");
     default:
         break;
     }

@@ -8,8 +8,10 @@
 /* What Python's types have. A row of blanks, so that a name is found with them around it. */
 static const char text_members[] =
     " capitalize casefold center count encode endswith expandtabs find format format_map index isalnum isalpha isascii "
-    "isdecimal isdigit isidentifier islower isnumeric isprintable isspace istitle isupper join ljust lower lstrip maketrans "
-    "partition removeprefix removesuffix replace rfind rindex rjust rpartition rsplit rstrip split splitlines startswith "
+    "isdecimal isdigit isidentifier islower isnumeric isprintable isspace istitle isupper join ljust lower lstrip "
+    "maketrans "
+    "partition removeprefix removesuffix replace rfind rindex rjust rpartition rsplit rstrip split splitlines "
+    "startswith "
     "strip swapcase title translate upper zfill ";
 static const char markup_members[] = " escape striptags unescape ";
 static const char list_members[] = " append clear copy count extend index insert pop remove reverse sort ";
@@ -83,8 +85,8 @@ static sb_status python_member(sb_jinja *jinja, sb_jinja_value value, const sb_j
     if (row == NULL)
         return sb_jinja_fail_unknown(jinja, "method", name);
     if (value.kind == SB_JINJA_TEXT && value.detail != 0)
-        return sb_jinja_fail(jinja, SB_ERROR_UNSUPPORTED, "the method '%s' of a text that has been escaped is not understood",
-                             row->name);
+        return sb_jinja_fail(jinja, SB_ERROR_UNSUPPORTED,
+                             "the method '%s' of a text that has been escaped is not understood", row->name);
     sb_jinja_method *method;
     SB_TRY(sb_jinja_allocate(jinja, 1, sizeof *method, &method));
     *method = (sb_jinja_method){value, row};
@@ -198,7 +200,8 @@ static sb_status read_bounds(sb_jinja *jinja, const sb_jinja_value bounds[3], in
     }
     int64_t step = numbers[2];
     if (step == 0 || step == INT64_MIN)
-        return sb_jinja_fail(jinja, SB_ERROR_INVALID_ARGUMENT, "the step of a slice is %s", step == 0 ? "0" : "too large");
+        return sb_jinja_fail(jinja, SB_ERROR_INVALID_ARGUMENT, "the step of a slice is %s",
+                             step == 0 ? "0" : "too large");
     bool back = step < 0;
     int64_t start = given[0] ? settle_bound(numbers[0], length, back) : back ? length - 1 : 0;
     int64_t stop = given[1] ? settle_bound(numbers[1], length, back) : back ? -1 : length;
@@ -207,7 +210,8 @@ static sb_status read_bounds(sb_jinja *jinja, const sb_jinja_value bounds[3], in
     return SB_OK;
 }
 
-static sb_status slice_text(sb_jinja *jinja, sb_jinja_value value, const sb_jinja_range *range, sb_jinja_value *result) {
+static sb_status slice_text(sb_jinja *jinja, sb_jinja_value value, const sb_jinja_range *range,
+                            sb_jinja_value *result) {
     const sb_jinja_text *text = value.text;
     SB_TRY(sb_jinja_spend(jinja, text->bytes / 16));
     if (range->step == 1) {

@@ -5,7 +5,14 @@
 #include "llm/template_value.h"
 
 static sb_status fail_types(sb_jinja *jinja, char operator, sb_jinja_value left, sb_jinja_value right) {
-    const char sign[3] = {operator== 'f' ? '/' : operator== 'p' ? '*' : operator, operator== 'f' ? '/' : operator== 'p' ? '*' : '\0', '\0'};
+    const char sign[3] = {operator== 'f' ? '/' :
+                          operator== 'p' ? '*'
+                                         :
+                                         operator,
+                          operator== 'f' ? '/' :
+                          operator== 'p' ? '*'
+                                         : '\0',
+                          '\0'};
     return sb_jinja_fail(jinja, SB_ERROR_INVALID_ARGUMENT, "'%s' between values of types %s and %s", sign,
                          sb_jinja_kind_name(left), sb_jinja_kind_name(right));
 }
@@ -93,12 +100,15 @@ static sb_status combine_reals(sb_jinja *jinja, char operator, double left, doub
         return sb_jinja_fail(jinja, SB_ERROR_UNSUPPORTED, "'**' of floats is not understood");
     if (operator== 'f' || operator== '%')
         divide_reals(left, right, &quotient, &remainder);
-    double number = operator== '+'   ? left + right
-                    : operator== '-' ? left - right
-                    : operator== '*' ? left * right
-                    : operator== '/' ? left / right
-                    : operator== 'f' ? quotient
-                                     : remainder;
+    double number = operator== '+' ? left + right :
+                    operator== '-' ? left - right
+                    :
+                    operator== '*' ? left * right
+                    :
+                    operator== '/' ? left / right
+                    :
+                    operator== 'f' ? quotient
+                                   : remainder;
     *result = sb_jinja_real(number);
     return SB_OK;
 }
@@ -179,7 +189,8 @@ sb_status sb_jinja_arithmetic(sb_jinja *jinja, char operator, sb_jinja_value lef
         return repeat(jinja, left, sb_jinja_whole(right), result);
     if (operator== '*' && is_sequence(right) && sb_jinja_is_whole(left))
         return repeat(jinja, right, sb_jinja_whole(left), result);
-    if (left.kind == SB_JINJA_VIEW || right.kind == SB_JINJA_VIEW) /* (Views of keys and items are sets, for - at least.) */
+    if (left.kind == SB_JINJA_VIEW ||
+        right.kind == SB_JINJA_VIEW) /* (Views of keys and items are sets, for - at least.) */
         return sb_jinja_fail(jinja, SB_ERROR_UNSUPPORTED, "an operator on a view of a dict is not understood");
     return fail_types(jinja, operator, left, right);
 }

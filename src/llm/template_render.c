@@ -13,7 +13,8 @@ static sb_status assign_member(sb_jinja *jinja, const sb_jinja_node *target, sb_
     sb_jinja_value object, key = {.kind = SB_JINJA_TEXT, .text = target->member};
     SB_TRY(sb_jinja_look_up(jinja, target->name, &object));
     if (object.kind != SB_JINJA_NAMESPACE)
-        return sb_jinja_fail(jinja, SB_ERROR_INVALID_ARGUMENT, "attributes can be set of a namespace, and '%.*s' is none",
+        return sb_jinja_fail(jinja, SB_ERROR_INVALID_ARGUMENT,
+                             "attributes can be set of a namespace, and '%.*s' is none",
                              (int)(target->name->bytes < 100 ? target->name->bytes : 100), target->name->data);
     if (target->member->data[0] == '_')
         return sb_jinja_fail(jinja, SB_ERROR_INVALID_ARGUMENT, "a namespace has no attributes that begin with '_'");
@@ -160,9 +161,10 @@ static sb_status neighbour(sb_jinja_loop *loop, bool after, sb_jinja_value *resu
     return SB_OK;
 }
 
-sb_status sb_jinja_loop_member(sb_jinja *jinja, sb_jinja_loop *loop, const sb_jinja_text *name, sb_jinja_value *result) {
-    static const char *const names[] = {"index0", "index", "first",    "previtem", "depth0", "depth", "last",
-                                        "nextitem", "length", "revindex", "revindex0"};
+sb_status sb_jinja_loop_member(sb_jinja *jinja, sb_jinja_loop *loop, const sb_jinja_text *name,
+                               sb_jinja_value *result) {
+    static const char *const names[] = {"index0", "index",    "first",  "previtem", "depth0",   "depth",
+                                        "last",   "nextitem", "length", "revindex", "revindex0"};
     sb_jinja_value asked = {.kind = SB_JINJA_TEXT, .text = name};
     size_t at = 0;
     while (at < 11 && !sb_jinja_is_text(asked, names[at]))
@@ -173,8 +175,17 @@ sb_status sb_jinja_loop_member(sb_jinja *jinja, sb_jinja_loop *loop, const sb_ji
         SB_TRY(peek(jinja, loop));
     if (at >= 8)
         SB_TRY(measure(jinja, loop));
-    const int64_t numbers[] = {loop->index, loop->index + 1, 0, 0, loop->depth, loop->depth + 1, 0, 0, loop->length,
-                               loop->length - loop->index, loop->length - loop->index - 1};
+    const int64_t numbers[] = {loop->index,
+                               loop->index + 1,
+                               0,
+                               0,
+                               loop->depth,
+                               loop->depth + 1,
+                               0,
+                               0,
+                               loop->length,
+                               loop->length - loop->index,
+                               loop->length - loop->index - 1};
     if (at == 3 || at == 7)
         return neighbour(loop, at == 7, result);
     *result = sb_jinja_integer(numbers[at]);
@@ -308,15 +319,16 @@ static sb_status render(sb_jinja *jinja, const sb_jinja_template *parsed, const 
     flow flow = FLOW_ON;
     SB_TRY(sb_jinja_of_json(jinja, variables, &given));
     if (given.kind != SB_JINJA_DICT)
-        return sb_fail(jinja->error, SB_ERROR_INVALID_ARGUMENT, "the variables of a template have to be an object of JSON");
+        return sb_fail(jinja->error, SB_ERROR_INVALID_ARGUMENT,
+                       "the variables of a template have to be an object of JSON");
     outermost.variables = given.dict;
     SB_TRY(sb_jinja_open_scope(jinja, &outermost, &parsed->hidden));
     SB_TRY(render_body(jinja, &parsed->body, &flow));
     return sb_jinja_write(jinja, "", 1); /* the NUL behind it */
 }
 
-sb_status sb_jinja_render(const sb_jinja_template *parsed, const json_t *variables, const sb_llm_date *date, char **text,
-                          size_t *bytes, sb_error *error) {
+sb_status sb_jinja_render(const sb_jinja_template *parsed, const json_t *variables, const sb_llm_date *date,
+                          char **text, size_t *bytes, sb_error *error) {
     sb_jinja jinja = {.steps = SB_JINJA_STEPS, .line = 1, .error = error, .date = date};
     sb_status status = render(&jinja, parsed, variables);
     sb_jinja_free_chunks(jinja.chunks);

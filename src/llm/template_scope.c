@@ -77,7 +77,9 @@ static sb_status visit_target(finder *finder, const sb_jinja_node *node, bool pa
     if (node->kind == SB_JINJA_MEMBER_TARGET)
         return load(finder, node->name);
     if (node->kind == SB_JINJA_NAME)
-        return !parameter ? store(finder, node->name) : is_known(finder->symbols, node->name) ? SB_OK : know(finder, node->name);
+        return !parameter                              ? store(finder, node->name)
+               : is_known(finder->symbols, node->name) ? SB_OK
+                                                       : know(finder, node->name);
     for (size_t i = 0; i < node->children.count; i++)
         SB_TRY(visit_target(finder, node->children.items[i], parameter));
     return SB_OK;

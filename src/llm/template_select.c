@@ -65,8 +65,8 @@ typedef struct selection {
     sb_jinja_path path;
     const sb_jinja_row *row; /* of a filter or a test; NULL: none */
     sb_jinja_arguments arguments;
-    bool wanted;             /* what the test has to say */
-    sb_jinja_dict *seen;     /* of unique */
+    bool wanted;         /* what the test has to say */
+    sb_jinja_dict *seen; /* of unique */
 } selection;
 
 static sb_status next_mapped(sb_jinja *jinja, void *state, sb_jinja_value *item, bool *found) {
@@ -203,8 +203,7 @@ static sb_status reject_attribute(sb_jinja *jinja, sb_jinja_value self, const sb
     return make_selection(jinja, self, arguments, true, false, result);
 }
 
-static sb_status unique(sb_jinja *jinja, sb_jinja_value self, const sb_jinja_value *arguments,
-                        sb_jinja_value *result) {
+static sb_status unique(sb_jinja *jinja, sb_jinja_value self, const sb_jinja_value *arguments, sb_jinja_value *result) {
     selection *made;
     SB_TRY(begin(jinja, self, false, &made));
     SB_TRY(sb_jinja_read_path(jinja, arguments[1], &made->path));

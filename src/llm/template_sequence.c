@@ -33,8 +33,7 @@ static sb_status last(sb_jinja *jinja, sb_jinja_value self, const sb_jinja_value
 
 /* ---- all of them ---- */
 
-static sb_status length(sb_jinja *jinja, sb_jinja_value self, const sb_jinja_value *arguments,
-                        sb_jinja_value *result) {
+static sb_status length(sb_jinja *jinja, sb_jinja_value self, const sb_jinja_value *arguments, sb_jinja_value *result) {
     int64_t count;
     if (!sb_jinja_length(self, &count))
         return sb_jinja_fail(jinja, SB_ERROR_INVALID_ARGUMENT, "a value of type %s has no length",
@@ -50,11 +49,21 @@ static sb_status list(sb_jinja *jinja, sb_jinja_value self, const sb_jinja_value
     return SB_OK;
 }
 
+/* jinja2 says so when the first item is asked for. */
+static sb_status refuse_items(sb_jinja *jinja, void *state, sb_jinja_value *item, bool *found) {
+    const sb_jinja_value *self = state;
+    return sb_jinja_fail(jinja, SB_ERROR_INVALID_ARGUMENT, "'items' of a value of type %s, which is no dict",
+                         sb_jinja_kind_name(*self));
+}
+
 static sb_status items(sb_jinja *jinja, sb_jinja_value self, const sb_jinja_value *arguments, sb_jinja_value *result) {
     sb_jinja_iterator *iterator;
-    if (self.kind != SB_JINJA_UNDEFINED && self.kind != SB_JINJA_DICT)
-        return sb_jinja_fail(jinja, SB_ERROR_INVALID_ARGUMENT, "'items' of a value of type %s, which is no dict",
-                             sb_jinja_kind_name(self));
+    sb_jinja_value *kept;
+    if (self.kind != SB_JINJA_UNDEFINED && self.kind != SB_JINJA_DICT) {
+        SB_TRY(sb_jinja_allocate(jinja, 1, sizeof *kept, &kept));
+        *kept = self;
+        return sb_jinja_new_iterator(jinja, refuse_items, kept, result);
+    }
     if (self.kind == SB_JINJA_DICT)
         self = (sb_jinja_value){.kind = SB_JINJA_VIEW, .detail = SB_JINJA_ITEMS, .dict = self.dict};
     SB_TRY(sb_jinja_iterate(jinja, self, &iterator));
@@ -239,7 +248,8 @@ static sb_status sort_dict(sb_jinja *jinja, sb_jinja_value self, const sb_jinja_
     bool by_value = sb_jinja_is_text(arguments[1], "value");
     const sb_jinja_path fold = {.fold = !sb_jinja_true(arguments[0])};
     SB_TRY(sb_jinja_check_defined(jinja, self));
-    if (self.kind != SB_JINJA_DICT || (arguments[1].kind != SB_JINJA_MISSING && !by_value && !sb_jinja_is_text(arguments[1], "key")))
+    if (self.kind != SB_JINJA_DICT ||
+        (arguments[1].kind != SB_JINJA_MISSING && !by_value && !sb_jinja_is_text(arguments[1], "key")))
         return sb_jinja_fail(jinja, SB_ERROR_INVALID_ARGUMENT, "'dictsort' sorts a dict by \"key\" or \"value\"");
     self = (sb_jinja_value){.kind = SB_JINJA_VIEW, .detail = SB_JINJA_ITEMS, .dict = self.dict};
     SB_TRY(sb_jinja_collect(jinja, self, &pairs));

@@ -1,7 +1,7 @@
 /* What texts can do: the methods of Python's str, and the filters that are such methods. */
 #define _GNU_SOURCE /* memmem */
-#include "base/allocation.h"
 #include "llm/template_string.h"
+#include "base/allocation.h"
 
 /* ---- pieces ---- */
 

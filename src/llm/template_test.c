@@ -33,7 +33,8 @@ TEST(number, sb_jinja_is_number(self))
 TEST(string, self.kind == SB_JINJA_TEXT)
 TEST(mapping, self.kind == SB_JINJA_DICT)
 TEST(sequence, is_sequence(self))
-TEST(iterable, is_sequence(self) || self.kind == SB_JINJA_VIEW || self.kind == SB_JINJA_ITERATOR || self.kind == SB_JINJA_LOOP)
+TEST(iterable,
+     is_sequence(self) || self.kind == SB_JINJA_VIEW || self.kind == SB_JINJA_ITERATOR || self.kind == SB_JINJA_LOOP)
 TEST(callable, is_callable(self))
 TEST(escaped, self.kind == SB_JINJA_TEXT && self.detail != 0)
 
@@ -120,28 +121,29 @@ static sb_status test_same(sb_jinja *jinja, sb_jinja_value self, const sb_jinja_
     bool single = self.kind == SB_JINJA_NONE || self.kind == SB_JINJA_BOOLEAN;
     if (!single && other.kind != SB_JINJA_NONE && other.kind != SB_JINJA_BOOLEAN)
         return sb_jinja_fail(jinja, SB_ERROR_UNSUPPORTED, "'sameas' is understood of true, false and none alone");
-    *result = sb_jinja_boolean(self.kind == other.kind && (self.kind == SB_JINJA_NONE || self.boolean == other.boolean));
+    *result =
+        sb_jinja_boolean(self.kind == other.kind && (self.kind == SB_JINJA_NONE || self.boolean == other.boolean));
     return SB_OK;
 }
 
 static const sb_jinja_row tests[] = {
-    {"!=", "other", 1, test_different, NULL},      {"<", "other", 1, test_less, NULL},
-    {"<=", "other", 1, test_at_most, NULL},        {"==", "other", 1, test_equal, NULL},
-    {">", "other", 1, test_greater, NULL},         {">=", "other", 1, test_at_least, NULL},
-    {"boolean", "", 0, test_boolean, NULL},        {"callable", "", 0, test_callable, NULL},
-    {"defined", "", 0, test_defined, NULL},        {"divisibleby", "num", 1, test_divisible, NULL},
-    {"eq", "other", 1, test_equal, NULL},          {"equalto", "other", 1, test_equal, NULL},
-    {"escaped", "", 0, test_escaped, NULL},        {"even", "", 0, test_even, NULL},
-    {"false", "", 0, test_false, NULL},            {"float", "", 0, test_float, NULL},
-    {"ge", "other", 1, test_at_least, NULL},       {"greaterthan", "other", 1, test_greater, NULL},
-    {"gt", "other", 1, test_greater, NULL},        {"in", "seq", 1, test_in, NULL},
-    {"integer", "", 0, test_integer, NULL},        {"iterable", "", 0, test_iterable, NULL},
-    {"le", "other", 1, test_at_most, NULL},        {"lessthan", "other", 1, test_less, NULL},
-    {"lt", "other", 1, test_less, NULL},           {"mapping", "", 0, test_mapping, NULL},
-    {"ne", "other", 1, test_different, NULL},      {"none", "", 0, test_none, NULL},
-    {"number", "", 0, test_number, NULL},          {"odd", "", 0, test_odd, NULL},
-    {"sameas", "other", 1, test_same, NULL},       {"sequence", "", 0, test_sequence, NULL},
-    {"string", "", 0, test_string, NULL},          {"true", "", 0, test_true, NULL},
+    {"!=", "other", 1, test_different, NULL},   {"<", "other", 1, test_less, NULL},
+    {"<=", "other", 1, test_at_most, NULL},     {"==", "other", 1, test_equal, NULL},
+    {">", "other", 1, test_greater, NULL},      {">=", "other", 1, test_at_least, NULL},
+    {"boolean", "", 0, test_boolean, NULL},     {"callable", "", 0, test_callable, NULL},
+    {"defined", "", 0, test_defined, NULL},     {"divisibleby", "num", 1, test_divisible, NULL},
+    {"eq", "other", 1, test_equal, NULL},       {"equalto", "other", 1, test_equal, NULL},
+    {"escaped", "", 0, test_escaped, NULL},     {"even", "", 0, test_even, NULL},
+    {"false", "", 0, test_false, NULL},         {"float", "", 0, test_float, NULL},
+    {"ge", "other", 1, test_at_least, NULL},    {"greaterthan", "other", 1, test_greater, NULL},
+    {"gt", "other", 1, test_greater, NULL},     {"in", "seq", 1, test_in, NULL},
+    {"integer", "", 0, test_integer, NULL},     {"iterable", "", 0, test_iterable, NULL},
+    {"le", "other", 1, test_at_most, NULL},     {"lessthan", "other", 1, test_less, NULL},
+    {"lt", "other", 1, test_less, NULL},        {"mapping", "", 0, test_mapping, NULL},
+    {"ne", "other", 1, test_different, NULL},   {"none", "", 0, test_none, NULL},
+    {"number", "", 0, test_number, NULL},       {"odd", "", 0, test_odd, NULL},
+    {"sameas", "other", 1, test_same, NULL},    {"sequence", "", 0, test_sequence, NULL},
+    {"string", "", 0, test_string, NULL},       {"true", "", 0, test_true, NULL},
     {"undefined", "", 0, test_undefined, NULL},
 };
 

@@ -14,7 +14,7 @@
 sb_status sb_jinja_write(sb_jinja *jinja, const char *data, size_t bytes) {
     if (bytes > SB_JINJA_OUTPUT_BYTES || jinja->written > SB_JINJA_OUTPUT_BYTES - bytes)
         return sb_jinja_fail(jinja, SB_ERROR_LIMIT, "it writes more than %zu MiB", SB_JINJA_OUTPUT_BYTES >> 20);
-    SB_TRY(sb_jinja_spend(jinja, bytes / 64));
+    SB_TRY(sb_jinja_spend(jinja, 1 + bytes / 64));
     if (!sb_grow((void **)&jinja->output, &jinja->capacity, jinja->written + bytes + 1, 1))
         return sb_fail_memory(jinja->error, jinja->written + bytes + 1);
     memcpy(jinja->output + jinja->written, data, bytes);
@@ -164,15 +164,17 @@ static sb_status write_quoted(sb_jinja *jinja, const sb_jinja_text *text) {
     bool single = memchr(text->data, '\'', text->bytes) != NULL, both = memchr(text->data, '"', text->bytes) != NULL;
     const char quote = single && !both ? '"' : '\'';
     SB_TRY(sb_jinja_write(jinja, &quote, 1));
+    size_t written = 0; /* what is as it is goes out in one piece */
     for (size_t at = 0, step; at < text->bytes; at += step) {
         int32_t point = sb_jinja_point(text->data + at, &step);
-        if (point == quote || point == '\\')
-            SB_TRY(sb_jinja_write(jinja, "\\", 1));
-        if (sb_jinja_is_printable(point))
-            SB_TRY(sb_jinja_write(jinja, text->data + at, step));
-        else
-            SB_TRY(write_escaped_point(jinja, point));
+        bool printable = sb_jinja_is_printable(point);
+        if (printable && point != quote && point != '\\')
+            continue;
+        SB_TRY(sb_jinja_write(jinja, text->data + written, at - written));
+        written = at + (printable ? 0 : step);
+        SB_TRY(printable ? sb_jinja_write(jinja, "\\", 1) : write_escaped_point(jinja, point));
     }
+    SB_TRY(sb_jinja_write(jinja, text->data + written, text->bytes - written));
     return sb_jinja_write(jinja, &quote, 1);
 }
 
@@ -282,35 +284,38 @@ sb_status sb_jinja_to_text(sb_jinja *jinja, sb_jinja_value value, sb_jinja_value
 
 /* ---- HTML ---- */
 
+static const char *escape_of(char byte) {
+    switch (byte) {
+    case '&':
+        return "&amp;";
+    case '<':
+        return "&lt;";
+    case '>':
+        return "&gt;";
+    case '\'':
+        return "&#39;";
+    case '"':
+        return "&#34;";
+    default:
+        return NULL;
+    }
+}
+
 sb_status sb_jinja_escape(sb_jinja *jinja, sb_jinja_value value, sb_jinja_value *text) {
     SB_TRY(sb_jinja_to_text(jinja, value, text));
     if (value.kind == SB_JINJA_TEXT && value.detail != 0)
         return SB_OK;
     const sb_jinja_text plain = *text->text;
-    size_t begin = sb_jinja_begin(jinja);
+    size_t begin = sb_jinja_begin(jinja), written = 0;
     for (size_t i = 0; i < plain.bytes; i++) {
-        const char *escaped = NULL;
-        switch (plain.data[i]) {
-        case '&':
-            escaped = "&amp;";
-            break;
-        case '<':
-            escaped = "&lt;";
-            break;
-        case '>':
-            escaped = "&gt;";
-            break;
-        case '\'':
-            escaped = "&#39;";
-            break;
-        case '"':
-            escaped = "&#34;";
-            break;
-        default:
-            break;
-        }
-        SB_TRY(sb_jinja_write(jinja, escaped != NULL ? escaped : &plain.data[i], escaped != NULL ? strlen(escaped) : 1));
+        const char *escaped = escape_of(plain.data[i]);
+        if (escaped == NULL)
+            continue;
+        SB_TRY(sb_jinja_write(jinja, plain.data + written, i - written));
+        SB_TRY(sb_jinja_write(jinja, escaped, strlen(escaped)));
+        written = i + 1;
     }
+    SB_TRY(sb_jinja_write(jinja, plain.data + written, plain.bytes - written));
     SB_TRY(sb_jinja_take(jinja, begin, text));
     text->detail = 1;
     return SB_OK;

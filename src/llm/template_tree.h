@@ -89,17 +89,17 @@ typedef struct sb_jinja_names {
 struct sb_jinja_node {
     sb_jinja_node_kind kind;
     int line;
-    char operator;                 /* of ARITHMETIC: sb_jinja_arithmetic's; of NEGATE: '-' or '+' */
-    const sb_jinja_text *name;     /* of what has one */
-    const sb_jinja_text *member;   /* of MEMBER_TARGET */
-    const sb_jinja_row *row;       /* of a filter or test */
-    sb_jinja_value value;          /* of a constant, or data */
+    char operator;               /* of ARITHMETIC: sb_jinja_arithmetic's; of NEGATE: '-' or '+' */
+    const sb_jinja_text *name;   /* of what has one */
+    const sb_jinja_text *member; /* of MEMBER_TARGET */
+    const sb_jinja_row *row;     /* of a filter or test */
+    sb_jinja_value value;        /* of a constant, or data */
     sb_jinja_node *first, *second, *third;
-    sb_jinja_nodes children;       /* items, arguments, parameters, what is compared with */
-    sb_jinja_names names;          /* of arguments: NULL for those without one */
-    const char *signs;             /* of COMPARE, one for each child: = ! < > l(<=) g(>=) i(in) n(not in) */
+    sb_jinja_nodes children; /* items, arguments, parameters, what is compared with */
+    sb_jinja_names names;    /* of arguments: NULL for those without one */
+    const char *signs;       /* of COMPARE, one for each child: = ! < > l(<=) g(>=) i(in) n(not in) */
     sb_jinja_nodes body, otherwise;
-    sb_jinja_names hidden;         /* of what makes a scope: names that are missing there until they are set */
+    sb_jinja_names hidden;           /* of what makes a scope: names that are missing there until they are set */
     sb_jinja_names hidden_otherwise; /* of FOR: those of its else */
 };
 

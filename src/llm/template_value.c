@@ -235,9 +235,9 @@ sb_status sb_jinja_of_json(sb_jinja *jinja, const json_t *json, sb_jinja_value *
 /* ---- asking ---- */
 
 const char *sb_jinja_kind_name(sb_jinja_value value) {
-    static const char *const names[] = {"nothing", "undefined", "NoneType", "bool",     "int",  "float",
-                                        "str",     "list",      "tuple",    "dict",     "view", "range",
-                                        "iterator", "namespace", "loop",    "macro", "method", "function"};
+    static const char *const names[] = {"nothing",  "undefined", "NoneType", "bool",  "int",    "float",
+                                        "str",      "list",      "tuple",    "dict",  "view",   "range",
+                                        "iterator", "namespace", "loop",     "macro", "method", "function"};
     return names[value.kind];
 }
 
@@ -377,8 +377,8 @@ static sb_status equal_same_kind(sb_jinja *jinja, sb_jinja_value left, sb_jinja_
     case SB_JINJA_DICT:
         return equal_dicts(jinja, left.dict, right.dict, equal);
     case SB_JINJA_RANGE:
-        *equal = a->count == b->count &&
-                 (a->count == 0 || (a->start == b->start && (a->count == 1 || a->step == b->step)));
+        *equal =
+            a->count == b->count && (a->count == 0 || (a->start == b->start && (a->count == 1 || a->step == b->step)));
         return SB_OK;
     case SB_JINJA_VIEW:
     case SB_JINJA_METHOD:
@@ -403,8 +403,8 @@ sb_status sb_jinja_equal(sb_jinja *jinja, sb_jinja_value left, sb_jinja_value ri
     return status;
 }
 
-static sb_status compare_lists(sb_jinja *jinja, const sb_jinja_list *left, const sb_jinja_list *right,
-                               const char *sign, int *order) {
+static sb_status compare_lists(sb_jinja *jinja, const sb_jinja_list *left, const sb_jinja_list *right, const char *sign,
+                               int *order) {
     for (size_t i = 0; i < left->count && i < right->count; i++) {
         bool equal;
         SB_TRY(sb_jinja_equal(jinja, left->items[i], right->items[i], &equal));

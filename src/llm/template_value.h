@@ -146,7 +146,8 @@ struct sb_jinja {
 #define SB_JINJA_OUTPUT_BYTES ((size_t)64 << 20)
 
 /** Fails with "the template, line N: …". */
-sb_status sb_jinja_fail(sb_jinja *jinja, sb_status status, const char *format, ...) __attribute__((format(printf, 3, 4)));
+sb_status sb_jinja_fail(sb_jinja *jinja, sb_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 /** Uninitialised memory, of `count` × `size` bytes; LIMIT or OUT_OF_MEMORY. `block` is the address of a pointer. */
 sb_status sb_jinja_allocate(sb_jinja *jinja, size_t count, size_t size, void *block);
 void sb_jinja_free_chunks(sb_jinja_chunk *chunks);
