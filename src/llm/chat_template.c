@@ -217,7 +217,7 @@ sb_status sb_chat_template_render(const sb_chat_template *chat_template, const c
     if (json_object_update_missing(given, chat_template->standard) != 0)
         status = sb_fail_memory(error, bytes);
     if (status == SB_OK)
-        status = sb_jinja_render(chat_template->parsed, given, date, text, text_bytes, error);
+        status = sb_jinja_render(chat_template->parsed, given, date, 0, text, text_bytes, error);
     json_decref(given);
     return status;
 }

@@ -21,11 +21,12 @@ sb_status sb_jinja_parse(const char *source, size_t bytes, sb_jinja_template **r
 void sb_jinja_free(sb_jinja_template *parsed);
 
 /** Renders with the members of an object of JSON as variables; `date` is what strftime_now writes, and may be NULL for
- * templates that do not ask. `*text` is the caller's, to free by sb_free: `*bytes` bytes of UTF-8 with a NUL behind them.
+ * templates that do not ask; `steps` is the most that it may take, 0: 20 million, which takes under a second. `*text` is the
+ * caller's, to free by sb_free: `*bytes` bytes of UTF-8 with a NUL behind them.
  *
  * Errors: INVALID_ARGUMENT where the template raises an exception, or does with its variables what cannot be done;
  * UNSUPPORTED for a method, function or operation that is not understood; LIMIT; OUT_OF_MEMORY; each with the line. */
 sb_status sb_jinja_render(const sb_jinja_template *parsed, const json_t *variables, const sb_llm_date *date,
-                          char **text, size_t *bytes, sb_error *error);
+                          int64_t steps, char **text, size_t *bytes, sb_error *error);
 
 #endif

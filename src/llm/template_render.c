@@ -328,8 +328,8 @@ static sb_status render(sb_jinja *jinja, const sb_jinja_template *parsed, const 
 }
 
 sb_status sb_jinja_render(const sb_jinja_template *parsed, const json_t *variables, const sb_llm_date *date,
-                          char **text, size_t *bytes, sb_error *error) {
-    sb_jinja jinja = {.steps = SB_JINJA_STEPS, .line = 1, .error = error, .date = date};
+                          int64_t steps, char **text, size_t *bytes, sb_error *error) {
+    sb_jinja jinja = {.steps = steps != 0 ? steps : SB_JINJA_STEPS, .line = 1, .error = error, .date = date};
     sb_status status = render(&jinja, parsed, variables);
     sb_jinja_free_chunks(jinja.chunks);
     if (status != SB_OK) {

@@ -66,7 +66,7 @@ void sb_jinja_free_chunks(sb_jinja_chunk *chunks) {
 
 sb_status sb_jinja_spend(sb_jinja *jinja, size_t steps) {
     if (steps >= (size_t)jinja->steps)
-        return sb_jinja_fail(jinja, SB_ERROR_LIMIT, "it takes more than %d steps", SB_JINJA_STEPS);
+        return sb_jinja_fail(jinja, SB_ERROR_LIMIT, "it takes more steps than it may");
     jinja->steps -= (int64_t)steps;
     return SB_OK;
 }

@@ -142,7 +142,7 @@ struct sb_jinja {
 /** The longest source, the most steps, and what one rendering may allocate and write. */
 #define SB_JINJA_SOURCE_BYTES ((size_t)1 << 20)
 #define SB_JINJA_STEPS 20000000
-#define SB_JINJA_MEMORY_BYTES ((size_t)512 << 20)
+#define SB_JINJA_MEMORY_BYTES ((size_t)256 << 20)
 #define SB_JINJA_OUTPUT_BYTES ((size_t)64 << 20)
 
 /** Fails with "the template, line N: …". */
