@@ -71,14 +71,20 @@ bool sb_jinja_is_printable(int32_t point) {
 bool sb_jinja_is_cased(int32_t point) {
     if (point < 0x80)
         return (point >= 'a' && point <= 'z') || (point >= 'A' && point <= 'Z');
+    /* Other_Uppercase and Other_Lowercase */
+    static const int32_t others[][2] = {{0xaa, 0xaa},       {0xba, 0xba},       {0x2b0, 0x2b8},     {0x2c0, 0x2c1},
+                                        {0x2e0, 0x2e4},     {0x345, 0x345},     {0x37a, 0x37a},     {0x1d2c, 0x1d6a},
+                                        {0x1d78, 0x1d78},   {0x1d9b, 0x1dbf},   {0x2071, 0x2071},   {0x207f, 0x207f},
+                                        {0x2090, 0x209c},   {0x2160, 0x217f},   {0x24b6, 0x24e9},   {0x2c7c, 0x2c7d},
+                                        {0xa69c, 0xa69d},   {0xa770, 0xa770},   {0xa7f8, 0xa7f9},   {0xab5c, 0xab5f},
+                                        {0x10780, 0x10780}, {0x10783, 0x10785}, {0x10787, 0x107b0}, {0x107b2, 0x107ba},
+                                        {0x1f130, 0x1f149}, {0x1f150, 0x1f169}, {0x1f170, 0x1f189}};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        if (point >= others[i][0] && point <= others[i][1])
+            return true;
+    }
     utf8proc_category_t category = utf8proc_category(point);
-    return category == UTF8PROC_CATEGORY_LU || category == UTF8PROC_CATEGORY_LL || category == UTF8PROC_CATEGORY_LT ||
-           /* Other_Uppercase and Other_Lowercase */
-           point == 0xaa || point == 0xba || (point >= 0x2b0 && point <= 0x2b8) || point == 0x2c0 || point == 0x2c1 ||
-           (point >= 0x2e0 && point <= 0x2e4) || point == 0x345 || point == 0x37a ||
-           (point >= 0x1d2c && point <= 0x1d6a) || point == 0x1d78 || (point >= 0x1d9b && point <= 0x1dbf) ||
-           point == 0x2071 || point == 0x207f || (point >= 0x2090 && point <= 0x209c) ||
-           (point >= 0x2160 && point <= 0x217f) || (point >= 0x24b6 && point <= 0x24e9);
+    return category == UTF8PROC_CATEGORY_LU || category == UTF8PROC_CATEGORY_LL || category == UTF8PROC_CATEGORY_LT;
 }
 
 size_t sb_jinja_leading_space(const char *data, size_t bytes) {
@@ -193,31 +199,35 @@ static sb_status write_capital(sb_jinja *jinja, int32_t point, bool title) {
 
 /* What stands in words without being a letter: Case_Ignorable. */
 static bool is_ignorable(int32_t point) {
+    static const int32_t others[] = {'\'',   '.',    ':',    0xb7,   0x387,  0x55f,  0x5f4,  0x2018, 0x2019,
+                                     0x2024, 0x2027, 0xfe13, 0xfe52, 0xfe55, 0xff07, 0xff0e, 0xff1a};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        if (point == others[i])
+            return true;
+    }
     utf8proc_category_t category = utf8proc_category(point);
-    return point == '\'' || point == '.' || point == ':' || point == 0xb7 || point == 0x387 || point == 0x55f ||
-           point == 0x5f4 || point == 0x2018 || point == 0x2019 || point == 0x2024 || point == 0x2027 ||
-           category == UTF8PROC_CATEGORY_MN || category == UTF8PROC_CATEGORY_ME || category == UTF8PROC_CATEGORY_CF ||
+    return category == UTF8PROC_CATEGORY_MN || category == UTF8PROC_CATEGORY_ME || category == UTF8PROC_CATEGORY_CF ||
            category == UTF8PROC_CATEGORY_LM || category == UTF8PROC_CATEGORY_SK;
 }
 
-/* Whether the sigma of bytes [at, at + 2) ends a word: letters before it, none behind, marks and the like looked through. */
+/* Whether the sigma of bytes [at, at + 2) ends a word: a letter before it, none behind, marks and the like looked through. */
 static bool ends_word(const sb_jinja_text *text, size_t at) {
-    size_t step;
-    bool before = false;
-    for (size_t i = at; i > 0 && !before;) {
-        i -= sb_jinja_back(text->data, i);
-        int32_t point = sb_jinja_point(text->data + i, &step);
-        before = sb_jinja_is_cased(point);
-        if (!before && !is_ignorable(point))
+    size_t step, before = at, behind = at + 2;
+    int32_t point = ' ';
+    while (before > 0) {
+        before -= sb_jinja_back(text->data, before);
+        point = sb_jinja_point(text->data + before, &step);
+        if (!is_ignorable(point))
             break;
     }
-    for (size_t i = at + 2; i < text->bytes && before; i += step) {
-        int32_t point = sb_jinja_point(text->data + i, &step);
-        if (is_ignorable(point))
-            continue;
-        return !sb_jinja_is_cased(point);
+    if (is_ignorable(point) || !sb_jinja_is_cased(point))
+        return false;
+    for (; behind < text->bytes; behind += step) {
+        point = sb_jinja_point(text->data + behind, &step);
+        if (!is_ignorable(point))
+            return !sb_jinja_is_cased(point);
     }
-    return before;
+    return true;
 }
 
 /* ASCII, of which there is most, in pieces: up to the first character beyond it. */

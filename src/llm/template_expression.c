@@ -7,89 +7,6 @@
 
 typedef sb_status parse_function(sb_jinja_parser *parser, sb_jinja_node **node);
 
-/* ---- pieces that statements use as well ---- */
-
-sb_status sb_jinja_new_node(sb_jinja_parser *parser, sb_jinja_node_kind kind, int line, sb_jinja_node **node) {
-    SB_TRY(sb_jinja_allocate(parser->jinja, 1, sizeof **node, node));
-    **node = (sb_jinja_node){.kind = kind, .line = line};
-    return SB_OK;
-}
-
-/* Room for one more of `size` bytes each. */
-static sb_status grow(sb_jinja *jinja, void *items, size_t count, size_t *capacity, size_t size) {
-    void *larger;
-    if (count < *capacity)
-        return SB_OK;
-    SB_TRY(sb_jinja_allocate(jinja, count == 0 ? 2 : 2 * count, size, &larger));
-    if (count != 0)
-        memcpy(larger, *(void **)items, count * size);
-    *(void **)items = larger;
-    *capacity = count == 0 ? 2 : 2 * count;
-    return SB_OK;
-}
-
-sb_status sb_jinja_add_node(sb_jinja *jinja, sb_jinja_nodes *nodes, sb_jinja_node *node) {
-    SB_TRY(grow(jinja, &nodes->items, nodes->count, &nodes->capacity, sizeof *nodes->items));
-    nodes->items[nodes->count++] = node;
-    return SB_OK;
-}
-
-sb_status sb_jinja_add_name(sb_jinja *jinja, sb_jinja_names *names, const sb_jinja_text *name) {
-    SB_TRY(grow(jinja, &names->items, names->count, &names->capacity, sizeof *names->items));
-    names->items[names->count++] = name;
-    return SB_OK;
-}
-
-bool sb_jinja_at_operator(const sb_jinja_parser *parser, const char *sign) {
-    return parser->token->kind == SB_JINJA_TOKEN_OPERATOR && strcmp(parser->token->sign, sign) == 0;
-}
-
-bool sb_jinja_at_name(const sb_jinja_parser *parser, const char *name) {
-    return parser->token->kind == SB_JINJA_TOKEN_NAME && sb_jinja_is_text(parser->token->value, name);
-}
-
-bool sb_jinja_skip_operator(sb_jinja_parser *parser, const char *sign) {
-    bool there = sb_jinja_at_operator(parser, sign);
-    parser->token += there;
-    return there;
-}
-
-bool sb_jinja_skip_name(sb_jinja_parser *parser, const char *name) {
-    bool there = sb_jinja_at_name(parser, name);
-    parser->token += there;
-    return there;
-}
-
-sb_status sb_jinja_expect_operator(sb_jinja_parser *parser, const char *sign) {
-    char expected[8];
-    snprintf(expected, sizeof expected, "'%s'", sign);
-    return sb_jinja_skip_operator(parser, sign) ? SB_OK : sb_jinja_fail_token(parser, expected);
-}
-
-sb_status sb_jinja_fail_token(sb_jinja_parser *parser, const char *expected) {
-    static const char *const kinds[] = {"text between tags",
-                                        "'{%'",
-                                        "the end of the tag",
-                                        "'{{'",
-                                        "the end of the tag",
-                                        "",
-                                        "a number",
-                                        "a text",
-                                        "",
-                                        "the end of the template"};
-    const sb_jinja_token *token = parser->token;
-    char found[80];
-    if (token->kind == SB_JINJA_TOKEN_NAME)
-        snprintf(found, sizeof found, "'%.*s'", (int)(token->value.text->bytes < 60 ? token->value.text->bytes : 60),
-                 token->value.text->data);
-    else if (token->kind == SB_JINJA_TOKEN_OPERATOR)
-        snprintf(found, sizeof found, "'%s'", token->sign);
-    else
-        snprintf(found, sizeof found, "%s", kinds[token->kind]);
-    parser->jinja->line = token->line;
-    return sb_jinja_fail(parser->jinja, SB_ERROR_INVALID_FILE, "%s is expected where there is %s", expected, found);
-}
-
 /* One deeper, as deep as sources may nest. */
 static sb_status enter(sb_jinja_parser *parser) {
     parser->jinja->line = parser->token->line;
@@ -282,11 +199,6 @@ static sb_status parse_postfix(sb_jinja_parser *parser, sb_jinja_node **node) {
         else
             return SB_OK;
     }
-}
-
-sb_status sb_jinja_fail_unknown(sb_jinja *jinja, const char *what, const sb_jinja_text *name) {
-    return sb_jinja_fail(jinja, SB_ERROR_UNSUPPORTED, "the %s '%.*s' is not understood (docs/llm.md says what is)",
-                         what, (int)(name->bytes < 100 ? name->bytes : 100), name->data);
 }
 
 static sb_status parse_filter(sb_jinja_parser *parser, sb_jinja_node *object, sb_jinja_node **node) {

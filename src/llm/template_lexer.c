@@ -7,6 +7,7 @@
 #include "llm/template_tree.h"
 
 #define BRACKETS 200
+#define NAME_BYTES 200
 
 typedef struct lexer {
     sb_jinja *jinja;
@@ -313,6 +314,8 @@ static sb_status lex_tag(lexer *lexer, bool block) {
             advance(lexer, space);
         else if (is_digit(byte))
             SB_TRY(lex_number(lexer));
+        else if (name - lexer->at > NAME_BYTES)
+            return fail_here(lexer, SB_ERROR_LIMIT, "a name of more than 200 bytes");
         else if (name != lexer->at) {
             SB_TRY(add_text(lexer, SB_JINJA_TOKEN_NAME, lexer->source + lexer->at, name - lexer->at));
             advance(lexer, name);

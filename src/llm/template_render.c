@@ -90,6 +90,7 @@ static sb_status bind_arguments(sb_jinja *jinja, const sb_jinja_node *node, cons
                 break;
         }
         bool taken = false;
+        SB_TRY(sb_jinja_spend(jinja, i / 4));
         for (size_t j = 0; j < i && name != NULL; j++)
             taken = taken || (arguments->names[j] == NULL ? j == at : same_name(arguments->names[j], name));
         if (at >= node->names.count || taken)

@@ -35,6 +35,11 @@ static size_t find_last(const sb_jinja_text *text, size_t to, const sb_jinja_tex
     return SIZE_MAX;
 }
 
+/* What find_last may cost, over a whole text. */
+static sb_status spend_finding(sb_jinja *jinja, const sb_jinja_text *text, const sb_jinja_text *what) {
+    return sb_jinja_spend(jinja, text->bytes / 4 + text->bytes / 64 * (what->bytes / 64));
+}
+
 /* ---- strip ---- */
 
 static bool is_among(const sb_jinja_text *characters, const char *data, size_t bytes) {
@@ -139,12 +144,13 @@ static void reverse(sb_jinja_list *list) {
 static sb_status split_last(sb_jinja *jinja, sb_jinja_value self, const sb_jinja_text *separator, int64_t most,
                             sb_jinja_list *list) {
     size_t capacity = 0, end = self.text->bytes;
+    SB_TRY(spend_finding(jinja, self.text, separator));
     for (bool last = false; !last;) {
         sb_jinja_value part;
         size_t at = most >= 0 && (int64_t)list->count >= most ? SIZE_MAX : find_last(self.text, end, separator);
         last = at == SIZE_MAX;
         size_t from = last ? 0 : at + separator->bytes;
-        SB_TRY(sb_jinja_spend(jinja, 1 + (end - from) / 4));
+        SB_TRY(sb_jinja_spend(jinja, 1));
         SB_TRY(part_of(jinja, self, from, end, &part));
         SB_TRY(sb_jinja_append(jinja, list, &capacity, part));
         end = at;
@@ -278,7 +284,7 @@ static sb_status remove_suffix(sb_jinja *jinja, sb_jinja_value self, const sb_ji
 
 static sb_status locate(sb_jinja *jinja, sb_jinja_value self, sb_jinja_value what, bool last, sb_jinja_value *result) {
     SB_TRY(sb_jinja_check_text(jinja, "what is looked for", what));
-    SB_TRY(sb_jinja_spend(jinja, self.text->bytes / 4));
+    SB_TRY(spend_finding(jinja, self.text, what.text));
     size_t at = last ? find_last(self.text, self.text->bytes, what.text) : find_text(self.text, 0, what.text);
     *result = sb_jinja_integer(at == SIZE_MAX ? -1 : (int64_t)sb_jinja_count_points(self.text->data, at));
     return SB_OK;

@@ -148,10 +148,13 @@ sb_status sb_jinja_find(sb_jinja *jinja, const sb_jinja_dict *dict, sb_jinja_val
     for (size_t i = 0; i < dict->count && *found == NULL; i++) {
         sb_jinja_value candidate = dict->entries[i].key;
         bool equal = false;
-        if (candidate.kind == SB_JINJA_TEXT && key.kind == SB_JINJA_TEXT)
+        if (candidate.kind == SB_JINJA_TEXT && key.kind == SB_JINJA_TEXT) {
+            if (candidate.text->bytes == key.text->bytes)
+                SB_TRY(sb_jinja_spend(jinja, key.text->bytes / 256));
             equal = equal_texts(candidate.text, key.text);
-        else if (candidate.kind != SB_JINJA_TEXT && key.kind != SB_JINJA_TEXT)
+        } else if (candidate.kind != SB_JINJA_TEXT && key.kind != SB_JINJA_TEXT) {
             SB_TRY(sb_jinja_equal(jinja, candidate, key, &equal));
+        }
         if (equal)
             *found = &dict->entries[i].value;
     }
