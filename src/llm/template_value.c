@@ -39,7 +39,7 @@ sb_status sb_jinja_allocate(sb_jinja *jinja, size_t count, size_t size, void *bl
     size_t bytes;
     if (__builtin_mul_overflow(count, size, &bytes) || bytes > SB_JINJA_MEMORY_BYTES)
         bytes = SB_JINJA_MEMORY_BYTES;
-    bytes = (bytes + 15) / 16 * 16;
+    bytes = bytes != 0 ? (bytes + 15) / 16 * 16 : 16;     /* no items have an address too */
     if (bytes > CHUNK_BYTES / 4 && bytes > jinja->left) { /* a chunk of its own; what is left of the newest stays */
         SB_TRY(new_chunk(jinja, bytes + CHUNK_HEADER));
         *(void **)block = (char *)jinja->chunks + CHUNK_HEADER;
