@@ -6,29 +6,29 @@
 #include "llm/template_tree.h"
 
 /* Reads up to `most` digits of a base; returns how many there were. */
-static size_t read_digits(const char *data, size_t bytes, size_t most, int base, int32_t *number) {
+static size_t read_digits(const char *data, size_t bytes, size_t most, int base, uint32_t *number) {
     size_t count = 0;
     *number = 0;
     for (; count < bytes && count < most; count++) {
         char byte = data[count], lower = (char)(byte | 0x20);
         int digit = byte >= '0' && byte <= '9' ? byte - '0' : lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : 99;
-        if (digit >= base || *number > 0xfffffff)
+        if (digit >= base)
             break;
-        *number = *number * base + digit;
+        *number = *number * (uint32_t)base + (uint32_t)digit; /* of 8 digits at most */
     }
     return count;
 }
 
 /* An escape of digits: \x, \u, \U and so many. */
 static sb_status read_point(sb_jinja *jinja, const char *data, size_t bytes, size_t digits, size_t *used) {
-    int32_t point;
+    uint32_t point;
     if (read_digits(data + 1, bytes - 1, digits, 16, &point) != digits)
         return sb_jinja_fail(jinja, SB_ERROR_INVALID_FILE, "\\%c in a text needs %zu hexadecimal digits", data[0],
                              digits);
-    if (!utf8proc_codepoint_valid(point))
+    if (!utf8proc_codepoint_valid((int32_t)point))
         return sb_jinja_fail(jinja, SB_ERROR_UNSUPPORTED, "\\%c in a text is no character that UTF-8 has", data[0]);
     *used = 1 + digits;
-    return sb_jinja_write_point(jinja, point);
+    return sb_jinja_write_point(jinja, (int32_t)point);
 }
 
 /* jinja2 has characters beyond ASCII escaped before it undoes escapes: a backslash before one stays, and escapes that
@@ -47,7 +47,7 @@ static sb_status write_quirk(sb_jinja *jinja, const char *data, size_t *used) {
 /* What stands behind a backslash, of which `*used` bytes belong to it. */
 static sb_status write_escape(sb_jinja *jinja, const char *data, size_t bytes, size_t *used) {
     static const char plain[] = "\\\\''\"\"a\ab\bf\fn\nr\rt\tv\v";
-    int32_t point;
+    uint32_t point;
     *used = 1;
     for (const char *at = plain; *at != '\0'; at += 2) {
         if (data[0] == *at)
@@ -70,7 +70,7 @@ static sb_status write_escape(sb_jinja *jinja, const char *data, size_t bytes, s
     }
     *used = read_digits(data, bytes, 3, 8, &point);
     if (*used != 0)
-        return sb_jinja_write_point(jinja, point);
+        return sb_jinja_write_point(jinja, (int32_t)point);
     if ((unsigned char)data[0] >= 0x80)
         return write_quirk(jinja, data, used);
     SB_TRY(sb_jinja_write(jinja, "\\", 1));

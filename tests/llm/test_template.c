@@ -107,6 +107,7 @@ static void test_not_understood(void **unused) {
     refuse("{{ 9223372036854775807 + 1 }}", SB_ERROR_UNSUPPORTED, "beyond 64 bits");
     refuse("{{ 99999999999999999999 }}", SB_ERROR_UNSUPPORTED, "beyond 64 bits");
     refuse("{{ '\\ud800' }}", SB_ERROR_UNSUPPORTED, "no character");
+    refuse("{{ '\\U8001f600' }}", SB_ERROR_UNSUPPORTED, "no character");
     refuse("{{ '\\N{BULLET}' }}", SB_ERROR_UNSUPPORTED, "\\N");
     refuse("{{ strftime_now('%c') }}", SB_ERROR_UNSUPPORTED, "'%c'");
     refuse("{{ strftime_now('%') }}", SB_ERROR_UNSUPPORTED, "'%'");
