@@ -179,6 +179,42 @@ SB_API SB_MUST_CHECK sb_status sb_llm_generate(sb_llm_session *session, int64_t 
                                                const sb_llm_generation *generation, sb_llm_result *result,
                                                sb_error *error);
 
+/* ---- chat templates ---- */
+
+/** What writes a conversation as the text that a model was trained on: a template in the part of Jinja that docs/llm.md
+ * describes. It is not changed by being rendered, which any number of threads may do at a time. */
+typedef struct sb_chat_template sb_chat_template;
+
+/** A date and a time of day, for templates that write one. */
+typedef struct sb_llm_date {
+    int year, month, day; /**< 1000 to 9999, from 1, from 1 */
+    int hour, minute, second;
+} sb_llm_date;
+
+/** Parses a template, `bytes` of UTF-8 that are copied. The caller frees it. Errors: INVALID_FILE for what is no template;
+ * UNSUPPORTED, with the name and the line, for a statement, filter or test that is not understood; LIMIT; OUT_OF_MEMORY. */
+SB_API SB_MUST_CHECK sb_status sb_chat_template_create(const char *source, size_t bytes, sb_chat_template **result,
+                                                       sb_error *error);
+/** The template of a checkpoint: of a folder chat_template.jinja, or "chat_template" in tokenizer_config.json, of several
+ * named ones "default"; of a GGUF file tokenizer.chat_template. The caller frees it. Weights are not looked at. Errors: as
+ * above; IO; UNSUPPORTED where the checkpoint has none. */
+SB_API SB_MUST_CHECK sb_status sb_chat_template_load(const char *path, sb_chat_template **result, sb_error *error);
+/** NULL is allowed. */
+SB_API void sb_chat_template_free(sb_chat_template *chat_template);
+
+/** Renders. `variables` is `bytes` of JSON, an object whose members are the template's variables: messages,
+ * add_generation_prompt, tools, documents, and whatever else it asks for. Texts that name tokens (bos_token, eos_token, …)
+ * and are not among them are the checkpoint's, where the template was loaded from one. `date` may be NULL for templates that
+ * do not ask for it. `*text` is the caller's, to free by sb_chat_text_free: `*text_bytes` bytes of UTF-8 and a NUL.
+ *
+ * Errors: INVALID_ARGUMENT for what is no such JSON, and where the template refuses the conversation or fails on it;
+ * UNSUPPORTED for what it does that is not understood; LIMIT where it takes too long or too much; OUT_OF_MEMORY. */
+SB_API SB_MUST_CHECK sb_status sb_chat_template_render(const sb_chat_template *chat_template, const char *variables,
+                                                       size_t bytes, const sb_llm_date *date, char **text,
+                                                       size_t *text_bytes, sb_error *error);
+/** Frees a rendered text. NULL is allowed. */
+SB_API void sb_chat_text_free(char *text);
+
 #ifdef __cplusplus
 }
 #endif
