@@ -1,0 +1,29 @@
+/* Tokenizers: text goes through their parts in this order. */
+#ifndef SB_TOKENIZER_H
+#define SB_TOKENIZER_H
+
+#include <samebit/llm.h>
+
+#include "tokenizer/added_tokens.h"
+#include "tokenizer/decoder.h"
+#include "tokenizer/normalizer.h"
+#include "tokenizer/splitter.h"
+#include "tokenizer/token_model.h"
+
+struct sb_tokenizer {
+    sb_added_tokens added;
+    sb_normalizer normalizer;
+    sb_splitter splitter;
+    sb_token_model model;
+    sb_numbers before, after; /* what is put around a text */
+    sb_decoder decoder;
+};
+
+/** An empty tokenizer, for a source to fill; NULL when memory ran out. */
+sb_tokenizer *sb_tokenizer_new(void);
+/** Makes it ready: searches of added tokens, the model's tables. Errors: INVALID_FILE; UNSUPPORTED; OUT_OF_MEMORY. */
+sb_status sb_tokenizer_finish(sb_tokenizer *tokenizer, sb_error *error);
+/** Fills it from a tokenizer.json. Errors: as sb_tokenizer_open. */
+sb_status sb_tokenizer_read_json(sb_tokenizer *tokenizer, sb_span text, sb_error *error);
+
+#endif
