@@ -1,7 +1,7 @@
 /* Byte pair encoding: of the neighbours that may be merged, those with the least rank are, the first of them first,
  * until none are left.
  *
- * * Symbols are linked in both directions, and candidates wait in a heap; one that no longer fits what stands at its
+ * Symbols are linked in both directions, and candidates wait in a heap; one that no longer fits what stands at its
  * place when it comes up is left out. So n symbols take O(n log n). A candidate is known by its place and by what it
  * makes, not by its two parts: where another pair has come to its place that makes the same token, it counts for
  * that, with its own rank. That is what the `tokenizers` library does, too. */
@@ -25,35 +25,54 @@ typedef struct sb_bpe_candidate {
 
 /* ---- making ---- */
 
-sb_status sb_bpe_finish(sb_token_model *model, sb_error *error) {
+sb_status sb_bpe_add_merge(sb_token_model *model, sb_span left, sb_span right, size_t rank, sb_text *whole,
+                           sb_error *error) {
+    size_t skip = model->prefix != NULL ? strlen(model->prefix) : 0;
+    skip = skip < right.bytes ? skip : right.bytes;
+    whole->bytes = 0;
+    if (!sb_text_append(whole, left.data, left.bytes) || !sb_text_append(whole, right.data + skip, right.bytes - skip))
+        return sb_fail_memory(error, left.bytes + right.bytes);
+    int32_t a = sb_vocabulary_find(&model->vocabulary, left.data, left.bytes);
+    int32_t b = sb_vocabulary_find(&model->vocabulary, right.data, right.bytes);
+    int32_t merged = sb_vocabulary_find(&model->vocabulary, whole->data, whole->bytes);
+    if (a < 0 || b < 0 || merged < 0)
+        return sb_fail(error, SB_ERROR_INVALID_FILE,
+                       "merge %zu (\"%.*s\", \"%.*s\"): one of its parts, or the whole, is no token", rank,
+                       (int)(left.bytes < 80 ? left.bytes : 80), left.data, (int)(right.bytes < 80 ? right.bytes : 80),
+                       right.data);
+    return sb_pairs_put(&model->merges, (uint32_t)a, (uint32_t)b, (uint32_t)rank, (uint32_t)merged)
+               ? SB_OK
+               : sb_fail_memory(error, sizeof(sb_pair_entry));
+}
+
+/* The symbol of a character that is part of tokens and none itself; -1: it is no such one. */
+static int32_t character_symbol(const sb_token_model *model, sb_span text) {
+    int32_t character = sb_vocabulary_find(&model->characters, text.data, text.bytes);
+    return character >= 0 ? (int32_t)model->vocabulary.count + character : -1;
+}
+
+void sb_bpe_finish(sb_token_model *model) {
     for (uint32_t point = 0; point < 0x800; point++) {
         char text[4];
         size_t bytes = sb_point_write(point, text);
         int32_t symbol = sb_vocabulary_find(&model->vocabulary, text, bytes);
-        const int32_t *other = symbol < 0 ? sb_names_find_span(&model->characters, text, bytes) : NULL;
-        model->short_symbols[point] = other != NULL ? *other : symbol;
+        model->short_symbols[point] = symbol >= 0 ? symbol : character_symbol(model, (sb_span){text, bytes});
     }
-    (void)error;
-    return SB_OK;
 }
 
 /* The symbol of a text: a token that takes part, or a character. -1 where there is none. */
 static int32_t symbol_of(const sb_token_model *model, const bool *mergeable, sb_span text) {
     int32_t number = sb_vocabulary_find(&model->vocabulary, text.data, text.bytes);
-    if (number >= 0 && mergeable[number])
-        return number;
-    const int32_t *other = sb_names_find_span(&model->characters, text.data, text.bytes);
-    return other != NULL ? *other : -1;
+    return number >= 0 && mergeable[number] ? number : character_symbol(model, text);
 }
 
 /* Numbers the characters of a token that are no tokens themselves. */
 static sb_status add_characters(sb_token_model *model, const bool *mergeable, sb_span token, sb_error *error) {
     for (size_t at = 0; at < token.bytes;) {
         size_t bytes = sb_point_bytes(token.data[at]);
-        if (symbol_of(model, mergeable, (sb_span){token.data + at, bytes}) < 0 &&
-            !sb_names_put_span(&model->characters, token.data + at, bytes,
-                               (int32_t)(model->vocabulary.count + model->characters.count)))
-            return sb_fail_memory(error, sizeof(sb_name_entry));
+        sb_span character = {token.data + at, bytes};
+        if (symbol_of(model, mergeable, character) < 0)
+            SB_TRY(sb_vocabulary_add(&model->characters, (int64_t)model->characters.count, character, error));
         at += bytes;
     }
     return SB_OK;
@@ -199,8 +218,7 @@ static int32_t find_symbol(const sb_token_model *model, sb_span text) {
     if (text.bytes != 0 && text.bytes <= 2 && sb_point_read(text.data, &point) == text.bytes && point < 0x800)
         return model->short_symbols[point];
     int32_t number = sb_vocabulary_find(&model->vocabulary, text.data, text.bytes);
-    const int32_t *other = number < 0 ? sb_names_find_span(&model->characters, text.data, text.bytes) : NULL;
-    return other != NULL ? *other : number;
+    return number >= 0 ? number : character_symbol(model, text);
 }
 
 static bool has_bytes(const sb_token_model *model, sb_span text) {
@@ -247,19 +265,14 @@ static sb_status write_symbols(const sb_token_model *model, sb_token_work *work,
 
 /* A character that is part of tokens and none itself, unmerged. */
 static bool add_unmerged(const sb_token_model *model, int32_t symbol, sb_numbers *numbers) {
-    for (size_t i = 0; i < model->characters.capacity; i++) {
-        const sb_name_entry *entry = &model->characters.entries[i];
-        if (entry->name == NULL || entry->number != symbol)
-            continue;
-        if (!has_bytes(model, (sb_span){entry->name, entry->bytes}))
-            break;
-        for (size_t byte = 0; byte < entry->bytes; byte++) {
-            if (!sb_numbers_add(numbers, model->byte_tokens[(unsigned char)entry->name[byte]]))
-                return false;
-        }
-        return true;
+    sb_span character = model->characters.tokens[(size_t)symbol - model->vocabulary.count];
+    if (!has_bytes(model, character))
+        return model->unknown < 0 || sb_numbers_add(numbers, model->unknown);
+    for (size_t i = 0; i < character.bytes; i++) {
+        if (!sb_numbers_add(numbers, model->byte_tokens[(unsigned char)character.data[i]]))
+            return false;
     }
-    return model->unknown < 0 || sb_numbers_add(numbers, model->unknown);
+    return true;
 }
 
 sb_status sb_bpe_encode(const sb_token_model *model, sb_token_work *work, sb_span piece, sb_numbers *numbers,

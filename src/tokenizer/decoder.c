@@ -15,6 +15,32 @@ sb_decode_step *sb_decoder_add(sb_decoder *decoder, sb_decode_kind kind) {
     return step;
 }
 
+/* A step with a text of its own. */
+static sb_decode_step *add_with(sb_decoder *decoder, sb_decode_kind kind, const char *content) {
+    sb_decode_step *step = sb_decoder_add(decoder, kind);
+    if (step == NULL)
+        return NULL;
+    step->content = sb_duplicate_string(content);
+    step->content_bytes = strlen(content);
+    return step->content != NULL ? step : NULL;
+}
+
+sb_status sb_decoder_add_sentencepiece(sb_decoder *decoder, bool prefix, sb_error *error) {
+    static const char sign[] = "\xe2\x96\x81"; /* U+2581 */
+    sb_decode_step *step = add_with(decoder, SB_DECODE_REPLACE, " ");
+    if (step == NULL)
+        return sb_fail_memory(error, sizeof *step);
+    SB_TRY(sb_pattern_literal(&step->pattern, sign, 3, error));
+    if (sb_decoder_add(decoder, SB_DECODE_BYTE_FALLBACK) == NULL || sb_decoder_add(decoder, SB_DECODE_FUSE) == NULL)
+        return sb_fail_memory(error, sizeof *step);
+    step = prefix ? add_with(decoder, SB_DECODE_STRIP, " ") : NULL;
+    if (prefix && step == NULL)
+        return sb_fail_memory(error, sizeof *step);
+    if (prefix)
+        step->start = 1;
+    return SB_OK;
+}
+
 sb_status sb_decoder_finish(sb_decoder *decoder, sb_error *error) {
     bool fused = false;
     for (size_t i = 0; i < decoder->count; i++) {

@@ -37,6 +37,9 @@ typedef struct sb_decoder {
 
 /** Appends a step; NULL when memory ran out. */
 sb_decode_step *sb_decoder_add(sb_decoder *decoder, sb_decode_kind kind);
+/** Appends the steps for sentencepiece's tokens: U+2581 for a space, tokens of bytes, and no space before the text where
+ * `prefix`. Errors: OUT_OF_MEMORY. */
+sb_status sb_decoder_add_sentencepiece(sb_decoder *decoder, bool prefix, sb_error *error);
 /** Checks that the steps can be done in this order. Errors: UNSUPPORTED. */
 sb_status sb_decoder_finish(sb_decoder *decoder, sb_error *error);
 void sb_decoder_clear(sb_decoder *decoder);

@@ -74,22 +74,7 @@ static sb_status add_merge(sb_token_model *model, const json_t *merge, size_t ra
     sb_span left, right;
     if (!read_merge(merge, &left, &right))
         return sb_fail(error, SB_ERROR_INVALID_FILE, "merge %zu is not a pair of texts", rank);
-    size_t skip = model->prefix != NULL ? strlen(model->prefix) : 0;
-    skip = skip < right.bytes ? skip : right.bytes;
-    whole->bytes = 0;
-    if (!sb_text_append(whole, left.data, left.bytes) || !sb_text_append(whole, right.data + skip, right.bytes - skip))
-        return sb_fail_memory(error, left.bytes + right.bytes);
-    int32_t a = sb_vocabulary_find(&model->vocabulary, left.data, left.bytes);
-    int32_t b = sb_vocabulary_find(&model->vocabulary, right.data, right.bytes);
-    int32_t merged = sb_vocabulary_find(&model->vocabulary, whole->data, whole->bytes);
-    if (a < 0 || b < 0 || merged < 0)
-        return sb_fail(error, SB_ERROR_INVALID_FILE,
-                       "merge %zu (\"%.*s\", \"%.*s\"): one of its parts, or the whole, is no token", rank,
-                       (int)(left.bytes < 80 ? left.bytes : 80), left.data, (int)(right.bytes < 80 ? right.bytes : 80),
-                       right.data);
-    return sb_pairs_put(&model->merges, (uint32_t)a, (uint32_t)b, (uint32_t)rank, (uint32_t)merged)
-               ? SB_OK
-               : sb_fail_memory(error, sizeof(sb_pair_entry));
+    return sb_bpe_add_merge(model, left, right, rank, whole, error);
 }
 
 static sb_status read_unknown(sb_token_model *model, const json_t *json, sb_error *error) {

@@ -27,14 +27,14 @@ sb_status sb_token_model_finish(sb_token_model *model, sb_error *error) {
     if (model->byte_fallback)
         sb_vocabulary_bytes(&model->vocabulary, model->byte_tokens);
     if (model->kind == SB_MODEL_BPE)
-        return sb_bpe_finish(model, error);
+        sb_bpe_finish(model);
     return model->kind == SB_MODEL_UNIGRAM ? sb_unigram_finish(model, error) : SB_OK;
 }
 
 void sb_token_model_clear(sb_token_model *model) {
     sb_vocabulary_clear(&model->vocabulary);
     sb_pairs_clear(&model->merges);
-    sb_names_clear(&model->characters);
+    sb_vocabulary_clear(&model->characters);
     sb_pairs_clear(&model->trie);
     sb_free(model->scores);
     sb_free(model->prefix);

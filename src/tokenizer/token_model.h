@@ -36,8 +36,8 @@ typedef struct sb_token_model {
     /* BPE: left, right → rank, merged. Symbols are tokens, and characters without a token that are part of one, which
      * are numbered behind the tokens. */
     sb_pairs merges;
-    sb_names characters; /* texts in the vocabulary → symbols behind the tokens */
-    double *scores;      /* Unigram: by token */
+    sb_vocabulary characters;
+    double *scores; /* Unigram: by token */
     double unknown_score;
     sb_pairs trie;  /* Unigram: node, byte → node, token + 1 */
     size_t longest; /* token, in bytes */
@@ -52,6 +52,10 @@ typedef struct sb_token_model {
 /** Fills what follows from the rest: tables of bytes and of characters, the trie. Errors: INVALID_FILE; OUT_OF_MEMORY.
  * */
 sb_status sb_token_model_finish(sb_token_model *model, sb_error *error);
+/** Adds the merge of two tokens to one, better than those of greater ranks; `whole` is memory to work in. Errors:
+ * INVALID_FILE, where one of the three is no token; OUT_OF_MEMORY. */
+sb_status sb_bpe_add_merge(sb_token_model *model, sb_span left, sb_span right, size_t rank, sb_text *whole,
+                           sb_error *error);
 /** Makes merges of scores, as sentencepiece merges: of all pairs whose texts are together a token that has the best
  * score, the first. `scores` by token; `mergeable`, by token, says which texts take part, as part or as whole. */
 sb_status sb_bpe_merges_of_scores(sb_token_model *model, const float *scores, const bool *mergeable, sb_error *error);
@@ -80,7 +84,7 @@ sb_status sb_token_model_encode(const sb_token_model *model, sb_token_work *work
                                 sb_error *error);
 
 /* The models, in their sources. */
-sb_status sb_bpe_finish(sb_token_model *model, sb_error *error);
+void sb_bpe_finish(sb_token_model *model);
 sb_status sb_bpe_encode(const sb_token_model *model, sb_token_work *work, sb_span piece, sb_numbers *numbers,
                         sb_error *error);
 sb_status sb_unigram_finish(sb_token_model *model, sb_error *error);

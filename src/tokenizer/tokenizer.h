@@ -4,6 +4,7 @@
 
 #include <samebit/llm.h>
 
+#include "checkpoint/gguf.h"
 #include "tokenizer/added_tokens.h"
 #include "tokenizer/decoder.h"
 #include "tokenizer/normalizer.h"
@@ -25,5 +26,7 @@ sb_tokenizer *sb_tokenizer_new(void);
 sb_status sb_tokenizer_finish(sb_tokenizer *tokenizer, sb_error *error);
 /** Fills it from a tokenizer.json. Errors: as sb_tokenizer_open. */
 sb_status sb_tokenizer_read_json(sb_tokenizer *tokenizer, sb_span text, sb_error *error);
+/** Fills it from a GGUF file's metadata. Errors: as sb_tokenizer_open. */
+sb_status sb_tokenizer_read_gguf(sb_tokenizer *tokenizer, const sb_gguf_tokenizer *file, sb_error *error);
 
 #endif

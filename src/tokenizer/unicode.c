@@ -122,8 +122,7 @@ bool sb_is_word(uint32_t point) {
 
 bool sb_is_other(uint32_t point) {
     utf8proc_category_t c = category(point);
-    return c == UTF8PROC_CATEGORY_CC || c == UTF8PROC_CATEGORY_CF || c == UTF8PROC_CATEGORY_CN ||
-           c == UTF8PROC_CATEGORY_CO;
+    return c == UTF8PROC_CATEGORY_CC || c == UTF8PROC_CATEGORY_CF || c == UTF8PROC_CATEGORY_CO;
 }
 
 int sb_lowercase(uint32_t point, uint32_t lower[2]) {

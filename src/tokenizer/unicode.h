@@ -60,7 +60,7 @@ bool sb_is_mark(uint32_t point);            /* M */
 bool sb_is_mark_nonspacing(uint32_t point); /* Mn */
 bool sb_is_punctuation(uint32_t point);     /* P, and ASCII's marks that Unicode calls symbols */
 bool sb_is_word(uint32_t point);            /* \w of UTS 18: Alphabetic, M, Nd, Pc, joiners */
-bool sb_is_other(uint32_t point);           /* Cc, Cf, Cn, Co */
+bool sb_is_other(uint32_t point);           /* Cc, Cf, Co */
 /** Writes the full lowercase mapping, without regard to its surroundings: 1 or 2 characters; returns how many. */
 int sb_lowercase(uint32_t point, uint32_t lower[2]);
 
