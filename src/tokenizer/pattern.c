@@ -29,53 +29,79 @@ static void release(void *memory, void *context) {
 
 /* ---- making ---- */
 
-/* What Oniguruma and PCRE2 read differently. */
-static sb_status check_expression(const char *expression, size_t bytes, sb_error *error) {
-    bool class = false;
-    for (size_t i = 0; i < bytes; i++) {
-        const char *c = &expression[i], *problem = NULL;
-        size_t left = bytes - i;
-        if (c[0] == '\\' && left > 1) {
-            if (strchr("hHRXKGQECyYO", c[1]) != NULL && c[1] != '\0')
-                problem = "has another meaning here";
-            i++;
-        } else if (c[0] == '[' && class && !(left > 1 && c[1] == ':')) {
-            problem = "is a class in a class";
-        } else if (c[0] == '[') {
-            if (class) { /* [:name:] */
-                const char *end = memchr(c, ']', left);
-                i += end != NULL ? (size_t)(end - c) : 0;
-            } else
-                i += left > 1 && c[1] == ']' ? 1 : left > 2 && c[1] == '^' && c[2] == ']' ? 2 : 0;
-            class = true;
-        } else if (c[0] == ']') {
-            class = false;
-        } else if (class && c[0] == '&' && left > 1 && c[1] == '&') {
-            problem = "is an intersection of classes";
-        } else if (!class && left > 2 && c[0] == '(' && c[1] == '?' && strchr("RP&0123456789+C(|~@", c[2]) != NULL &&
-                   c[2] != '\0') {
-            problem = "is a kind of group";
-        } else if (!class && left > 2 && c[0] == '(' && c[1] == '?' && (c[2] == 'm' || c[2] == 's')) {
-            problem = "is an option with another meaning here";
-        } else if (!class && left > 1 && c[0] == '(' && c[1] == '*') {
-            problem = "is a verb";
-        }
-        if (problem != NULL)
-            return sb_fail(error, SB_ERROR_UNSUPPORTED, "the expression %.*s: byte %zu %s, which is not supported",
-                           (int)(bytes < 300 ? bytes : 300), expression, (size_t)(c - expression), problem);
+/* Oniguruma's classes of characters in terms of PCRE2's, whose own have other members. Of words' characters below
+ * U+0100 it has a table of its own, in which powers and fractions are some. */
+#define WORD "\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}\\x{B2}\\x{B3}\\x{B9}\\x{BC}-\\x{BE}"
+
+static const char *translate_escape(char letter, bool class) {
+    switch (letter) {
+    case 'w':
+        return class ? WORD : "[" WORD "]";
+    case 'W':
+        return class ? NULL : "[^" WORD "]";
+    case 's':
+        return "\\p{White_Space}";
+    case 'S':
+        return "\\P{White_Space}";
+    default:
+        return NULL;
     }
-    return SB_OK;
 }
 
-sb_status sb_pattern_regex(sb_pattern *pattern, const char *expression, size_t bytes, sb_error *error) {
-    *pattern = (sb_pattern){.kind = SB_PATTERN_KNOWN, .known = sb_known_split_find(expression, bytes)};
-    if (pattern->known != NULL)
-        return SB_OK;
-    pattern->kind = SB_PATTERN_REGEX;
-    if (bytes > MOST_EXPRESSION_BYTES)
-        return sb_fail(error, SB_ERROR_UNSUPPORTED, "a regular expression has %zu bytes: at most %d are supported",
-                       bytes, MOST_EXPRESSION_BYTES);
-    SB_TRY(check_expression(expression, bytes, error));
+/* Why the escape cannot be taken over; NULL: it can. */
+static const char *escape_problem(char letter, bool class) {
+    if (letter == 'W' && class)
+        return "is \\W in a class";
+    return letter != '\0' && strchr("bBhHRXKGQECyYO", letter) != NULL ? "has another meaning here" : NULL;
+}
+
+/* Why what stands at the beginning of `left` bytes, no escape, cannot be taken over; NULL: it can. */
+static const char *problem_at(const char *c, size_t left, bool class) {
+    if (class)
+        return c[0] == '['                              ? "is a class in a class"
+               : left > 1 && c[0] == '&' && c[1] == '&' ? "is an intersection of classes"
+                                                        : NULL;
+    if (left > 1 && c[0] == '(' && c[1] == '*')
+        return "is a verb";
+    if (left < 3 || c[0] != '(' || c[1] != '?' || c[2] == '\0')
+        return NULL;
+    return strchr("RP&0123456789+C(|~@", c[2]) != NULL ? "is a kind of group"
+           : c[2] == 'm' || c[2] == 's'                ? "is an option with another meaning here"
+                                                       : NULL;
+}
+
+/* Writes the expression as PCRE2 has it. What Oniguruma and PCRE2 read differently is written so that it means what
+ * it means there, or refused. */
+static sb_status translate(const char *expression, size_t bytes, sb_text *written, sb_error *error) {
+    bool class = false, ok = true;
+    for (size_t i = 0; i < bytes && ok;) {
+        const char *c = &expression[i], *problem, *other = NULL;
+        size_t length = 1;
+        bool escape = c[0] == '\\' && bytes - i > 1;
+        if (escape) {
+            length = 2;
+            problem = escape_problem(c[1], class);
+            other = translate_escape(c[1], class);
+        } else
+            problem = problem_at(c, bytes - i, class);
+        if (problem != NULL)
+            return sb_fail(error, SB_ERROR_UNSUPPORTED, "the expression %.*s: byte %zu %s, which is not supported",
+                           (int)(bytes < 300 ? bytes : 300), expression, i, problem);
+        if (!escape && c[0] == '[') {
+            /* A bracket that closes, right behind, is a character of the class. */
+            length += bytes - i > 1 && c[1] == '^';
+            length += bytes - i > length && c[length] == ']';
+            class = true;
+        } else if (!escape && c[0] == ']')
+            class = false;
+        ok = other != NULL ? sb_text_append(written, other, strlen(other)) : sb_text_append(written, c, length);
+        i += length;
+    }
+    return ok ? SB_OK : sb_fail_memory(error, bytes);
+}
+
+/* Compiles what PCRE2 reads; `expression` is for messages. */
+static sb_status compile(sb_pattern *pattern, sb_span written, sb_span expression, sb_error *error) {
     pcre2_general_context *memory = pcre2_general_context_create(allocate, release, NULL);
     pcre2_compile_context *context = memory != NULL ? pcre2_compile_context_create(memory) : NULL;
     sb_status status = context == NULL ? sb_fail_memory(error, sizeof(void *)) : SB_OK;
@@ -84,21 +110,37 @@ sb_status sb_pattern_regex(sb_pattern *pattern, const char *expression, size_t b
     if (status == SB_OK) {
         pcre2_set_newline(context, PCRE2_NEWLINE_LF);
         pattern->code =
-            pcre2_compile((PCRE2_SPTR)expression, bytes,
+            pcre2_compile((PCRE2_SPTR)written.data, written.bytes,
                           PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C, &problem, &place, context);
         if (pattern->code != NULL)
             pcre2_jit_compile(pattern->code, PCRE2_JIT_COMPLETE); /* where it cannot, matching is slower and the same */
     }
     if (status == SB_OK && pattern->code == NULL && problem == PCRE2_ERROR_HEAP_FAILED) {
-        status = sb_fail_memory(error, bytes);
+        status = sb_fail_memory(error, written.bytes);
     } else if (status == SB_OK && pattern->code == NULL) {
         char message[160] = "";
         pcre2_get_error_message(problem, (PCRE2_UCHAR *)message, sizeof message);
-        status = sb_fail(error, SB_ERROR_INVALID_FILE, "the regular expression %.*s: byte %zu: %s",
-                         (int)(bytes < 300 ? bytes : 300), expression, (size_t)place, message);
+        status = sb_fail(error, SB_ERROR_INVALID_FILE, "the regular expression %.*s: %s",
+                         (int)(expression.bytes < 300 ? expression.bytes : 300), expression.data, message);
     }
     pcre2_compile_context_free(context);
     pcre2_general_context_free(memory);
+    return status;
+}
+
+sb_status sb_pattern_regex(sb_pattern *pattern, const char *expression, size_t bytes, sb_error *error) {
+    sb_text written = {0};
+    *pattern = (sb_pattern){.kind = SB_PATTERN_KNOWN, .known = sb_known_split_find(expression, bytes)};
+    if (pattern->known != NULL)
+        return SB_OK;
+    pattern->kind = SB_PATTERN_REGEX;
+    if (bytes > MOST_EXPRESSION_BYTES)
+        return sb_fail(error, SB_ERROR_UNSUPPORTED, "a regular expression has %zu bytes: at most %d are supported",
+                       bytes, MOST_EXPRESSION_BYTES);
+    sb_status status = translate(expression, bytes, &written, error);
+    if (status == SB_OK)
+        status = compile(pattern, (sb_span){written.data, written.bytes}, (sb_span){expression, bytes}, error);
+    sb_text_clear(&written);
     return status;
 }
 
