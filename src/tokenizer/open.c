@@ -55,6 +55,8 @@ static sb_status open_gguf(const char *path, sb_tokenizer **tokenizer, sb_error 
     sb_gguf_tokenizer about;
     SB_TRY(sb_checkpoint_open(path, &checkpoint, error));
     sb_status status = sb_gguf_tokenizer_read(&checkpoint->gguf, &about, error);
+    if (status != SB_OK && status != SB_ERROR_OUT_OF_MEMORY)
+        status = sb_fail_within(error, status, "%.300s: ", path);
     if (status == SB_OK) {
         status = make(read_gguf, &about, path, tokenizer, error);
         sb_gguf_tokenizer_clear(&about);
