@@ -202,9 +202,10 @@ static sb_status replace(sb_decoding *decoding, size_t index, sb_span token, sb_
     const sb_decode_step *step = &decoding->decoder->steps[index];
     sb_text *spare = &decoding->stages[index].spare;
     sb_search search;
+    sb_search_memory memory = {0};
     size_t done = 0, begin = 0, end = 0;
     spare->bytes = 0;
-    sb_status status = sb_search_begin(&search, &step->pattern, token, error);
+    sb_status status = sb_search_begin(&search, &step->pattern, token, &memory, error);
     while (status == SB_OK && done < token.bytes) {
         status = sb_search_next(&search, &begin, &end, error);
         if (status == SB_OK && (!sb_text_append(spare, token.data + done, begin - done) ||
@@ -212,7 +213,7 @@ static sb_status replace(sb_decoding *decoding, size_t index, sb_span token, sb_
             status = out_of_memory(token, error);
         done = end;
     }
-    sb_search_end(&search);
+    sb_search_memory_clear(&memory);
     return status == SB_OK ? give(decoding, index + 1, (sb_span){spare->data, spare->bytes}, error) : status;
 }
 

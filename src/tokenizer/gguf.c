@@ -37,9 +37,11 @@ typedef struct cutting {
 static const cutting cuttings[] = {
     {.name = "gpt-2", .words = SB_WORDS_GPT2},
     {.name = "phi-2", .words = SB_WORDS_GPT2},
+    {.name = "mpt", .words = SB_WORDS_GPT2},
     {.name = "smollm", .words = SB_WORDS_GPT2, .digits = true},
     {.name = "starcoder", .words = SB_WORDS_GPT2, .digits = true},
     {.name = "refact", .words = SB_WORDS_GPT2, .digits = true},
+    {.name = "command-r", .words = SB_WORDS_GPT2, .digits = true},
     {.name = "llama-bpe", .words = SB_WORDS_LLAMA3, .ignore_merges = true, .begin = true},
     {.name = "llama3", .words = SB_WORDS_LLAMA3, .ignore_merges = true, .begin = true},
     {.name = "llama-v3", .words = SB_WORDS_LLAMA3, .ignore_merges = true, .begin = true},

@@ -144,8 +144,9 @@ static sb_status normalize_for_bert(const sb_normal_step *step, sb_span text, sb
 
 static sb_status replace(const sb_normal_step *step, sb_span text, sb_text *result, sb_error *error) {
     sb_search search;
+    sb_search_memory memory = {0};
     size_t done = 0, begin = 0, end = 0;
-    sb_status status = sb_search_begin(&search, &step->pattern, text, error);
+    sb_status status = sb_search_begin(&search, &step->pattern, text, &memory, error);
     while (status == SB_OK && done < text.bytes) {
         status = sb_search_next(&search, &begin, &end, error);
         if (status != SB_OK)
@@ -155,7 +156,7 @@ static sb_status replace(const sb_normal_step *step, sb_span text, sb_text *resu
             status = sb_fail_memory(error, text.bytes);
         done = end;
     }
-    sb_search_end(&search);
+    sb_search_memory_clear(&memory);
     return status;
 }
 

@@ -164,30 +164,42 @@ void sb_pattern_clear(sb_pattern *pattern) {
 
 /* ---- searching ---- */
 
-sb_status sb_search_begin(sb_search *search, const sb_pattern *pattern, sb_span text, sb_error *error) {
-    *search = (sb_search){.pattern = pattern, .text = text};
-    if (pattern->kind != SB_PATTERN_REGEX)
-        return SB_OK;
-    pcre2_general_context *memory = pcre2_general_context_create(allocate, release, NULL);
-    if (memory != NULL) {
-        search->data = pcre2_match_data_create(1, memory);
-        search->context = pcre2_match_context_create(memory);
-        search->stack = pcre2_jit_stack_create(STACK_BYTES, MOST_STACK_BYTES, memory);
+void sb_search_memory_clear(sb_search_memory *memory) {
+    pcre2_match_data_free(memory->data);
+    pcre2_match_context_free(memory->context);
+    pcre2_jit_stack_free(memory->stack);
+    *memory = (sb_search_memory){0};
+}
+
+static sb_status make_memory(sb_search_memory *memory, sb_error *error) {
+    pcre2_general_context *general = pcre2_general_context_create(allocate, release, NULL);
+    if (general != NULL) {
+        memory->data = pcre2_match_data_create(1, general);
+        memory->context = pcre2_match_context_create(general);
+        memory->stack = pcre2_jit_stack_create(STACK_BYTES, MOST_STACK_BYTES, general);
     }
-    pcre2_general_context_free(memory);
-    if (search->data == NULL || search->context == NULL || search->stack == NULL)
+    pcre2_general_context_free(general);
+    if (memory->data == NULL || memory->context == NULL || memory->stack == NULL) {
+        sb_search_memory_clear(memory);
         return sb_fail_memory(error, STACK_BYTES);
-    pcre2_set_match_limit(search->context, MOST_STEPS);
-    pcre2_set_depth_limit(search->context, MOST_STEPS);
-    pcre2_set_heap_limit(search->context, 64 * 1024); /* in KiB */
-    pcre2_jit_stack_assign(search->context, NULL, search->stack);
+    }
+    pcre2_set_match_limit(memory->context, MOST_STEPS);
+    pcre2_set_depth_limit(memory->context, MOST_STEPS);
+    pcre2_set_heap_limit(memory->context, 64 * 1024); /* in KiB */
+    pcre2_jit_stack_assign(memory->context, NULL, memory->stack);
     return SB_OK;
+}
+
+sb_status sb_search_begin(sb_search *search, const sb_pattern *pattern, sb_span text, sb_search_memory *memory,
+                          sb_error *error) {
+    *search = (sb_search){.pattern = pattern, .text = text, .memory = memory};
+    return pattern->kind != SB_PATTERN_REGEX || memory->data != NULL ? SB_OK : make_memory(memory, error);
 }
 
 static sb_status next_regex(sb_search *search, size_t *begin, size_t *end, sb_error *error) {
     for (size_t from = search->at; from < search->text.bytes;) {
         int result = pcre2_match(search->pattern->code, (PCRE2_SPTR)search->text.data, search->text.bytes, from,
-                                 PCRE2_NO_UTF_CHECK, search->data, search->context);
+                                 PCRE2_NO_UTF_CHECK, search->memory->data, search->memory->context);
         if (result == PCRE2_ERROR_NOMATCH)
             break;
         if (result == PCRE2_ERROR_NOMEMORY)
@@ -200,7 +212,7 @@ static sb_status next_regex(sb_search *search, size_t *begin, size_t *end, sb_er
                            "give it in parts",
                            from, message);
         }
-        const PCRE2_SIZE *match = pcre2_get_ovector_pointer(search->data);
+        const PCRE2_SIZE *match = pcre2_get_ovector_pointer(search->memory->data);
         *begin = match[0];
         *end = match[1];
         if (*end > *begin && *begin >= search->at)
@@ -246,11 +258,4 @@ sb_status sb_search_next(sb_search *search, size_t *begin, size_t *end, sb_error
         status = next_regex(search, begin, end, error);
     search->at = *end;
     return status;
-}
-
-void sb_search_end(sb_search *search) {
-    pcre2_match_data_free(search->data);
-    pcre2_match_context_free(search->context);
-    pcre2_jit_stack_free(search->stack);
-    *search = (sb_search){0};
 }

@@ -42,21 +42,30 @@ sb_status sb_pattern_regex(sb_pattern *pattern, const char *expression, size_t b
 sb_status sb_pattern_literal(sb_pattern *pattern, const char *literal, size_t bytes, sb_error *error);
 void sb_pattern_clear(sb_pattern *pattern);
 
+/** What PCRE2 works in: for one search at a time, of any pattern. Zeroed, it is ready, and has no memory before a search wants
+ * some. */
+typedef struct sb_search_memory {
+    struct pcre2_real_match_data_8 *data;
+    struct pcre2_real_match_context_8 *context;
+    struct pcre2_real_jit_stack_8 *stack;
+} sb_search_memory;
+
+void sb_search_memory_clear(sb_search_memory *memory);
+
 /** One pass over a text. */
 typedef struct sb_search {
     const sb_pattern *pattern;
     sb_span text;
     size_t at;
-    struct pcre2_real_match_data_8 *data;
-    struct pcre2_real_match_context_8 *context;
-    struct pcre2_real_jit_stack_8 *stack;
+    sb_search_memory *memory; /* the caller's */
 } sb_search;
 
-sb_status sb_search_begin(sb_search *search, const sb_pattern *pattern, sb_span text, sb_error *error);
+/** Begins a search, which nothing has to end. Errors: OUT_OF_MEMORY. */
+sb_status sb_search_begin(sb_search *search, const sb_pattern *pattern, sb_span text, sb_search_memory *memory,
+                          sb_error *error);
 /** The next match behind the last one; matches are not empty, and *begin is the text's end where there are no more.
  * Errors: LIMIT, where a match takes more steps than it may; OUT_OF_MEMORY. */
 sb_status sb_search_next(sb_search *search, size_t *begin, size_t *end, sb_error *error);
-void sb_search_end(sb_search *search);
 
 /** The end of the part that begins at `at`, for a known expression. */
 size_t sb_known_split_end(const sb_known_split *known, sb_span text, size_t at);

@@ -34,6 +34,7 @@ void sb_split_work_clear(sb_split_work *work) {
     sb_free(work->pieces.items);
     sb_free(work->next_pieces.items);
     sb_free(work->parts);
+    sb_search_memory_clear(&work->search);
     *work = (sb_split_work){0};
 }
 
@@ -97,7 +98,7 @@ static sb_status cut_by_pattern(const sb_split_step *step, sb_span text, sb_piec
     sb_search search;
     sb_span inside = {text.data + piece.begin, piece.end - piece.begin};
     size_t count = 0, done = 0, begin = 0, end = 0;
-    sb_status status = sb_search_begin(&search, &step->pattern, inside, error);
+    sb_status status = sb_search_begin(&search, &step->pattern, inside, &work->search, error);
     while (status == SB_OK && done < inside.bytes) {
         status = sb_search_next(&search, &begin, &end, error);
         if (status == SB_OK &&
@@ -105,7 +106,6 @@ static sb_status cut_by_pattern(const sb_split_step *step, sb_span text, sb_piec
             status = sb_fail_memory(error, count * sizeof *work->parts);
         done = end;
     }
-    sb_search_end(&search);
     if (status != SB_OK)
         return status;
     count = join_parts(step->behavior, work->parts, count);

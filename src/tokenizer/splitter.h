@@ -60,6 +60,7 @@ typedef struct sb_split_work {
     sb_pieces pieces, next_pieces;
     struct sb_split_part *parts;
     size_t part_capacity;
+    sb_search_memory search;
 } sb_split_work;
 
 void sb_split_work_clear(sb_split_work *work);

@@ -13,6 +13,35 @@ bool sb_numbers_add(sb_numbers *numbers, int64_t number) {
     return true;
 }
 
+/* Puts a token's text into the trie. */
+static sb_status add_to_trie(sb_token_model *model, int32_t token, uint32_t *nodes, sb_error *error) {
+    sb_span text = model->vocabulary.tokens[token];
+    sb_pair_entry *edge = NULL;
+    uint32_t node = 0;
+    for (size_t at = 0; at < text.bytes; at++) {
+        edge = sb_pairs_find(&model->trie, node, (unsigned char)text.data[at]);
+        if (edge == NULL) {
+            if (!sb_pairs_put(&model->trie, node, (unsigned char)text.data[at], (*nodes)++, 0))
+                return sb_fail_memory(error, sizeof *edge);
+            edge = sb_pairs_find(&model->trie, node, (unsigned char)text.data[at]);
+        }
+        node = edge->first;
+    }
+    edge->second = (uint32_t)token + 1;
+    return SB_OK;
+}
+
+/* Of two tokens with one text, the first. */
+static sb_status make_trie(sb_token_model *model, sb_error *error) {
+    uint32_t nodes = 1;
+    for (size_t i = 0; i < model->vocabulary.count; i++) {
+        sb_span token = model->vocabulary.tokens[i];
+        if (token.bytes != 0 && sb_vocabulary_find(&model->vocabulary, token.data, token.bytes) == (int32_t)i)
+            SB_TRY(add_to_trie(model, (int32_t)i, &nodes, error));
+    }
+    return SB_OK;
+}
+
 sb_status sb_token_model_finish(sb_token_model *model, sb_error *error) {
     if (model->unknown >= 0 && !sb_vocabulary_has(&model->vocabulary, model->unknown))
         return sb_fail(error, SB_ERROR_INVALID_FILE, "the unknown token, %d, is none of the vocabulary",
@@ -28,7 +57,9 @@ sb_status sb_token_model_finish(sb_token_model *model, sb_error *error) {
         sb_vocabulary_bytes(&model->vocabulary, model->byte_tokens);
     if (model->kind == SB_MODEL_BPE)
         sb_bpe_finish(model);
-    return model->kind == SB_MODEL_UNIGRAM ? sb_unigram_finish(model, error) : SB_OK;
+    if (model->kind == SB_MODEL_UNIGRAM)
+        sb_unigram_finish(model);
+    return model->kind == SB_MODEL_UNIGRAM || model->kind == SB_MODEL_WORDPIECE ? make_trie(model, error) : SB_OK;
 }
 
 void sb_token_model_clear(sb_token_model *model) {
@@ -100,7 +131,7 @@ static sb_status encode_by(const sb_token_model *model, sb_token_work *work, sb_
     case SB_MODEL_UNIGRAM:
         return sb_unigram_encode(model, work, piece, numbers, error);
     case SB_MODEL_WORDPIECE:
-        return sb_wordpiece_encode(model, work, piece, numbers, error);
+        return sb_wordpiece_encode(model, piece, numbers, error);
     default:
         return encode_word(model, piece, numbers, error);
     }

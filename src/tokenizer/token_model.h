@@ -39,7 +39,7 @@ typedef struct sb_token_model {
     sb_vocabulary characters;
     double *scores; /* Unigram: by token */
     double unknown_score;
-    sb_pairs trie;  /* Unigram: node, byte → node, token + 1 */
+    sb_pairs trie;  /* Unigram, WordPiece: node, byte → node, token + 1 */
     size_t longest; /* token, in bytes */
     int32_t byte_tokens[256];
     int32_t short_symbols[0x800]; /* BPE: symbol of each character below, or -1 */
@@ -87,10 +87,9 @@ sb_status sb_token_model_encode(const sb_token_model *model, sb_token_work *work
 void sb_bpe_finish(sb_token_model *model);
 sb_status sb_bpe_encode(const sb_token_model *model, sb_token_work *work, sb_span piece, sb_numbers *numbers,
                         sb_error *error);
-sb_status sb_unigram_finish(sb_token_model *model, sb_error *error);
+void sb_unigram_finish(sb_token_model *model);
 sb_status sb_unigram_encode(const sb_token_model *model, sb_token_work *work, sb_span piece, sb_numbers *numbers,
                             sb_error *error);
-sb_status sb_wordpiece_encode(const sb_token_model *model, sb_token_work *work, sb_span piece, sb_numbers *numbers,
-                              sb_error *error);
+sb_status sb_wordpiece_encode(const sb_token_model *model, sb_span piece, sb_numbers *numbers, sb_error *error);
 
 #endif

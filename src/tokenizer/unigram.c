@@ -14,30 +14,13 @@ typedef struct sb_unigram_place {
     int32_t token;
 } sb_unigram_place;
 
-sb_status sb_unigram_finish(sb_token_model *model, sb_error *error) {
-    uint32_t nodes = 1;
+void sb_unigram_finish(sb_token_model *model) {
     double least = 0.0;
     for (size_t i = 0; i < model->vocabulary.count; i++) {
-        sb_span token = model->vocabulary.tokens[i];
         if (model->scores[i] < least || i == 0)
             least = model->scores[i];
-        if (token.bytes == 0 || sb_vocabulary_find(&model->vocabulary, token.data, token.bytes) != (int32_t)i)
-            continue;
-        sb_pair_entry *edge = NULL;
-        uint32_t node = 0;
-        for (size_t at = 0; at < token.bytes; at++) {
-            edge = sb_pairs_find(&model->trie, node, (unsigned char)token.data[at]);
-            if (edge == NULL) {
-                if (!sb_pairs_put(&model->trie, node, (unsigned char)token.data[at], nodes++, 0))
-                    return sb_fail_memory(error, sizeof *edge);
-                edge = sb_pairs_find(&model->trie, node, (unsigned char)token.data[at]);
-            }
-            node = edge->first;
-        }
-        edge->second = (uint32_t)i + 1;
     }
     model->unknown_score = least - 10.0;
-    return SB_OK;
 }
 
 static void consider(sb_unigram_place *place, double score, size_t begin, int32_t token) {

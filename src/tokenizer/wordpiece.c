@@ -2,28 +2,31 @@
 #include <string.h>
 
 #include "tokenizer/token_model.h"
-#include "tokenizer/unicode.h"
+
+/* Goes on from a node of the trie by one byte: the edge, or NULL. */
+static const sb_pair_entry *step(const sb_token_model *model, const sb_pair_entry *from, char byte) {
+    return sb_pairs_find(&model->trie, from != NULL ? from->first : 0, (unsigned char)byte);
+}
 
 /* The longest token at `begin`, behind the prefix where it does not begin the word; *end is where it ends. -1: none. */
-static int32_t longest(const sb_token_model *model, sb_token_work *work, sb_span word, size_t begin, size_t *end,
-                       bool *memory) {
-    size_t prefix = begin != 0 && model->prefix != NULL ? strlen(model->prefix) : 0;
-    work->text.bytes = 0;
-    size_t rest = word.bytes - begin < model->longest ? word.bytes - begin : model->longest;
-    *memory =
-        sb_text_append(&work->text, model->prefix, prefix) && sb_text_append(&work->text, word.data + begin, rest);
-    if (!*memory)
-        return -1;
-    for (size_t length = rest; length != 0; length--) {
-        if (begin + length < word.bytes && ((unsigned char)word.data[begin + length] & 0xc0) == 0x80)
-            continue; /* the middle of a character */
-        int32_t token = sb_vocabulary_find(&model->vocabulary, work->text.data, prefix + length);
-        if (token >= 0) {
-            *end = begin + length;
-            return token;
+static int32_t longest(const sb_token_model *model, sb_span word, size_t begin, size_t *end) {
+    const sb_pair_entry *edge = NULL;
+    int32_t found = -1;
+    for (const char *c = begin != 0 && model->prefix != NULL ? model->prefix : ""; *c != '\0'; c++) {
+        edge = step(model, edge, *c);
+        if (edge == NULL)
+            return -1;
+    }
+    for (size_t at = begin; at < word.bytes; at++) {
+        edge = step(model, edge, word.data[at]);
+        if (edge == NULL)
+            break;
+        if (edge->second != 0) {
+            found = (int32_t)edge->second - 1;
+            *end = at + 1;
         }
     }
-    return -1;
+    return found;
 }
 
 static size_t count_characters(sb_span word) {
@@ -33,14 +36,13 @@ static size_t count_characters(sb_span word) {
     return count;
 }
 
-sb_status sb_wordpiece_encode(const sb_token_model *model, sb_token_work *work, sb_span piece, sb_numbers *numbers,
-                              sb_error *error) {
+sb_status sb_wordpiece_encode(const sb_token_model *model, sb_span piece, sb_numbers *numbers, sb_error *error) {
     size_t before = numbers->count, begin = 0;
-    bool known = count_characters(piece) <= model->most_characters, memory = true;
+    bool known = count_characters(piece) <= model->most_characters;
     while (known && begin < piece.bytes) {
-        int32_t token = longest(model, work, piece, begin, &begin, &memory);
+        int32_t token = longest(model, piece, begin, &begin);
         known = token >= 0;
-        if (!memory || (known && !sb_numbers_add(numbers, token)))
+        if (known && !sb_numbers_add(numbers, token))
             return sb_fail_memory(error, piece.bytes);
     }
     if (known)

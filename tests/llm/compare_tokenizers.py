@@ -1,4 +1,4 @@
-"""compare_tokenizers.py LIBSAMEBIT [--megabytes N] [--only NAME]: tokens and texts are those of the tokenizers package.
+"""compare_tokenizers.py LIBSAMEBIT [tokenizer.json…] [--megabytes N] [--only NAME]: tokens and texts are those of the tokenizers package.
 
 Tokenizers of every kind are trained here, on text that Python and Debian ship; then text in many languages, code, random
 characters and random bytes are encoded and decoded by both, and token by token.
@@ -23,6 +23,7 @@ except ImportError as missing:
 
 parser = argparse.ArgumentParser()
 parser.add_argument("library")
+parser.add_argument("files", nargs="*", help="tokenizer.json files to compare in place of those that are trained here")
 parser.add_argument("--megabytes", type=float, default=4)
 parser.add_argument("--only", default="", help="tokenizers whose name contains this")
 parser.add_argument("--show", type=int, default=4, help="how many differences of each tokenizer are shown")
@@ -158,7 +159,7 @@ for text in read_texts():
     texts.append(text)
     if sum(map(len, texts)) > max(1e7, options.megabytes * 1e6):
         break
-training = [line for text in texts[:250] for line in text[:20000].split("\n")]
+training = [] if options.files else [line for text in texts[:250] for line in text[:20000].split("\n")]
 print(f"tokenizers {tokenizers.__version__}; {len(texts)} files, {sum(map(len, texts)) / 1e6:.1f} million characters")
 
 # ---- tokenizers ----
@@ -357,6 +358,9 @@ for name, splitter in {"bert": pre_tokenizers.BertPreTokenizer(), "whitespace": 
     kinds["part-" + name] = part(None, [splitter])
 for name, expression in {"gpt2": GPT2, "llama3": LLAMA3, "qwen2": QWEN2}.items():
     kinds["part-regex-" + name] = part(None, [pre_tokenizers.Split(Regex(expression), "isolated")])
+
+if options.files:
+    kinds = {file: (lambda file=file: Tokenizer.from_file(file)) for file in options.files}
 
 # ---- comparing ----
 
