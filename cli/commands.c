@@ -111,7 +111,8 @@ const command commands[] = {
      .most_operands = 2,
      .summary = "Show the tokens of a text, or the text of tokens",
      .description =
-         "MODEL is a folder with tokenizer.json, such a file, or a GGUF file. Prints the ids of TEXT, or of what "
+         "MODEL is a folder with tokenizer.json or tokenizer.model, such a file, or a GGUF file. Prints the ids of "
+         "TEXT, or of what "
          "standard "
          "input has, with commas between, as 'samebit generate --tokens' takes them. With --decode, TEXT is ids, and "
          "their text is printed.",

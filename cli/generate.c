@@ -14,7 +14,8 @@ const option generate_options[] = {
     {"prompt", "TEXT", false, "The prompt, which the checkpoint's tokenizer encodes; - for standard input"},
     {"tokens", "IDS", false, "The prompt: token ids with commas between; by default the token that texts begin with"},
     {"tokenizer", "PATH", false,
-     "The tokenizer: a folder with tokenizer.json, such a file, or a GGUF file; by default the checkpoint's"},
+     "The tokenizer: a folder with tokenizer.json or tokenizer.model, such a file, or a GGUF file; by default the "
+     "checkpoint's"},
     ENCODING_OPTIONS,
     {"count", "N", false, "The most new tokens; 128 by default"},
     {"temperature", "T", false, "Sample at this temperature; 0, the default, takes the likeliest token"},

@@ -187,8 +187,8 @@ SB_API SB_MUST_CHECK sb_status sb_llm_generate(sb_llm_session *session, int64_t 
 /** A tokenizer. It never changes: any number of threads may use it at once. */
 typedef struct sb_tokenizer sb_tokenizer;
 
-/** Opens the tokenizer of a checkpoint: of a folder with tokenizer.json, of such a file, or of a GGUF file (of a split one
- * the first). Nothing of the file is needed afterwards.
+/** Opens the tokenizer of a checkpoint: of a folder with tokenizer.json or tokenizer.model, of such a file, or of a GGUF file
+ * (of a split one the first). Nothing of the file is needed afterwards.
  *
  * The caller releases it. Errors: IO; INVALID_FILE, which names the part that is wrong; UNSUPPORTED, which names the part
  * that is not known here, and those that are; OUT_OF_MEMORY. */

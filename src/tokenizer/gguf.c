@@ -198,6 +198,14 @@ static sb_status read_sentencepiece(sb_tokenizer *tokenizer, const sb_gguf_token
         return sb_fail_memory(error, sizeof *step);
     step->dummy_prefix = prefix;
     step->remove_extra_spaces = file->remove_extra_whitespaces == 1;
+    if (file->charsmap.bytes != 0) {
+        step->content = sb_allocate(file->charsmap.bytes);
+        if (step->content == NULL)
+            return sb_fail_memory(error, file->charsmap.bytes);
+        memcpy(step->content, file->charsmap.data, file->charsmap.bytes);
+        step->content_bytes = file->charsmap.bytes;
+        SB_TRY(sb_charsmap_check((sb_span){step->content, step->content_bytes}, error));
+    }
     return sb_decoder_add_sentencepiece(&tokenizer->decoder, prefix, error);
 }
 
@@ -218,6 +226,5 @@ sb_status sb_tokenizer_read_gguf(sb_tokenizer *tokenizer, const sb_gguf_tokenize
     SB_TRY(byte_level ? read_byte_level(tokenizer, file, cutting, error) : read_sentencepiece(tokenizer, file, error));
     SB_TRY(
         add_end(file, &tokenizer->before, "bos", file->add_bos, byte_level ? cutting->begin : true, file->bos, error));
-    SB_TRY(add_end(file, &tokenizer->after, "eos", file->add_eos, false, file->eos, error));
-    return sb_tokenizer_finish(tokenizer, error);
+    return add_end(file, &tokenizer->after, "eos", file->add_eos, false, file->eos, error);
 }

@@ -9,15 +9,12 @@
 
 /* ---- added tokens ---- */
 
-static sb_status read_added_token(sb_tokenizer *tokenizer, const json_t *json, sb_error *error) {
-    const json_t *number = json_object_get(json, "id");
+sb_status sb_json_added_token(sb_tokenizer *tokenizer, int64_t number, const json_t *json, sb_error *error) {
     sb_span text = sb_json_text(json, "content");
-    if (!json_is_integer(number) || json_integer_value(number) < 0 || json_integer_value(number) >= SB_MOST_TOKENS ||
-        text.data == NULL)
+    if (number < 0 || number >= SB_MOST_TOKENS || text.data == NULL)
         return sb_fail(error, SB_ERROR_INVALID_FILE,
                        "an added token has not both a number (\"id\") and a text (\"content\")");
-    sb_added_token token = {
-        .number = (int32_t)json_integer_value(number), .text = (char *)text.data, .bytes = text.bytes};
+    sb_added_token token = {.number = (int32_t)number, .text = (char *)text.data, .bytes = text.bytes};
     token.special = sb_json_flag(json, "special", false);
     token.single_word = sb_json_flag(json, "single_word", false);
     token.left = sb_json_flag(json, "lstrip", false);
@@ -31,6 +28,11 @@ static sb_status read_added_token(sb_tokenizer *tokenizer, const json_t *json, s
     if (sb_added_tokens_find(&tokenizer->added, token.number) != NULL)
         return sb_fail(error, SB_ERROR_INVALID_FILE, "two added tokens have the number %d", (int)token.number);
     return sb_added_tokens_add(&tokenizer->added, token, error);
+}
+
+static sb_status read_added_token(sb_tokenizer *tokenizer, const json_t *json, sb_error *error) {
+    const json_t *number = json_object_get(json, "id");
+    return sb_json_added_token(tokenizer, json_is_integer(number) ? json_integer_value(number) : -1, json, error);
 }
 
 /* ---- models ---- */
@@ -177,7 +179,7 @@ static sb_status read_file(sb_tokenizer *tokenizer, const json_t *json, sb_error
     SB_TRY(sb_json_decoder(&tokenizer->decoder, json_object_get(json, "decoder"), 0, error));
     for (size_t i = 0; i < json_array_size(added); i++)
         SB_TRY(read_added_token(tokenizer, json_array_get(added, i), error));
-    return sb_tokenizer_finish(tokenizer, error);
+    return SB_OK;
 }
 
 sb_status sb_tokenizer_read_json(sb_tokenizer *tokenizer, sb_span text, sb_error *error) {

@@ -24,6 +24,9 @@ sb_status sb_json_normalizer(sb_normalizer *normalizer, const json_t *json, int 
 sb_status sb_json_splitter(sb_splitter *splitter, const json_t *json, int depth, sb_error *error);
 sb_status sb_json_surroundings(sb_tokenizer *tokenizer, const json_t *json, int depth, sb_error *error);
 sb_status sb_json_decoder(sb_decoder *decoder, const json_t *json, int depth, sb_error *error);
+/** Adds the token of that number. Errors: INVALID_FILE; UNSUPPORTED; OUT_OF_MEMORY. */
+sb_status sb_json_added_token(sb_tokenizer *tokenizer, int64_t number, const json_t *json, sb_error *error);
+
 /** Calls a reader of parts for the parts of a sequence, the member `name`. */
 #define SB_JSON_SEQUENCE(read, target, json, name, depth, error)                                                       \
     do {                                                                                                               \

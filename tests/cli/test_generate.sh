@@ -67,7 +67,7 @@ says err "--prompt: the text has no tokens"
 runs 3 "$samebit" generate "$models/llama.gguf" -p a
 says err "llama.gguf: the file has no tokenizer (tokenizer.ggml.model): take the model's tokenizer.json"
 runs 3 "$samebit" generate "$models/gpt2" -p a
-says err "has no tokenizer.json"
+says err "has neither tokenizer.json nor tokenizer.model"
 
 runs 3 "$samebit" generate "$models/llama" --tokens 97
 says err "token 0 of 1 is 97; the model has 97"

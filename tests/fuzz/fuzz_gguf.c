@@ -11,6 +11,8 @@ static void try_tokenizer(const sb_gguf_tokenizer *file) {
     sb_tokenizer *tokenizer = sb_tokenizer_new();
     FUZZ_CHECK(tokenizer != NULL);
     sb_status status = sb_tokenizer_read_gguf(tokenizer, file, &error);
+    if (status == SB_OK)
+        status = sb_tokenizer_finish(tokenizer, &error);
     FUZZ_CHECK(status == SB_OK || (error.status == status && error.message[0] != '\0'));
     if (status == SB_OK)
         check_tokenizer(tokenizer, text, sizeof text - 1);

@@ -161,7 +161,7 @@ static void test_refused_paths(void **unused) {
     (void)unused;
     mkdir("no_tokenizer", 0777);
     refuse_path("nowhere", SB_ERROR_IO, "nowhere: No such file");
-    refuse_path("no_tokenizer", SB_ERROR_IO, "no_tokenizer has no tokenizer.json");
+    refuse_path("no_tokenizer", SB_ERROR_IO, "no_tokenizer has neither tokenizer.json nor tokenizer.model");
     refuse_path("no_tokenizer", SB_ERROR_IO, "AutoTokenizer.from_pretrained(…).save_pretrained(…)");
     refuse_path(TESTS_FOLDER "/CMakeLists.txt", SB_ERROR_INVALID_FILE, "CMakeLists.txt: line 1");
 }
