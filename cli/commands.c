@@ -94,7 +94,7 @@ const command commands[] = {
      .operands = "MODEL",
      .least_operands = 1,
      .most_operands = 1,
-     .summary = "Let a language model go on with a sequence of tokens",
+     .summary = "Let a language model go on with a text or a sequence of tokens",
      .description =
          "MODEL is a folder with config.json and safetensors files, or a GGUF file (of a split one the first). "
          "With --prompt, prints the text as it comes, whole characters at a time; else the ids of new tokens. Ends at "

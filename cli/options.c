@@ -345,8 +345,11 @@ static void print_bash(FILE *file) {
     fputs("--help --version\" -- \"$word\"))\n        return\n    fi\n    case ${COMP_WORDS[1]} in\n", file);
     for (const command *command = commands; command->name != NULL; command++) {
         fprintf(file, "    %s) options=\"", command->name);
-        for (const option *option = command->options; option->name != NULL; option++)
+        for (const option *option = command->options; option->name != NULL; option++) {
+            if (letter_of(command, option) != '\0')
+                fprintf(file, "-%c ", letter_of(command, option));
             fprintf(file, "--%s ", option->name);
+        }
         fputs("\" ;;\n", file);
     }
     fputs("    esac\n    if [[ $word == -* ]]; then\n        COMPREPLY=($(compgen -W \"$options", file);
@@ -369,18 +372,28 @@ static void print_quoted(FILE *file, const char *text) {
     }
 }
 
-static void print_zsh_options(FILE *file, const option *table) {
+/* One form of an option: "--name=", or "-x". */
+static void print_zsh_form(FILE *file, const option *option, const char *form) {
+    fprintf(file, " \\\n            '%s%s[", option->repeated ? "*" : "", form);
+    print_quoted(file, option->help);
+    fputs("]", file);
+    if (option->argument != NULL) {
+        fputs(":", file);
+        print_quoted(file, option->argument);
+        fputs(":_files", file);
+    }
+    fputs("'", file);
+}
+
+static void print_zsh_options(FILE *file, const command *command, const option *table) {
     for (; table->name != NULL; table++) {
-        fprintf(file, " \\\n            '%s--%s%s[", table->repeated ? "*" : "", table->name,
-                table->argument != NULL ? "=" : "");
-        print_quoted(file, table->help);
-        fputs("]", file);
-        if (table->argument != NULL) {
-            fputs(":", file);
-            print_quoted(file, table->argument);
-            fputs(":_files", file);
+        char form[64];
+        if (letter_of(command, table) != '\0') {
+            snprintf(form, sizeof form, "-%c", letter_of(command, table));
+            print_zsh_form(file, table, form);
         }
-        fputs("'", file);
+        snprintf(form, sizeof form, "--%s%s", table->name, table->argument != NULL ? "=" : "");
+        print_zsh_form(file, table, form);
     }
 }
 
@@ -397,8 +410,8 @@ static void print_zsh(FILE *file) {
           file);
     for (const command *command = commands; command->name != NULL; command++) {
         fprintf(file, "    %s)\n        _arguments", command->name);
-        print_zsh_options(file, command->options);
-        print_zsh_options(file, common_options);
+        print_zsh_options(file, command, command->options);
+        print_zsh_options(file, command, common_options);
         fputs(" \\\n            '*:file:_files' ;;\n", file);
     }
     fputs("    esac\n}\n_samebit \"$@\"\n", file);

@@ -39,14 +39,10 @@ static sb_status read_added_token(sb_tokenizer *tokenizer, const json_t *json, s
 
 static sb_status read_vocabulary(sb_token_model *model, const json_t *json, sb_error *error) {
     const char *key;
-    json_t *value;
-    json_t *vocabulary = json_object_get(json, "vocab");
+    json_t *value, *vocabulary = json_object_get(json, "vocab");
     if (!json_is_object(vocabulary))
         return sb_fail(error, SB_ERROR_INVALID_FILE, "the model has no vocabulary (\"vocab\": an object)");
-    /* With its length, as a text may contain NUL. */
-    for (void *at = json_object_iter(vocabulary); at != NULL; at = json_object_iter_next(vocabulary, at)) {
-        key = json_object_iter_key(at);
-        value = json_object_iter_value(at);
+    json_object_foreach(vocabulary, key, value) { /* jansson refuses NUL in keys */
         if (!json_is_integer(value))
             return sb_fail(error, SB_ERROR_INVALID_FILE, "the token \"%.80s\" has no whole number", key);
         SB_TRY(sb_vocabulary_add(&model->vocabulary, json_integer_value(value), sb_span_of(key), error));

@@ -385,10 +385,16 @@ sb_status sb_json_surroundings(sb_tokenizer *tokenizer, const json_t *json, int 
 
 /* ---- decoders ---- */
 
+/* What may be stripped at the end waits, and is looked at again with each token. */
+#define MOST_STRIPPED 64
+
 static sb_status read_count(const json_t *json, const char *name, size_t *count, sb_error *error) {
     const json_t *value = json_object_get(json, name);
     if (!json_is_integer(value) || json_integer_value(value) < 0)
         return sb_fail(error, SB_ERROR_INVALID_FILE, "a Strip decoder has no number \"%s\"", name);
+    if (json_integer_value(value) > MOST_STRIPPED)
+        return sb_fail(error, SB_ERROR_UNSUPPORTED, "a Strip decoder strips %lld characters: at most %d are supported",
+                       (long long)json_integer_value(value), MOST_STRIPPED);
     *count = (size_t)json_integer_value(value);
     return SB_OK;
 }

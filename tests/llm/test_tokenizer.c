@@ -130,6 +130,8 @@ static void test_refused_files(void **unused) {
         {"{" MODEL ",\"decoder\":{\"type\":\"CTC\"}}", SB_ERROR_UNSUPPORTED, "the decoder CTC is not supported"},
         {"{" MODEL ",\"decoder\":{\"type\":\"Sequence\",\"decoders\":[{\"type\":\"Fuse\"},{\"type\":\"ByteLevel\"}]}}",
          SB_ERROR_UNSUPPORTED, "follows a Fuse"},
+        {"{" MODEL ",\"decoder\":{\"type\":\"Strip\",\"content\":\" \",\"start\":0,\"stop\":65}}", SB_ERROR_UNSUPPORTED,
+         "a Strip decoder strips 65 characters: at most 64 are supported"},
         {"{" MODEL ",\"added_tokens\":[{\"id\":1,\"content\":\"a\"}]}", SB_ERROR_INVALID_FILE,
          "the added token \"a\" has the number 1, and in the vocabulary 0"},
         {"{" MODEL ",\"added_tokens\":[{\"id\":5,\"content\":\"\"}]}", SB_ERROR_INVALID_FILE,
