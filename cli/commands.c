@@ -98,10 +98,8 @@ const command commands[] = {
      .description =
          "MODEL is a folder with config.json and safetensors files, or a GGUF file (of a split one the first). "
          "With --prompt, prints the text as it comes, whole characters at a time; else the ids of new tokens. Ends at "
-         "a "
-         "token that ends texts, as the checkpoint names them. Every logit has the same bits whatever the pieces in "
-         "which "
-         "the prompt was read, the number of threads, the instruction set and the device: --digest tells them.",
+         "a token that ends texts, as the checkpoint names them. Every logit has the same bits whatever the pieces in "
+         "which the prompt was read, the number of threads, the instruction set and the device: --digest tells them.",
      .options = generate_options,
      .letters = "p=prompt",
      .run = run_generate},
@@ -112,10 +110,8 @@ const command commands[] = {
      .summary = "Show the tokens of a text, or the text of tokens",
      .description =
          "MODEL is a folder with tokenizer.json or tokenizer.model, such a file, or a GGUF file. Prints the ids of "
-         "TEXT, or of what "
-         "standard "
-         "input has, with commas between, as 'samebit generate --tokens' takes them. With --decode, TEXT is ids, and "
-         "their text is printed.",
+         "TEXT, or of what standard input has, with commas between, as 'samebit generate --tokens' takes them. With "
+         "--decode, TEXT is ids, and their text is printed.",
      .options = tokenize_options,
      .run = run_tokenize},
     {.name = "info",
