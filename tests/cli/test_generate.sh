@@ -60,6 +60,10 @@ runs 0 "$samebit" generate "$models/llama" -p "Hi " --count 2 --logprobs --ignor
 [ "$(awk -F'\t' '{ print NF }' out | sort -u)" = 4 ] || fail "not four columns"
 runs 2 "$samebit" generate "$models/llama" -p a --tokens 1
 says err "--prompt and --tokens are two prompts: give one"
+runs 2 "$samebit" generate "$models/llama" -p
+says err "--prompt needs an argument: --prompt TEXT"
+runs 2 "$samebit" generate "$models/llama" -p a --prompt b
+says err "--prompt is given twice"
 runs 2 "$samebit" generate "$models/llama" --tokens 1 --bare
 says err "--bare and --plain are for --prompt"
 runs 2 "$samebit" generate "$models/llama" -p "" --bare
