@@ -94,13 +94,26 @@ const command commands[] = {
      .operands = "MODEL",
      .least_operands = 1,
      .most_operands = 1,
-     .summary = "Let a language model go on with a sequence of tokens",
+     .summary = "Let a language model go on with a text or a sequence of tokens",
      .description =
          "MODEL is a folder with config.json and safetensors files, or a GGUF file (of a split one the first). "
-         "Prints the ids of new tokens as they come. Every logit has the same bits whatever the pieces in which "
-         "the prompt was read, the number of threads, the instruction set and the device: --digest tells them.",
+         "With --prompt, prints the text as it comes, whole characters at a time; else the ids of new tokens. Ends at "
+         "a token that ends texts, as the checkpoint names them. Every logit has the same bits whatever the pieces in "
+         "which the prompt was read, the number of threads, the instruction set and the device: --digest tells them.",
      .options = generate_options,
+     .letters = "p=prompt",
      .run = run_generate},
+    {.name = "tokenize",
+     .operands = "MODEL [TEXT | -]",
+     .least_operands = 1,
+     .most_operands = 2,
+     .summary = "Show the tokens of a text, or the text of tokens",
+     .description =
+         "MODEL is a folder with tokenizer.json or tokenizer.model, such a file, or a GGUF file. Prints the ids of "
+         "TEXT, or of what standard input has, with commas between, as 'samebit generate --tokens' takes them. With "
+         "--decode, TEXT is ids, and their text is printed.",
+     .options = tokenize_options,
+     .run = run_tokenize},
     {.name = "info",
      .operands = "MODEL",
      .least_operands = 1,

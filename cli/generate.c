@@ -1,6 +1,4 @@
 /* samebit generate: text goes on, token by token. */
-#include <errno.h>
-#include <math.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,10 +6,17 @@
 #include "commands.h"
 #include "language_model.h"
 #include "placement.h"
+#include "telling.h"
 #include "text.h"
+#include "tokenizing.h"
 
 const option generate_options[] = {
+    {"prompt", "TEXT", false, "The prompt, which the checkpoint's tokenizer encodes; - for standard input"},
     {"tokens", "IDS", false, "The prompt: token ids with commas between; by default the token that texts begin with"},
+    {"tokenizer", "PATH", false,
+     "The tokenizer: a folder with tokenizer.json or tokenizer.model, such a file, or a GGUF file; by default the "
+     "checkpoint's"},
+    ENCODING_OPTIONS,
     {"count", "N", false, "The most new tokens; 128 by default"},
     {"temperature", "T", false, "Sample at this temperature; 0, the default, takes the likeliest token"},
     {"top-k", "K", false, "Sample from the K likeliest tokens; 0, the default, from all"},
@@ -41,35 +46,21 @@ const option generate_options[] = {
 
 /* ---- what is asked for ---- */
 
-static int read_tokens(const char *text, int64_t **tokens, int64_t *count) {
-    size_t room = 1;
-    for (const char *at = text; *at != '\0'; at++)
-        room += *at == ',';
-    *tokens = calloc(room, sizeof **tokens);
-    *count = 0;
-    if (*tokens == NULL)
-        return out_of_memory();
-    for (const char *at = text;; at++) {
-        char *end;
-        errno = 0;
-        long long token = strtoll(at, &end, 10);
-        if (end == at || errno != 0 || token < 0 || (*end != ',' && *end != '\0'))
-            return usage_error("--tokens: '%.40s' does not begin with a token's number", at);
-        (*tokens)[(*count)++] = token;
-        at = end;
-        if (*at == '\0')
-            return EXIT_RIGHT;
-    }
-}
-
-/* The prompt's tokens, to be freed. */
-static int read_prompt(const arguments *arguments, const sb_llm *llm, int64_t **tokens, int64_t *count) {
-    const char *ids = option_value(arguments, "tokens");
+/* The prompt's tokens, to be freed. `tokenizer` is NULL where no text is given. */
+static int read_prompt(const arguments *arguments, const sb_llm *llm, const sb_tokenizer *tokenizer, int64_t **tokens,
+                       int64_t *count) {
+    const char *ids = option_value(arguments, "tokens"), *text = option_value(arguments, "prompt");
     int64_t begin = sb_llm_describe(llm)->begin;
+    if (text != NULL) {
+        int code = encode_argument(arguments, tokenizer, text, tokens, count);
+        if (code == EXIT_RIGHT && *count == 0)
+            return usage_error("--prompt: the text has no tokens, and the tokenizer puts none before it");
+        return code;
+    }
     if (ids != NULL)
-        return read_tokens(ids, tokens, count);
+        return read_token_ids("--tokens", ids, strlen(ids), tokens, count);
     if (begin < 0)
-        return usage_error("the checkpoint names no token that texts begin with: give --tokens");
+        return usage_error("the checkpoint names no token that texts begin with: give --prompt or --tokens");
     *tokens = malloc(sizeof **tokens);
     *count = 1;
     if (*tokens == NULL)
@@ -114,37 +105,6 @@ static bool read_generation(const arguments *arguments, sb_llm_generation *gener
 
 /* ---- what is told ---- */
 
-typedef struct telling {
-    bool logprobs;
-    json_t *tokens; /* NULL: printed as they come */
-} telling;
-
-/* As many digits as tell every f32 from the others. */
-static json_t *logp_json(float logp) {
-    return isfinite(logp) ? json_real((double)logp) : json_null();
-}
-
-static sb_status tell(void *context, const sb_llm_token *token, bool *stop, sb_error *error) {
-    const telling *to = context;
-    (void)stop;
-    (void)error;
-    if (to->tokens != NULL) {
-        json_t *entry = json_pack("{s:I, s:I, s:b}", "position", (json_int_t)token->position, "token",
-                                  (json_int_t)token->token, "given", (int)token->given);
-        if (to->logprobs && token->has_logp)
-            json_object_set_new(entry, "logp", logp_json(token->logp));
-        json_array_append_new(to->tokens, entry);
-        return SB_OK;
-    }
-    if (to->logprobs)
-        printf("%lld\t%lld\t%.9g\n", (long long)token->position, (long long)token->token,
-               token->has_logp ? (double)token->logp : 0.0);
-    else
-        printf("%lld%s", (long long)token->token, token->stops ? "" : " ");
-    fflush(stdout);
-    return SB_OK;
-}
-
 static const char *end_name(sb_llm_end end) {
     static const char *const names[] = {"limit", "stop", "context", "caller"};
     return names[end];
@@ -165,11 +125,15 @@ static void print_result(const arguments *arguments, const sb_llm_result *result
     fprintf(stderr, "; ended by %s\n", end_name(result->end));
 }
 
-static json_t *result_json(const sb_llm_result *result, json_t *tokens) {
-    return json_pack("{s:O, s:s, s:I, s:I, s:s, s:f, s:f, s:f}", "tokens", tokens, "digest", result->digest,
-                     "prompt_tokens", (json_int_t)result->prompt_tokens, "new_tokens", (json_int_t)result->new_tokens,
-                     "end", end_name(result->end), "prompt_ms", result->prompt_ns / 1e6, "first_token_ms",
-                     result->first_token_ns / 1e6, "decode_ms", result->decode_ns / 1e6);
+static json_t *result_json(const sb_llm_result *result, const telling *told) {
+    json_t *json =
+        json_pack("{s:O, s:s, s:I, s:I, s:s, s:f, s:f, s:f}", "tokens", told->tokens, "digest", result->digest,
+                  "prompt_tokens", (json_int_t)result->prompt_tokens, "new_tokens", (json_int_t)result->new_tokens,
+                  "end", end_name(result->end), "prompt_ms", result->prompt_ns / 1e6, "first_token_ms",
+                  result->first_token_ns / 1e6, "decode_ms", result->decode_ns / 1e6);
+    if (json != NULL && told->tokenizer != NULL)
+        json_object_set_new(json, "text", told_text(told));
+    return json;
 }
 
 /* ---- running ---- */
@@ -181,32 +145,49 @@ static void interrupt(int signal) {
     sb_llm_session_interrupt(interruptible);
 }
 
-static int generate(const arguments *arguments, sb_llm *llm, sb_llm_session *session, sb_llm_generation *generation) {
+/* Generates, with what is told of it in `to`. */
+static int tell_all(const arguments *arguments, sb_llm *llm, sb_llm_session *session, sb_llm_generation *generation,
+                    telling *to) {
     int64_t *tokens = NULL, count = 0;
     sb_error error;
     sb_llm_result result;
-    bool as_json = has_option(arguments, "json");
-    telling to = {has_option(arguments, "logprobs"), as_json ? json_array() : NULL};
-    int code = read_prompt(arguments, llm, &tokens, &count);
-    generation->on_token = tell;
-    generation->context = &to;
+    int code = read_prompt(arguments, llm, to->tokenizer, &tokens, &count);
+    generation->on_token = tell_token;
+    generation->context = to;
     struct sigaction action = {.sa_handler = interrupt, .sa_flags = (int)SA_RESETHAND};
     interruptible = session;
     sigaction(SIGINT, &action, NULL); /* the second one ends the process */
-    if (code == EXIT_RIGHT && sb_llm_generate(session, count, tokens, generation, &result, &error) != SB_OK) {
-        if (!as_json)
+    if (code == EXIT_RIGHT && (sb_llm_generate(session, count, tokens, generation, &result, &error) != SB_OK ||
+                               tell_rest(to, &error) != SB_OK)) {
+        if (to->form != TELL_JSON)
             printf("\n");
         code = report(&error);
-    } else if (code == EXIT_RIGHT && as_json) {
-        code = print_json_value(stdout, result_json(&result, to.tokens)) ? EXIT_RIGHT : EXIT_FAILED;
+    } else if (code == EXIT_RIGHT && to->form == TELL_JSON) {
+        code = print_json_value(stdout, result_json(&result, to)) ? EXIT_RIGHT : EXIT_FAILED;
     } else if (code == EXIT_RIGHT) {
         print_result(arguments, &result);
     }
     action.sa_handler = SIG_DFL;
     sigaction(SIGINT, &action, NULL);
-    json_decref(to.tokens);
     free(tokens);
     return code;
+}
+
+/* The tokenizer, where text is asked for; else NULL. */
+static int open_tokenizer(const arguments *arguments, sb_tokenizer **tokenizer) {
+    const char *path = option_value(arguments, "tokenizer");
+    bool text = has_option(arguments, "prompt");
+    sb_error error;
+    if (text && has_option(arguments, "tokens"))
+        return usage_error("--prompt and --tokens are two prompts: give one");
+    bool bare = has_option(arguments, "bare"), plain = has_option(arguments, "plain");
+    if (!text && (bare || plain))
+        return usage_error("--bare and --plain are for --prompt");
+    if (!text && path == NULL)
+        return EXIT_RIGHT;
+    return sb_tokenizer_open(path != NULL ? path : arguments->positional[0], tokenizer, &error) == SB_OK
+               ? EXIT_RIGHT
+               : report(&error);
 }
 
 int run_generate(const arguments *arguments) {
@@ -216,17 +197,25 @@ int run_generate(const arguments *arguments) {
     sb_device *device = NULL;
     sb_llm *llm = NULL;
     sb_llm_session *session = NULL;
+    sb_tokenizer *tokenizer = NULL;
+    telling told = {0};
     sb_error error;
     if (!read_generation(arguments, &generation) || !read_model_options(arguments, &model) ||
         !read_session_options(arguments, &options))
         return EXIT_USAGE;
-    int code = open_device(arguments, &options, &device);
+    int code = open_tokenizer(arguments, &tokenizer);
+    if (code == EXIT_RIGHT)
+        code = open_device(arguments, &options, &device);
     if (code == EXIT_RIGHT)
         code = load_language_model(arguments, &model, &llm);
     if (code == EXIT_RIGHT && sb_llm_session_create(llm, &options, &session, &error) != SB_OK)
         code = report(&error);
     if (code == EXIT_RIGHT)
-        code = generate(arguments, llm, session, &generation);
+        code = begin_telling(arguments, tokenizer, &told);
+    if (code == EXIT_RIGHT)
+        code = tell_all(arguments, llm, session, &generation, &told);
+    end_telling(&told);
+    sb_tokenizer_release(tokenizer);
     sb_llm_session_destroy(session);
     sb_llm_release(llm);
     sb_device_release(device);

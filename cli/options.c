@@ -32,6 +32,27 @@ static const option *find_option(const command *command, const char *name, size_
     return found != NULL ? found : find_in(common_options, name, length);
 }
 
+/* The letter that is short for an option of the command; NUL: none is. */
+static char letter_of(const command *command, const option *option) {
+    for (const char *at = command->letters; at != NULL && at[0] != '\0' && at[1] == '=';) {
+        size_t length = strcspn(at + 2, ",");
+        if (strlen(option->name) == length && memcmp(option->name, at + 2, length) == 0)
+            return at[0];
+        at += 2 + length;
+        at += *at == ',';
+    }
+    return '\0';
+}
+
+/* The option that "-x" is short for, or NULL. */
+static const option *find_short(const command *command, const char *text) {
+    for (const option *option = command->options; option != NULL && option->name != NULL; option++) {
+        if (text[0] == '-' && text[1] != '\0' && text[2] == '\0' && letter_of(command, option) == text[1])
+            return option;
+    }
+    return NULL;
+}
+
 /* Where the option is given for the `index`-th time, or -1. */
 static int find_given(const arguments *arguments, const char *name, int index) {
     for (int i = 0; i < arguments->option_count; i++) {
@@ -41,11 +62,15 @@ static int find_given(const arguments *arguments, const char *name, int index) {
     return -1;
 }
 
-/* Reads one "--name", "--name=value" or "--name value"; moves *index past what it used. */
+/* Reads one "--name", "--name=value", "--name value", or the short form of one; moves *index past what it used. */
 static bool parse_option(arguments *arguments, int argc, char **argv, int *index) {
-    const char *text = argv[*index] + 2, *equals = strchr(text, '=');
+    const char *text = argv[*index] + 2, *equals = strchr(text, '='); /* of "-x" the NUL behind it */
     size_t length = equals != NULL ? (size_t)(equals - text) : strlen(text);
-    const option *option = find_option(arguments->command, text, length);
+    const option *option = find_short(arguments->command, argv[*index]);
+    if (option != NULL)
+        equals = NULL;
+    else
+        option = find_option(arguments->command, text, length);
     if (option == NULL) {
         usage_error("%s has no option --%.*s: see 'samebit %s --help'", arguments->command->name, (int)length, text,
                     arguments->command->name);
@@ -88,7 +113,7 @@ bool parse_arguments(const command *command, int argc, char **argv, arguments *a
     for (int i = 1; i < argc; i++) {
         if (!only_operands && strcmp(argv[i], "--") == 0)
             only_operands = true;
-        else if (!only_operands && strncmp(argv[i], "--", 2) == 0) {
+        else if (!only_operands && (strncmp(argv[i], "--", 2) == 0 || find_short(command, argv[i]) != NULL)) {
             if (!parse_option(arguments, argc, argv, &i))
                 return false;
         } else
@@ -220,10 +245,12 @@ static void print_words(FILE *file, const char *text, int column, int indent) {
     fputc('\n', file);
 }
 
-static void print_options(FILE *file, const option *table) {
+static void print_options(FILE *file, const command *command, const option *table) {
     for (; table != NULL && table->name != NULL; table++) {
-        char left[64], help[512];
-        snprintf(left, sizeof left, "--%s%s%s", table->name, table->argument != NULL ? " " : "",
+        char left[64], help[512], letter[8] = "";
+        if (letter_of(command, table) != '\0')
+            snprintf(letter, sizeof letter, "-%c, ", letter_of(command, table));
+        snprintf(left, sizeof left, "%s--%s%s%s", letter, table->name, table->argument != NULL ? " " : "",
                  table->argument != NULL ? table->argument : "");
         snprintf(help, sizeof help, "%s%s", table->help, table->repeated ? " (may be repeated)" : "");
         fprintf(file, "  %-28s ", left);
@@ -236,8 +263,8 @@ void print_command_help(FILE *file, const command *command) {
             command->operands, command->summary);
     print_words(file, command->description, 0, 0);
     fputs("\noptions:\n", file);
-    print_options(file, command->options);
-    print_options(file, common_options);
+    print_options(file, command, command->options);
+    print_options(file, command, common_options);
 }
 
 void print_help(FILE *file) {
@@ -258,8 +285,11 @@ static void print_manual_text(FILE *file, const char *text) {
     }
 }
 
-static void print_manual_options(FILE *file, const option *table) {
+static void print_manual_options(FILE *file, const command *command, const option *table) {
     for (; table != NULL && table->name != NULL; table++) {
+        char letter = command != NULL ? letter_of(command, table) : '\0';
+        if (letter != '\0')
+            fprintf(file, "*-%c*, ", letter);
         fprintf(file, "*--%s*", table->name);
         if (table->argument != NULL) {
             fputs(" _", file);
@@ -289,10 +319,10 @@ void print_manual(FILE *file) {
         fputs(". ", file);
         print_manual_text(file, command->description);
         fputs("\n\n", file);
-        print_manual_options(file, command->options);
+        print_manual_options(file, command, command->options);
     }
     fputs("# COMMON OPTIONS\n\n", file);
-    print_manual_options(file, common_options);
+    print_manual_options(file, NULL, common_options);
     fputs("# EXIT STATUS\n\n"
           "*0*\n\tDone, and nothing was found wrong.\n\n"
           "*1*\n\tDone, but a comparison or a conformance case failed.\n\n"
@@ -315,8 +345,11 @@ static void print_bash(FILE *file) {
     fputs("--help --version\" -- \"$word\"))\n        return\n    fi\n    case ${COMP_WORDS[1]} in\n", file);
     for (const command *command = commands; command->name != NULL; command++) {
         fprintf(file, "    %s) options=\"", command->name);
-        for (const option *option = command->options; option->name != NULL; option++)
+        for (const option *option = command->options; option->name != NULL; option++) {
+            if (letter_of(command, option) != '\0')
+                fprintf(file, "-%c ", letter_of(command, option));
             fprintf(file, "--%s ", option->name);
+        }
         fputs("\" ;;\n", file);
     }
     fputs("    esac\n    if [[ $word == -* ]]; then\n        COMPREPLY=($(compgen -W \"$options", file);
@@ -339,18 +372,28 @@ static void print_quoted(FILE *file, const char *text) {
     }
 }
 
-static void print_zsh_options(FILE *file, const option *table) {
+/* One form of an option: "--name=", or "-x". */
+static void print_zsh_form(FILE *file, const option *option, const char *form) {
+    fprintf(file, " \\\n            '%s%s[", option->repeated ? "*" : "", form);
+    print_quoted(file, option->help);
+    fputs("]", file);
+    if (option->argument != NULL) {
+        fputs(":", file);
+        print_quoted(file, option->argument);
+        fputs(":_files", file);
+    }
+    fputs("'", file);
+}
+
+static void print_zsh_options(FILE *file, const command *command, const option *table) {
     for (; table->name != NULL; table++) {
-        fprintf(file, " \\\n            '%s--%s%s[", table->repeated ? "*" : "", table->name,
-                table->argument != NULL ? "=" : "");
-        print_quoted(file, table->help);
-        fputs("]", file);
-        if (table->argument != NULL) {
-            fputs(":", file);
-            print_quoted(file, table->argument);
-            fputs(":_files", file);
+        char form[64];
+        if (letter_of(command, table) != '\0') {
+            snprintf(form, sizeof form, "-%c", letter_of(command, table));
+            print_zsh_form(file, table, form);
         }
-        fputs("'", file);
+        snprintf(form, sizeof form, "--%s%s", table->name, table->argument != NULL ? "=" : "");
+        print_zsh_form(file, table, form);
     }
 }
 
@@ -367,8 +410,8 @@ static void print_zsh(FILE *file) {
           file);
     for (const command *command = commands; command->name != NULL; command++) {
         fprintf(file, "    %s)\n        _arguments", command->name);
-        print_zsh_options(file, command->options);
-        print_zsh_options(file, common_options);
+        print_zsh_options(file, command, command->options);
+        print_zsh_options(file, command, common_options);
         fputs(" \\\n            '*:file:_files' ;;\n", file);
     }
     fputs("    esac\n}\n_samebit \"$@\"\n", file);
@@ -385,9 +428,11 @@ static void print_fish_quoted(FILE *file, const char *text) {
     fputs("'\n", file);
 }
 
-static void print_fish_option(FILE *file, const char *condition, const option *option) {
-    fprintf(file, "complete -c samebit -n '%s' -l %s%s -d ", condition, option->name,
-            option->argument != NULL ? " -r" : "");
+static void print_fish_option(FILE *file, const command *command, const char *condition, const option *option) {
+    fprintf(file, "complete -c samebit -n '%s'", condition);
+    if (letter_of(command, option) != '\0')
+        fprintf(file, " -s %c", letter_of(command, option));
+    fprintf(file, " -l %s%s -d ", option->name, option->argument != NULL ? " -r" : "");
     print_fish_quoted(file, option->help);
 }
 
@@ -398,9 +443,9 @@ static void print_fish(FILE *file) {
         print_fish_quoted(file, command->summary);
         snprintf(condition, sizeof condition, "__fish_seen_subcommand_from %s", command->name);
         for (const option *option = command->options; option->name != NULL; option++)
-            print_fish_option(file, condition, option);
+            print_fish_option(file, command, condition, option);
         for (const option *option = common_options; option->name != NULL; option++)
-            print_fish_option(file, condition, option);
+            print_fish_option(file, command, condition, option);
     }
 }
 

@@ -41,6 +41,7 @@ typedef struct command {
     const char *summary;               /* one line */
     const char *description;           /* a paragraph for the man page */
     const option *options;             /* the command's own */
+    const char *letters;               /* "p=prompt": -p is short for --prompt; NULL: no option is short */
     int (*run)(const arguments *arguments);
 } command;
 

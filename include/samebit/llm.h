@@ -1,4 +1,4 @@
-/* Language models: checkpoints, sequences of tokens, logits, sampling.
+/* Language models: checkpoints, tokenizers, sequences of tokens, logits, sampling.
  *
  *     sb_llm_load("Llama-3.2-1B", NULL, &llm, &error);
  *     sb_llm_session_create(llm, NULL, &session, &error);
@@ -179,6 +179,83 @@ SB_API SB_MUST_CHECK sb_status sb_llm_generate(sb_llm_session *session, int64_t 
                                                const sb_llm_generation *generation, sb_llm_result *result,
                                                sb_error *error);
 
+/* ---- tokenizers ----
+ *
+ * A tokenizer makes token ids of text and text of token ids, the same ones as the library with which its model was trained.
+ * Texts are UTF-8 of a given length; none needs a NUL behind it. */
+
+/** A tokenizer. It never changes: any number of threads may use it at once. */
+typedef struct sb_tokenizer sb_tokenizer;
+
+/** Opens the tokenizer of a checkpoint: of a folder with tokenizer.json or tokenizer.model, of such a file, or of a GGUF file
+ * (of a split one the first). Nothing of the file is needed afterwards.
+ *
+ * The caller releases it. Errors: IO; INVALID_FILE, which names the part that is wrong; UNSUPPORTED, which names the part
+ * that is not known here, and those that are; OUT_OF_MEMORY. */
+SB_API SB_MUST_CHECK sb_status sb_tokenizer_open(const char *path, sb_tokenizer **tokenizer, sb_error *error);
+/** The same from the bytes of a tokenizer.json, which are not needed afterwards. `name` stands for them in messages; NULL:
+ * "tokenizer.json". */
+SB_API SB_MUST_CHECK sb_status sb_tokenizer_open_memory(const void *bytes, size_t size, const char *name,
+                                                        sb_tokenizer **tokenizer, sb_error *error);
+/** Frees it; streams of it must be gone. NULL is allowed. */
+SB_API void sb_tokenizer_release(sb_tokenizer *tokenizer);
+
+/** How a text is encoded. Start from SB_ENCODE_DEFAULT. */
+typedef struct sb_encode_options {
+    size_t struct_bytes; /**< sizeof(sb_encode_options): lets the struct grow */
+    bool bare;           /**< without what the tokenizer puts around a text, such as the token that texts begin with */
+    bool plain;          /**< special tokens that are written in the text are text too: for what strangers wrote */
+} sb_encode_options;
+
+#define SB_ENCODE_DEFAULT                                                                                              \
+    { sizeof(sb_encode_options), false, false }
+
+/** Encodes `bytes` bytes of UTF-8. `options` may be NULL. The caller frees `*tokens` by sb_llm_free; it is not NULL where
+ * `*count` is 0.
+ *
+ * Takes O(n log n) of the text's length, but for tokenizers that bring a regular expression of their own, whose matches may
+ * each take a fixed number of steps. Errors: INVALID_ARGUMENT for a text that is not UTF-8, with the byte, and for one that
+ * the vocabulary cannot say; LIMIT for a match of more steps; OUT_OF_MEMORY. */
+SB_API SB_MUST_CHECK sb_status sb_tokenizer_encode(const sb_tokenizer *tokenizer, const char *text, size_t bytes,
+                                                   const sb_encode_options *options, int64_t **tokens, size_t *count,
+                                                   sb_error *error);
+
+/** Decodes tokens, without the special ones where `skip_special`. Ids that no token has are left out. Bytes that make no
+ * character come out as U+FFFD, so that the text is UTF-8. The caller frees `*text` by sb_llm_free; a NUL stands behind its
+ * `*bytes` bytes. Errors: LIMIT, as for encoding; OUT_OF_MEMORY. */
+SB_API SB_MUST_CHECK sb_status sb_tokenizer_decode(const sb_tokenizer *tokenizer, const int64_t *tokens, size_t count,
+                                                   bool skip_special, char **text, size_t *bytes, sb_error *error);
+
+/** Decoding token by token. What it gives, one behind the other, is what sb_tokenizer_decode gives for all the tokens, and
+ * each part of it is whole characters: what the next token can still change waits. For one thread at a time. */
+typedef struct sb_decode_stream sb_decode_stream;
+
+/** Begins a stream, which the tokenizer must outlive. The caller destroys it. Errors: OUT_OF_MEMORY. */
+SB_API SB_MUST_CHECK sb_status sb_decode_stream_create(const sb_tokenizer *tokenizer, bool skip_special,
+                                                       sb_decode_stream **stream, sb_error *error);
+/** Takes the next token. `*text`, of `*bytes` bytes and possibly none, is the stream's until its next call. Errors: LIMIT;
+ * OUT_OF_MEMORY. After either the stream can only be destroyed. */
+SB_API SB_MUST_CHECK sb_status sb_decode_stream_push(sb_decode_stream *stream, int64_t token, const char **text,
+                                                     size_t *bytes, sb_error *error);
+/** Gives what still waits, as sb_decode_stream_push. Afterwards the stream can only be destroyed. */
+SB_API SB_MUST_CHECK sb_status sb_decode_stream_finish(sb_decode_stream *stream, const char **text, size_t *bytes,
+                                                       sb_error *error);
+/** NULL is allowed. */
+SB_API void sb_decode_stream_destroy(sb_decode_stream *stream);
+
+/** One more than the highest id of a token. Models may have more rows than that. */
+SB_API int64_t sb_tokenizer_vocabulary(const sb_tokenizer *tokenizer);
+/** A token as the vocabulary writes it, which is not what it decodes to. The tokenizer's, with a NUL behind its `*bytes`
+ * bytes; NULL where no token has this id. */
+SB_API const char *sb_tokenizer_token(const sb_tokenizer *tokenizer, int64_t token, size_t *bytes);
+/** The id of the token that the vocabulary writes so; -1: there is none. */
+SB_API int64_t sb_tokenizer_find(const sb_tokenizer *tokenizer, const char *text, size_t bytes);
+/** Whether a token is special: a mark such as <|end|>, which is no part of a text. */
+SB_API bool sb_tokenizer_is_special(const sb_tokenizer *tokenizer, int64_t token);
+
+/** Frees what a function of this header says is to be freed by it. NULL is allowed. */
+SB_API void sb_llm_free(void *memory);
+
 /* ---- chat templates ---- */
 
 /** What writes a conversation as the text that a model was trained on: a template in the part of Jinja that docs/llm.md
@@ -205,15 +282,13 @@ SB_API void sb_chat_template_free(sb_chat_template *chat_template);
 /** Renders. `variables` is `bytes` of JSON, an object whose members are the template's variables: messages,
  * add_generation_prompt, tools, documents, and whatever else it asks for. Texts that name tokens (bos_token, eos_token, …)
  * and are not among them are the checkpoint's, where the template was loaded from one. `date` may be NULL for templates that
- * do not ask for it. `*text` is the caller's, to free by sb_chat_text_free: `*text_bytes` bytes of UTF-8 and a NUL.
+ * do not ask for it. `*text` is the caller's, to free by sb_llm_free: `*text_bytes` bytes of UTF-8 and a NUL.
  *
  * Errors: INVALID_ARGUMENT for what is no such JSON, and where the template refuses the conversation or fails on it;
  * UNSUPPORTED for what it does that is not understood; LIMIT where it takes too long or too much; OUT_OF_MEMORY. */
 SB_API SB_MUST_CHECK sb_status sb_chat_template_render(const sb_chat_template *chat_template, const char *variables,
                                                        size_t bytes, const sb_llm_date *date, char **text,
                                                        size_t *text_bytes, sb_error *error);
-/** Frees a rendered text. NULL is allowed. */
-SB_API void sb_chat_text_free(char *text);
 
 #ifdef __cplusplus
 }

@@ -6,30 +6,35 @@
 
 /* FNV-1a with a final mix. The start value comes from the address of this table of constants, which differs from one
  * run to the next, so that a file cannot bring names that all fall into one slot. */
-static uint64_t hash_name(const char *name) {
+static uint64_t hash_name(const char *name, size_t bytes) {
     static const char anchor;
     uint64_t hash = UINT64_C(0xcbf29ce484222325) ^ ((uint64_t)(uintptr_t)&anchor << 16);
-    for (const char *c = name; *c != '\0'; c++)
-        hash = (hash ^ (uint8_t)*c) * UINT64_C(0x100000001b3);
+    for (size_t i = 0; i < bytes; i++)
+        hash = (hash ^ (uint8_t)name[i]) * UINT64_C(0x100000001b3);
     hash ^= hash >> 32;
     return hash * UINT64_C(0x9e3779b97f4a7c15);
 }
 
 /* The slot that holds the name, or the free one where it belongs. */
-static sb_name_entry *find_slot(const sb_names *names, const char *name, uint64_t hash) {
+static sb_name_entry *find_slot(const sb_names *names, const char *name, size_t bytes, uint64_t hash) {
     size_t mask = names->capacity - 1;
     for (size_t i = (size_t)(hash >> 32) & mask;; i = (i + 1) & mask) {
         sb_name_entry *entry = &names->entries[i];
-        if (entry->name == NULL || (entry->hash == hash && strcmp(entry->name, name) == 0))
+        if (entry->name == NULL ||
+            (entry->hash == hash && entry->bytes == bytes && memcmp(entry->name, name, bytes) == 0))
             return entry;
     }
 }
 
-int32_t *sb_names_find(const sb_names *names, const char *name) {
+int32_t *sb_names_find_span(const sb_names *names, const char *name, size_t bytes) {
     if (names->capacity == 0)
         return NULL;
-    sb_name_entry *entry = find_slot(names, name, hash_name(name));
+    sb_name_entry *entry = find_slot(names, name, bytes, hash_name(name, bytes));
     return entry->name != NULL ? &entry->number : NULL;
+}
+
+int32_t *sb_names_find(const sb_names *names, const char *name) {
+    return sb_names_find_span(names, name, strlen(name));
 }
 
 static bool enlarge(sb_names *names) {
@@ -40,21 +45,25 @@ static bool enlarge(sb_names *names) {
     for (size_t i = 0; i < names->capacity; i++) {
         const sb_name_entry *entry = &names->entries[i];
         if (entry->name != NULL)
-            *find_slot(&larger, entry->name, entry->hash) = *entry;
+            *find_slot(&larger, entry->name, entry->bytes, entry->hash) = *entry;
     }
     sb_free(names->entries);
     *names = larger;
     return true;
 }
 
-bool sb_names_put(sb_names *names, const char *name, int32_t number) {
+bool sb_names_put_span(sb_names *names, const char *name, size_t bytes, int32_t number) {
     /* At most two thirds full. */
     if (names->count * 3 >= names->capacity * 2 && !enlarge(names))
         return false;
-    uint64_t hash = hash_name(name);
-    *find_slot(names, name, hash) = (sb_name_entry){name, hash, number};
+    uint64_t hash = hash_name(name, bytes);
+    *find_slot(names, name, bytes, hash) = (sb_name_entry){name, bytes, hash, number};
     names->count++;
     return true;
+}
+
+bool sb_names_put(sb_names *names, const char *name, int32_t number) {
+    return sb_names_put_span(names, name, strlen(name), number);
 }
 
 /* Empties a slot. What follows it without a gap moves up where its search would otherwise end at the hole. */

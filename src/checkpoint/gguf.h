@@ -62,6 +62,7 @@ typedef struct sb_gguf_tokenizer {
     sb_gguf_text model;         /* "llama", "gpt2", "t5", …; no data: the file has no tokenizer */
     sb_gguf_text pre;           /* which splitter, "llama-bpe", …; no data: none is named */
     sb_gguf_text chat_template; /* no data: none */
+    sb_gguf_text charsmap;      /* sentencepiece's table of characters; no bytes: none */
     size_t token_count;
     sb_gguf_text *tokens; /* by id */
     float *scores;        /* token_count; NULL: none */

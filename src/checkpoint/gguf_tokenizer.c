@@ -58,6 +58,17 @@ static sb_status read_types(const sb_gguf_metadata *metadata, sb_gguf_tokenizer 
     return SB_OK;
 }
 
+/* Bytes, where the file has the key. */
+static sb_status read_bytes(const sb_gguf_metadata *metadata, const char *key, sb_gguf_text *bytes, sb_error *error) {
+    const sb_gguf_value *value = sb_gguf_find(metadata, key);
+    if (value == NULL)
+        return SB_OK;
+    if (!value->is_array || (value->type != SB_GGUF_U8 && value->type != SB_GGUF_S8))
+        return misfit(key, "list of bytes", value, error);
+    *bytes = (sb_gguf_text){(const char *)value->data, (size_t)value->count};
+    return SB_OK;
+}
+
 static void read_id(const sb_gguf_metadata *metadata, const char *key, int64_t *id) {
     *id = -1;
     if (!sb_gguf_integer(sb_gguf_find(metadata, key), 0, id))
@@ -73,6 +84,7 @@ static sb_status read_lists(const sb_gguf_metadata *metadata, sb_gguf_tokenizer 
     SB_TRY(read_texts(metadata, KEY("tokens"), &tokenizer->token_count, &tokenizer->tokens, error));
     SB_TRY(read_scores(metadata, tokenizer, error));
     SB_TRY(read_types(metadata, tokenizer, error));
+    SB_TRY(read_bytes(metadata, KEY("precompiled_charsmap"), &tokenizer->charsmap, error));
     return read_texts(metadata, KEY("merges"), &tokenizer->merge_count, &tokenizer->merges, error);
 }
 

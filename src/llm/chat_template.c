@@ -221,7 +221,3 @@ sb_status sb_chat_template_render(const sb_chat_template *chat_template, const c
     json_decref(given);
     return status;
 }
-
-void sb_chat_text_free(char *text) {
-    sb_free(text);
-}

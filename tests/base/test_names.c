@@ -56,7 +56,22 @@ static void test_remove(void **state) {
     }
 }
 
+/* Names of any bytes: with a NUL inside, none at all, and the beginnings of others. */
+static void test_spans(void **state) {
+    (void)state;
+    static const char bytes[] = "a\0b\0c";
+    sb_names names = {0};
+    for (int32_t length = 0; length < 6; length++)
+        assert_true(sb_names_put_span(&names, bytes, (size_t)length, length));
+    for (int32_t length = 0; length < 6; length++)
+        assert_int_equal(*sb_names_find_span(&names, bytes, (size_t)length), length);
+    assert_int_equal(*sb_names_find(&names, "a"), 1);
+    assert_null(sb_names_find_span(&names, "a\0c", 3));
+    assert_null(sb_names_find(&names, "b"));
+    sb_names_clear(&names);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_remove)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_remove), cmocka_unit_test(test_spans)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 #!/bin/sh
-# samebit generate and samebit info, on the small models that tests/llm has written.
+# samebit generate, samebit info and samebit tokenize, on the small models that tests/llm has written.
 . "$(dirname "$0")/common.sh"
 models=$work/../../llm/models
 
@@ -36,6 +36,43 @@ says out '"logp": -'
 says out '"end": "limit"'
 runs 0 "$samebit" generate "$models/gpt2" --tokens 5 --count 2 --ignore-stops
 
+# Text in and out: tokens 3 to 96 of this model are the characters from the space on, and 1 begins texts.
+runs 0 "$samebit" generate "$models/llama" --tokens 1,43,76,3 --count 9 --ignore-stops --digest
+sed -n 2p out >digest
+for prompt in "-p" "--prompt"; do
+    runs 0 "$samebit" generate "$models/llama" $prompt "Hi " --count 9 --ignore-stops --digest
+    says out "$(cat digest)"
+done
+[ "$(head -1 out | wc -m)" -le 10 ] || fail "more text than tokens"
+head -1 out >text
+printf 'Hi ' | "$samebit" generate "$models/llama" -p - --count 9 --ignore-stops --digest >out 2>err
+says out "$(cat digest)"
+runs 0 "$samebit" generate "$models/llama.gguf" --tokenizer "$models/llama" -p "Hi " --count 9 --ignore-stops --digest
+says out "$(cat digest)"
+head -1 out | cmp -s - text || fail "another text from the GGUF file"
+runs 0 "$samebit" generate "$models/llama" -p "Hi " --bare --count 1 --json --ignore-stops
+json prompt_tokens=3
+runs 0 "$samebit" generate "$models/llama" -p "<s>" --plain --bare --count 1 --json --ignore-stops
+json prompt_tokens=3
+says out '"piece": '
+says out '"text": '
+runs 0 "$samebit" generate "$models/llama" -p "Hi " --count 2 --logprobs --ignore-stops
+[ "$(awk -F'\t' '{ print NF }' out | sort -u)" = 4 ] || fail "not four columns"
+runs 2 "$samebit" generate "$models/llama" -p a --tokens 1
+says err "--prompt and --tokens are two prompts: give one"
+runs 2 "$samebit" generate "$models/llama" -p
+says err "--prompt needs an argument: --prompt TEXT"
+runs 2 "$samebit" generate "$models/llama" -p a --prompt b
+says err "--prompt is given twice"
+runs 2 "$samebit" generate "$models/llama" --tokens 1 --bare
+says err "--bare and --plain are for --prompt"
+runs 2 "$samebit" generate "$models/llama" -p "" --bare
+says err "--prompt: the text has no tokens"
+runs 3 "$samebit" generate "$models/llama.gguf" -p a
+says err "llama.gguf: the file has no tokenizer (tokenizer.ggml.model): take the model's tokenizer.json"
+runs 3 "$samebit" generate "$models/gpt2" -p a
+says err "has neither tokenizer.json nor tokenizer.model"
+
 runs 3 "$samebit" generate "$models/llama" --tokens 97
 says err "token 0 of 1 is 97; the model has 97"
 runs 3 "$samebit" generate "$models"
@@ -50,4 +87,41 @@ runs 2 "$samebit" generate "$models/llama" --dtype f64
 says err "--dtype f64"
 runs 2 "$samebit" generate "$models/llama" --top-p 0
 says err "--top-p 0"
+runs 2 "$samebit" generate "$models/llama" --tokens 99999999999999999999
+says err "--tokens: '99999999999999999999' does not begin with a token's id"
+
+tokenize() {
+    runs 0 "$samebit" tokenize "$models/llama" "$@"
+}
+tokenize "Hi <s>"
+[ "$(cat out)" = 1,43,76,3,1 ] || fail "tokens: $(cat out)"
+tokenize "Hi <s>" --bare --plain
+[ "$(cat out)" = 43,76,3,31,86,33 ] || fail "plain tokens: $(cat out)"
+printf 'a\n' | "$samebit" tokenize "$models/llama/tokenizer.json" >out || fail "standard input"
+[ "$(cat out)" = 1,68,0 ] || fail "tokens of standard input: $(cat out)"
+tokenize "1,43 76" --decode
+[ "$(cat out)" = "<s>Hi" ] || fail "text: $(cat out)"
+tokenize "1,43 76" --decode --skip-special
+[ "$(cat out)" = Hi ] || fail "text: $(cat out)"
+tokenize "1,43,76" --decode --json
+json "text=<s>Hi"
+tokenize "H" --json
+json count=2
+says out '"piece": "<s>"'
+says out '"special": true'
+printf 'a\377' >broken
+"$samebit" tokenize "$models/llama" - <broken >out 2>err && fail "a text that is not UTF-8"
+says err "the text is not UTF-8 at byte 1"
+runs 3 "$samebit" tokenize "$models/llama" --decode 97
+says err "no token has the id 97: ids go up to 96"
+runs 2 "$samebit" tokenize "$models/llama" --decode 1,-2
+says err "--decode: '-2' does not begin with a token's id"
+runs 2 "$samebit" tokenize "$models/llama" --decode ""
+says err "--decode: there is no token's id"
+runs 2 "$samebit" tokenize "$models/llama" a --skip-special
+says err "--skip-special is for --decode"
+runs 2 "$samebit" tokenize "$models/llama" 1 --decode --bare
+says err "--bare and --plain are for texts"
+runs 3 "$samebit" tokenize "$models/gemma3.gguf" a
+says err "the file has no tokenizer"
 finish

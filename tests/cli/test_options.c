@@ -46,24 +46,25 @@ static place place_of(const option *option) {
  * and one that excludes it, are left out. */
 static const struct {
     place place;
-    const char *command, *name, *value, *excluded_by;
+    const char *command, *name, *value, *excluded_by, *only_with;
 } companions[] = {
-    {ON_DEVICE, "run", "device", "cuda", NULL},
-    {ON_DEVICE, "run", "input", "x=" CASES "/test_relu/test_data_set_0/input_0.pb", NULL},
-    {WITH_STATE, "run", "input", "x=" CASES "/test_add/test_data_set_0/input_0.pb", NULL},
-    {WITH_STATE, "run", "state", "y=sum", NULL},
-    {ON_CPU, "run", "input", "image=" DIGITS_FOLDER "/samples.npy", "steps"},
-    {ON_DEVICE, "compare", "device", "cuda", NULL},
-    {ON_CPU, "compare", "reference", DIGITS_FOLDER "/reference.npz", "record"},
-    {ON_DEVICE, "bench", "device", "cuda", NULL},
-    {ANYWHERE, "bench", "seconds", "0", "runs"},
-    {ON_DEVICE, "profile", "device", "cuda", NULL},
-    {ANYWHERE, "profile", "runs", "1", NULL},
-    {ON_DEVICE, "conformance", "device", "cuda", NULL},
-    {ANYWHERE, "conformance", "only", "test_abs", NULL},
-    {ON_DEVICE, "generate", "device", "cuda", NULL},
-    {ANYWHERE, "generate", "tokens", "1,2", NULL},
-    {ANYWHERE, "generate", "count", "1", NULL},
+    {ON_DEVICE, "run", "device", "cuda", NULL, NULL},
+    {ON_DEVICE, "run", "input", "x=" CASES "/test_relu/test_data_set_0/input_0.pb", NULL, NULL},
+    {WITH_STATE, "run", "input", "x=" CASES "/test_add/test_data_set_0/input_0.pb", NULL, NULL},
+    {WITH_STATE, "run", "state", "y=sum", NULL, NULL},
+    {ON_CPU, "run", "input", "image=" DIGITS_FOLDER "/samples.npy", "steps", NULL},
+    {ON_DEVICE, "compare", "device", "cuda", NULL, NULL},
+    {ON_CPU, "compare", "reference", DIGITS_FOLDER "/reference.npz", "record", NULL},
+    {ON_DEVICE, "bench", "device", "cuda", NULL, NULL},
+    {ANYWHERE, "bench", "seconds", "0", "runs", NULL},
+    {ON_DEVICE, "profile", "device", "cuda", NULL, NULL},
+    {ANYWHERE, "profile", "runs", "1", NULL, NULL},
+    {ON_DEVICE, "conformance", "device", "cuda", NULL, NULL},
+    {ANYWHERE, "conformance", "only", "test_abs", NULL, NULL},
+    {ON_DEVICE, "generate", "device", "cuda", NULL, NULL},
+    {ANYWHERE, "generate", "prompt", "a text", "tokens", NULL},
+    {.place = ANYWHERE, .command = "tokenize", .name = "decode", .only_with = "skip-special"},
+    {ANYWHERE, "generate", "count", "1", NULL, NULL},
 };
 
 /* An argument for each option that takes one; of a command where it matters.
@@ -107,6 +108,8 @@ static const struct {
     {NULL, "repeat", "2"},
     {NULL, "left-on-cpu", "options_left.txt"},
     {NULL, "tokens", "1,2"},
+    {NULL, "prompt", "a text"},
+    {NULL, "tokenizer", CHECKPOINT},
     {NULL, "count", "2"},
     {NULL, "temperature", "0.5"},
     {NULL, "top-k", "3"},
@@ -126,7 +129,7 @@ static const char *operand_of(const char *command, place place) {
         return DIGITS_FOLDER "/samples.npy";
     if (strcmp(command, "conformance") == 0)
         return CASES;
-    if (strcmp(command, "generate") == 0 || strcmp(command, "info") == 0)
+    if (strcmp(command, "generate") == 0 || strcmp(command, "info") == 0 || strcmp(command, "tokenize") == 0)
         return CHECKPOINT;
     return place == ON_DEVICE    ? CASES "/test_relu/model.onnx"
            : place == WITH_STATE ? CASES "/test_add/model.onnx"
@@ -174,10 +177,13 @@ static void make_call(const command *command, const option *option, call *call) 
     add(call, "%s", command->name);
     if (operand != NULL)
         add(call, "%s", operand);
+    if (strcmp(command->name, "tokenize") == 0)
+        add(call, "1,2"); /* ids, and a text as well */
     for (size_t i = 0; i < sizeof companions / sizeof companions[0]; i++) {
         bool excluded = (companions[i].place != ANYWHERE && companions[i].place != place) ||
                         strcmp(companions[i].name, option->name) == 0 ||
-                        (companions[i].excluded_by != NULL && strcmp(companions[i].excluded_by, option->name) == 0);
+                        (companions[i].excluded_by != NULL && strcmp(companions[i].excluded_by, option->name) == 0) ||
+                        (companions[i].only_with != NULL && strcmp(companions[i].only_with, option->name) != 0);
         if (strcmp(companions[i].command, command->name) == 0 && !excluded)
             add_option(call, companions[i].name, companions[i].value);
     }

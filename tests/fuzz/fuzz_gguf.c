@@ -1,7 +1,23 @@
 /* Any bytes as a GGUF file: refused with a report, or all tensors inside of it; and its configuration and tokenizer. */
 #include "base/allocation.h"
 #include "fuzz/checkpoint_bytes.h"
+#include "fuzz/tokenizer_checks.h"
 #include "llm/config.h"
+#include "tokenizer/tokenizer.h"
+
+static void try_tokenizer(const sb_gguf_tokenizer *file) {
+    static const char text[] = "a b \xc3\xa9 <s>";
+    sb_error error = {0};
+    sb_tokenizer *tokenizer = sb_tokenizer_new();
+    FUZZ_CHECK(tokenizer != NULL);
+    sb_status status = sb_tokenizer_read_gguf(tokenizer, file, &error);
+    if (status == SB_OK)
+        status = sb_tokenizer_finish(tokenizer, &error);
+    FUZZ_CHECK(status == SB_OK || (error.status == status && error.message[0] != '\0'));
+    if (status == SB_OK)
+        check_tokenizer(tokenizer, text, sizeof text - 1);
+    sb_tokenizer_release(tokenizer);
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     sb_shared_mapping mapping;
@@ -18,8 +34,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         check_tensors(&checkpoint, size);
         if (sb_llm_config_read(&checkpoint, &config, &error) == SB_OK)
             FUZZ_CHECK(config.heads % config.key_heads == 0 && config.layers >= 1);
-        if (sb_gguf_tokenizer_read(&checkpoint.gguf, &tokenizer, &error) == SB_OK)
+        if (sb_gguf_tokenizer_read(&checkpoint.gguf, &tokenizer, &error) == SB_OK) {
+            try_tokenizer(&tokenizer);
             sb_gguf_tokenizer_clear(&tokenizer);
+        }
     }
     clear_checkpoint(&checkpoint);
     FUZZ_CHECK(sb_allocation_count().live_blocks == before);

@@ -19,7 +19,8 @@ const command commands[] = {
      .most_operands = 3,
      .summary = "A command",
      .description = "A command.",
-     .options = fuzz_options},
+     .options = fuzz_options,
+     .letters = "n=number,s=switch"},
     {0},
 };
 

@@ -1,4 +1,5 @@
-/* models FOLDER: writes the small models of tiny_models.h: FOLDER/NAME and FOLDER/NAME.gguf. */
+/* models FOLDER: writes the small models of tiny_models.h: FOLDER/NAME and FOLDER/NAME.gguf; the first has a
+ * tokenizer. */
 #include "tiny_models.h"
 
 int main(int argc, char **argv) {
@@ -13,5 +14,7 @@ int main(int argc, char **argv) {
         if (tiny_models[i].architecture != NULL)
             tiny_write_gguf(&tiny_models[i], path);
     }
+    snprintf(path, sizeof path, "%s/%s/tokenizer.json", argv[1], tiny_models[0].name);
+    tiny_write_tokenizer(path);
     return 0;
 }

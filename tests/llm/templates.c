@@ -22,7 +22,7 @@ static json_t *render(const json_t *given) {
         result = json_pack("{s:s%}", "text", text, bytes);
     else
         result = json_pack("{s:s,s:s}", "status", sb_status_name(status), "error", error.message);
-    sb_chat_text_free(text);
+    sb_llm_free(text);
     sb_chat_template_free(parsed);
     free(variables);
     return result;

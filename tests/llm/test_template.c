@@ -45,7 +45,7 @@ static void check_recorded(const json_t *recorded) {
     if (status == SB_OK && (bytes != json_string_length(wanted) ||
                             memcmp(text, json_string_value(wanted), bytes) != 0 || text[bytes] != '\0'))
         fail_msg("%s: '%s' instead of '%s'", json_string_value(source), text, json_string_value(wanted));
-    sb_chat_text_free(text);
+    sb_llm_free(text);
     free(variables);
 }
 
@@ -156,7 +156,7 @@ static void test_dates(void **unused) {
     for (size_t i = 0; i < sizeof right / sizeof *right; i++) {
         MUST(sb_chat_template_render(made, "{}", 2, &right[i].date, &text, &bytes, error));
         assert_string_equal(text, right[i].text);
-        sb_chat_text_free(text);
+        sb_llm_free(text);
     }
     assert_int_equal(sb_chat_template_render(made, "[1]", 3, NULL, &text, &bytes, &error), SB_ERROR_INVALID_ARGUMENT);
     assert_int_equal(sb_chat_template_render(made, "{", 1, NULL, &text, &bytes, &error), SB_ERROR_INVALID_ARGUMENT);
@@ -266,7 +266,7 @@ static void check_loaded(const char *path, const char *variables, const char *wa
     MUST(sb_chat_template_load(path, &made, error));
     MUST(sb_chat_template_render(made, variables, strlen(variables), NULL, &text, &bytes, error));
     assert_string_equal(text, wanted);
-    sb_chat_text_free(text);
+    sb_llm_free(text);
     sb_chat_template_free(made);
 }
 

@@ -1,4 +1,5 @@
-/* Small language models of every family with random weights, as folders of safetensors and as GGUF files of the same numbers. */
+/* Small language models of every family with random weights, as folders of safetensors and as GGUF files of the same
+ * numbers. */
 #ifndef SB_TESTS_TINY_MODELS_H
 #define SB_TESTS_TINY_MODELS_H
 
@@ -202,6 +203,32 @@ static inline void tiny_add_all(tiny_files *files) {
         for (int role = SB_ROLE_ATTENTION_NORM; role < SB_ROLES; role++)
             tiny_add_weight(files, (sb_llm_role)role, layer);
     }
+}
+
+/* ---- a tokenizer ---- */
+
+/** Writes the tokenizer.json of 97 tokens `path`: 0 is <unk>, 1 begins texts, 2 ends them, and each of the others is
+ * one of the characters from the space on. */
+static inline void tiny_write_tokenizer(const char *path) {
+    static const char marks[] = "{\"added_tokens\":[{\"id\":0,\"content\":\"<unk>\",\"special\":true},"
+                                "{\"id\":1,\"content\":\"<s>\",\"special\":true},"
+                                "{\"id\":2,\"content\":\"</s>\",\"special\":true}],"
+                                "\"post_processor\":{\"type\":\"TemplateProcessing\",\"single\":[{\"SpecialToken\":"
+                                "{\"id\":\"<s>\"}},{\"Sequence\":{\"id\":\"A\"}}],\"special_tokens\":"
+                                "{\"<s>\":{\"ids\":[1]}}},\"decoder\":{\"type\":\"Fuse\"},\"model\":{\"type\":\"BPE\","
+                                "\"unk_token\":\"<unk>\",\"merges\":[],\"vocab\":{\"<unk>\":0,\"<s>\":1,\"</s>\":2";
+    tiny_bytes text = {0};
+    char entry[32];
+    tiny_add(&text, marks, strlen(marks));
+    for (int token = 3; token < 97; token++) {
+        char character = (char)(' ' + token - 3);
+        const char *escape = character == '"' || character == '\\' ? "\\" : "";
+        snprintf(entry, sizeof entry, ",\"%s%c\":%d", escape, character, token);
+        tiny_add(&text, entry, strlen(entry));
+    }
+    tiny_add(&text, "}}}\n", 4);
+    tiny_save(&text, path);
+    free(text.data);
 }
 
 /* ---- whole checkpoints ---- */

@@ -1,0 +1,105 @@
+#include "telling.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "text.h"
+
+int begin_telling(const arguments *arguments, const sb_tokenizer *tokenizer, telling *telling) {
+    sb_error error;
+    *telling = (struct telling){.logprobs = has_option(arguments, "logprobs"), .tokenizer = tokenizer};
+    telling->form = has_option(arguments, "json") ? TELL_JSON
+                    : telling->logprobs           ? TELL_TABLE
+                    : tokenizer != NULL           ? TELL_TEXT
+                                                  : TELL_IDS;
+    if (telling->form == TELL_JSON && (telling->tokens = json_array()) == NULL)
+        return out_of_memory();
+    if (tokenizer != NULL && sb_decode_stream_create(tokenizer, true, &telling->stream, &error) != SB_OK)
+        return report(&error);
+    return EXIT_RIGHT;
+}
+
+/* As many digits as tell every f32 from the others. */
+static json_t *logp_json(float logp) {
+    return isfinite(logp) ? json_real((double)logp) : json_null();
+}
+
+/* Prints a part of the text, or keeps it for JSON. */
+static sb_status tell_text(telling *to, const char *text, size_t bytes, sb_error *error) {
+    if (to->form == TELL_TEXT) {
+        fwrite(text, 1, bytes, stdout);
+        fflush(stdout);
+    }
+    if (to->form != TELL_JSON)
+        return SB_OK;
+    char *more = realloc(to->text, to->text_bytes + bytes + 1);
+    if (more == NULL) {
+        error->status = SB_ERROR_OUT_OF_MEMORY;
+        snprintf(error->message, sizeof error->message, "out of memory");
+        return SB_ERROR_OUT_OF_MEMORY;
+    }
+    memcpy(more + to->text_bytes, text, bytes);
+    to->text = more;
+    to->text_bytes += bytes;
+    return SB_OK;
+}
+
+static void tell_json(telling *to, const sb_llm_token *token, const char *piece, size_t piece_bytes) {
+    json_t *entry = json_pack("{s:I, s:I, s:b}", "position", (json_int_t)token->position, "token",
+                              (json_int_t)token->token, "given", (int)token->given);
+    if (to->logprobs && token->has_logp)
+        json_object_set_new(entry, "logp", logp_json(token->logp));
+    if (piece != NULL)
+        json_object_set_new(entry, "piece", json_stringn(piece, piece_bytes));
+    json_array_append_new(to->tokens, entry);
+}
+
+static void tell_row(const sb_llm_token *token, const char *piece) {
+    printf("%lld\t%lld\t%.9g", (long long)token->position, (long long)token->token,
+           token->has_logp ? (double)token->logp : 0.0);
+    if (piece != NULL) {
+        printf("\t");
+        print_escaped(stdout, piece);
+    }
+    printf("\n");
+    fflush(stdout);
+}
+
+sb_status tell_token(void *context, const sb_llm_token *token, bool *stop, sb_error *error) {
+    telling *to = context;
+    size_t bytes = 0;
+    const char *text, *piece = to->tokenizer != NULL ? sb_tokenizer_token(to->tokenizer, token->token, &bytes) : NULL;
+    (void)stop;
+    if (to->form == TELL_JSON)
+        tell_json(to, token, piece, bytes);
+    else if (to->form == TELL_TABLE)
+        tell_row(token, piece);
+    else if (to->form == TELL_IDS) {
+        printf("%lld%s", (long long)token->token, token->stops ? "" : " ");
+        fflush(stdout);
+    }
+    if (to->stream == NULL || token->given || token->stops)
+        return SB_OK;
+    sb_status status = sb_decode_stream_push(to->stream, token->token, &text, &bytes, error);
+    return status == SB_OK ? tell_text(to, text, bytes, error) : status;
+}
+
+sb_status tell_rest(telling *telling, sb_error *error) {
+    const char *text;
+    size_t bytes;
+    if (telling->stream == NULL)
+        return SB_OK;
+    sb_status status = sb_decode_stream_finish(telling->stream, &text, &bytes, error);
+    return status == SB_OK ? tell_text(telling, text, bytes, error) : status;
+}
+
+json_t *told_text(const telling *telling) {
+    return json_stringn(telling->text != NULL ? telling->text : "", telling->text_bytes);
+}
+
+void end_telling(telling *telling) {
+    sb_decode_stream_destroy(telling->stream);
+    json_decref(telling->tokens);
+    free(telling->text);
+}

@@ -1,0 +1,31 @@
+/* What `generate` tells of tokens as they come: their ids, their text, a table, or JSON. */
+#ifndef CLI_TELLING_H
+#define CLI_TELLING_H
+
+#include <jansson.h>
+
+#include "support.h"
+
+typedef enum telling_form { TELL_IDS, TELL_TEXT, TELL_TABLE, TELL_JSON } telling_form;
+
+typedef struct telling {
+    telling_form form;
+    bool logprobs;
+    const sb_tokenizer *tokenizer; /* NULL: ids are told, and no text */
+    sb_decode_stream *stream;      /* of the new tokens; NULL without a tokenizer */
+    json_t *tokens;                /* JSON: what was told, else NULL */
+    char *text;                    /* JSON: the text so far */
+    size_t text_bytes;
+} telling;
+
+/** Begins, with text where there is a tokenizer. Exit codes as in options.h, after printing what is wrong. */
+int begin_telling(const arguments *arguments, const sb_tokenizer *tokenizer, telling *telling);
+/** An sb_llm_token_function; `context` is the telling. */
+sb_status tell_token(void *context, const sb_llm_token *token, bool *stop, sb_error *error);
+/** Tells what of the text still waits for a next token. */
+sb_status tell_rest(telling *telling, sb_error *error);
+/** The text that was told, for JSON; NULL where memory ran out. */
+json_t *told_text(const telling *telling);
+void end_telling(telling *telling);
+
+#endif
