@@ -79,7 +79,8 @@ static bool wants_group(const char *group, const char *pattern) {
 
 int main(int argc, char **argv) {
     harness *h = &the;
-    *h = (harness){.seed = 42, .every = 1, .program = argv[0], .sides = HARNESS_CPU | HARNESS_CUDA, .cases = CASES_FOLDER};
+    *h = (harness){
+        .seed = 42, .every = 1, .program = argv[0], .sides = HARNESS_CPU | HARNESS_CUDA, .cases = CASES_FOLDER};
     if (!parse(h, argc, argv)) {
         fputs(help, stderr);
         return 2;
