@@ -1,0 +1,219 @@
+/* How the results of gemm16_hopper.cuh leave: what happens to sums in registers, and their ways through shared memory, with the nodes behind
+ * the product and in turns with another warpgroup. Included by that file for each kernel, whose macros and variables they use; it
+ * undefines them. */
+#if defined(SB_GEMM_LOGITS)
+#define BULK 0
+#else
+#define BULK (TILE_N >= 64)
+#endif
+/* Sends the tile in `rounded`, if there is one: through shared memory, a box of 64 columns after the other, of which
+ * the last one begins early enough to end with the tile, and repeats some columns. */
+#if BULK
+#define SEND()                                                                                                         \
+    do {                                                                                                               \
+        if (rounded_m < 0)                                                                                             \
+            break;                                                                                                     \
+        const int lane = thread % 32, row = thread % GROUP_THREADS / 32 * 16 + lane % 16;                              \
+        SB_CUDA_UNROLL                                                                                                 \
+        for (int q = 0; q < (TILE_N + 63) / 64; q++) {                                                                 \
+            const int start = q * 64 + 64 <= TILE_N ? q * 64 : TILE_N - 64;                                            \
+            const uint32_t room = rooms + group * ROOM_BYTES + turn * BOX_BYTES;                                       \
+            turn ^= 1;                                                                                                 \
+            /* The store before the last one has read this room. */                                                    \
+            if (leads)                                                                                                 \
+                SB_TENSOR_STORES_READ(1);                                                                              \
+            sb_warpgroup_sync(1 + group);                                                                              \
+            SB_CUDA_UNROLL                                                                                             \
+            for (int i = 0; i < 4; i++) {                                                                              \
+                const uint32_t *from = rounded + start / 4 + i * 4;                                                    \
+                const uint32_t piece = (uint32_t)(2 * i + lane / 16) ^ (uint32_t)(row & 7);                            \
+                sb_store_matrices(room + row * 128 + piece * 16, NAME(sb_canonical_pair_, SB_GEMM_SUFFIX)(from[0]),    \
+                                  NAME(sb_canonical_pair_, SB_GEMM_SUFFIX)(from[1]),                                   \
+                                  NAME(sb_canonical_pair_, SB_GEMM_SUFFIX)(from[2]),                                   \
+                                  NAME(sb_canonical_pair_, SB_GEMM_SUFFIX)(from[3]));                                  \
+            }                                                                                                          \
+            sb_shared_written();                                                                                       \
+            sb_warpgroup_sync(1 + group);                                                                              \
+            if (leads) {                                                                                               \
+                sb_tensor_store(&p->c, room, rounded_n + start, rounded_m, 0, rounded_batch);                          \
+                SB_TENSOR_STORES_END();                                                                                \
+            }                                                                                                          \
+        }                                                                                                              \
+        rounded_m = -1;                                                                                                \
+    } while (0)
+#else
+#define SEND() (void)0
+#endif
+/* The nodes of a box of 64 columns whose first row is `first_row`, in the room that it has been put in order in: of a warp's
+ * sixteen rows a thread takes every fourth. */
+#define PIECE(row) (room + (uint32_t)(row)*128 + (uint32_t)((lane % 8) ^ ((row)&7)) * 16)
+#define COMPUTE_NODES(first_row)                                                                                       \
+    do {                                                                                                               \
+        __syncwarp();                                                                                                  \
+        SB_CUDA_KEEP_LOOP                                                                                              \
+        for (int own = warp + lane / 8; own < warp + 16; own += SB_GEMM16_PIECES * SB_GEMM16_PIECE_ROWS) {             \
+            uint32_t words[4 * SB_GEMM16_PIECES];                                                                      \
+            const int left = (int)p->rows - ((first_row) + own);                                                       \
+            pieces.first.row = (first_row) + own;                                                                      \
+            pieces.count = (left + SB_GEMM16_PIECE_ROWS - 1) / SB_GEMM16_PIECE_ROWS;                                   \
+            if (left <= 0 || pieces.first.column >= p->columns)                                                        \
+                break;                                                                                                 \
+            SB_CUDA_UNROLL                                                                                             \
+            for (int r = 0; r < SB_GEMM16_PIECES; r++)                                                                 \
+                sb_shared_load_eight(PIECE(own + r * SB_GEMM16_PIECE_ROWS), words + 4 * r);                            \
+            NAME(sb_gemm16_fuse_, SB_GEMM_SUFFIX)(&given.program, &pieces, words);                                     \
+            SB_CUDA_UNROLL                                                                                             \
+            for (int r = 0; r < SB_GEMM16_PIECES; r++)                                                                 \
+                sb_shared_store_eight(PIECE(own + r * SB_GEMM16_PIECE_ROWS), words + 4 * r);                           \
+        }                                                                                                              \
+    } while (0)
+/* With nodes behind, box after box too: its rounded chains are put in order there, and each warp computes the nodes of its
+ * own sixteen rows, of which eight threads have a row. */
+#if defined(SB_GEMM_FUSED) && !ONE_WARPGROUP
+#undef SEND
+#define SEND()                                                                                                         \
+    do {                                                                                                               \
+        if (rounded_m < 0)                                                                                             \
+            break;                                                                                                     \
+        const int lane = thread % 32, warp = thread % GROUP_THREADS / 32 * 16, row = warp + lane % 16;                 \
+        sb_gemm16_node_pieces pieces;                                                                                  \
+        pieces.first = sb_gemm16_nodes_begin(&given.program, rounded_batch);                                           \
+        pieces.first.column = rounded_n + lane % 8 * 8;                                                                \
+        SB_CUDA_KEEP_LOOP                                                                                              \
+        for (int q = 0; q < TILE_N / 64; q++) {                                                                        \
+            pieces.first.column += 64;                                                                                 \
+            if (q + 1 < TILE_N / 64)                                                                                   \
+                pieces.first.column -= 64;                                                                             \
+            const uint32_t room = rooms + group * ROOM_BYTES + turn * BOX_BYTES;                                       \
+            turn ^= 1;                                                                                                 \
+            if (leads)                                                                                                 \
+                SB_TENSOR_STORES_READ(1);                                                                              \
+            sb_warpgroup_sync(1 + group);                                                                              \
+            SB_CUDA_UNROLL                                                                                             \
+            for (int i = 0; i < 4; i++)                                                                                \
+                sb_store_matrices(room + row * 128 + ((uint32_t)(2 * i + lane / 16) ^ (uint32_t)(row & 7)) * 16,       \
+                                  rounded[4 * i], rounded[4 * i + 1], rounded[4 * i + 2], rounded[4 * i + 3]);         \
+            SB_CUDA_UNROLL                                                                                             \
+            for (int i = 0; i + 16 < SUMS / 2; i++)                                                                    \
+                rounded[i] = rounded[i + 16];                                                                          \
+            COMPUTE_NODES(rounded_m);                                                                                  \
+            sb_shared_written();                                                                                       \
+            sb_warpgroup_sync(1 + group);                                                                              \
+            if (leads) {                                                                                               \
+                sb_tensor_store(&p->c, room, rounded_n + q * 64, rounded_m, 0, rounded_batch);                         \
+                SB_TENSOR_STORES_END();                                                                                \
+            }                                                                                                          \
+            pieces.first.column += 64;                                                                                 \
+        }                                                                                                              \
+        rounded_m = -1;                                                                                                \
+    } while (0)
+#endif
+/* What becomes of eight sums of a thread before they are rounded; with gates of sixteen. */
+#if defined(SB_GEMM_FUSED)
+#define GATES 0
+#define FINISH_EIGHT() sb_gemm16_finish_chains(&ends, column, sums, results)
+#define NODES_BEGIN()                                                                                                  \
+    sb_gemm16_node_pieces pieces;                                                                                      \
+    pieces.first = sb_gemm16_nodes_begin(&given.program, at.batch)
+#define COMPUTE_BOX_NODES()                                                                                            \
+    do {                                                                                                               \
+        pieces.first.column = box_n + lane % 8 * 8;                                                                    \
+        COMPUTE_NODES(box_m);                                                                                          \
+    } while (0)
+#else
+#define GATES 1
+#define FINISH_EIGHT() sb_gemm16_finish_eight(&ends, column, sums, results)
+#define NODES_BEGIN() (void)0
+#define COMPUTE_BOX_NODES() (void)0
+#endif
+/* Finishes a tile's sums and sends them, a box of 64 rows and 64 columns of C after the other, while the other warpgroup
+ * multiplies. The first sums are taken each time, and those behind them move up. */
+#if TURNS
+#define SEND_TILE()                                                                                                    \
+    do {                                                                                                               \
+        const int lane = thread % 32, warp = thread % GROUP_THREADS / 32 * 16, row = warp + lane % 16;                 \
+        const bool gated = GATES && p->product.gate != SB_GATE_NONE;                                                   \
+        const int c_n = gated ? n / 2 : n, boxes = gated ? SUMS / 64 : SUMS / 32, across = boxes / HALVES;             \
+        NODES_BEGIN();                                                                                                 \
+        SB_CUDA_KEEP_LOOP                                                                                              \
+        for (int box = 0; box < boxes; box++) {                                                                        \
+            const int box_m = m + box / across * 64, box_n = c_n + box % across * 64;                                  \
+            const uint32_t room = rooms + group * ROOM_BYTES + turn * BOX_BYTES;                                       \
+            sb_gemm16_ends ends = sb_gemm16_ends_of(p, at.batch, box_m + warp + lane / 4);                             \
+            sb_gemm16_load_biases(&ends, box_n + lane % 4 * 2, GATES);                                                 \
+            turn ^= 1;                                                                                                 \
+            /* The store before the last one has read this room. */                                                    \
+            if (leads)                                                                                                 \
+                SB_TENSOR_STORES_READ(1);                                                                              \
+            sb_warpgroup_sync(1 + group);                                                                              \
+            SB_CUDA_KEEP_LOOP                                                                                          \
+            for (int i = 0; i < 4; i++) {                                                                              \
+                const int column = box_n + i * 16 + lane % 4 * 2;                                                      \
+                const uint32_t piece = (uint32_t)(2 * i + lane / 16) ^ (uint32_t)(row & 7);                            \
+                float results[8];                                                                                      \
+                uint32_t pairs[4];                                                                                     \
+                FINISH_EIGHT();                                                                                        \
+                SB_CUDA_UNROLL                                                                                         \
+                for (int j = 0; j < 4; j++)                                                                            \
+                    pairs[j] = NAME(sb_canonical_pair_, SB_GEMM_SUFFIX)(                                               \
+                        NAME(sb_round_pair_, SB_GEMM_SUFFIX)(results[2 * j], results[2 * j + 1]));                     \
+                sb_store_matrices(room + row * 128 + piece * 16, pairs[0], pairs[1], pairs[2], pairs[3]);              \
+                sb_gemm16_next_biases(&ends, GATES);                                                                   \
+                if (gated) {                                                                                           \
+                    SB_CUDA_UNROLL                                                                                     \
+                    for (int j = 0; j < 48; j++)                                                                       \
+                        sums[j] = sums[j + 16];                                                                        \
+                } else {                                                                                               \
+                    SB_CUDA_UNROLL                                                                                     \
+                    for (int j = 0; j < 24; j++)                                                                       \
+                        sums[j] = sums[j + 8];                                                                         \
+                }                                                                                                      \
+            }                                                                                                          \
+            COMPUTE_BOX_NODES();                                                                                       \
+            sb_shared_written();                                                                                       \
+            sb_warpgroup_sync(1 + group);                                                                              \
+            if (leads) {                                                                                               \
+                sb_tensor_store(&p->c, room, box_n, box_m, 0, at.batch);                                               \
+                SB_TENSOR_STORES_END();                                                                                \
+            }                                                                                                          \
+            if (gated) {                                                                                               \
+                SB_CUDA_UNROLL                                                                                         \
+                for (int j = 0; j + 64 < SUMS; j++)                                                                    \
+                    sums[j] = sums[j + 64];                                                                            \
+            } else {                                                                                                   \
+                SB_CUDA_UNROLL                                                                                         \
+                for (int j = 0; j + 32 < SUMS; j++)                                                                    \
+                    sums[j] = sums[j + 32];                                                                            \
+            }                                                                                                          \
+        }                                                                                                              \
+    } while (0)
+#endif
+/* Where there are no registers for nodes beside a whole tile of sums, results are sent before the next tile begins. */
+#if defined(SB_GEMM_FUSED) && SB_GEMM_N > 192
+#define SENDS_AT_ONCE 1
+#else
+#define SENDS_AT_ONCE 0
+#endif
+/* Whether sums are finished in registers: with one warpgroup the nodes are too. */
+#if defined(SB_GEMM_FUSED) && ONE_WARPGROUP
+#define FINISHES(storing) 1
+#define FINISH(place, results)                                                                                         \
+    do {                                                                                                               \
+        if (!(storing & SB_GEMM16_PLAIN))                                                                              \
+            APPLY_EPILOGUE(place, results);                                                                            \
+        NAME(sb_gemm16_fuse_results_, SB_GEMM_SUFFIX)(&given.program, place, results);                                 \
+    } while (0)
+#else
+#define FINISHES(storing) SB_CUDA_SELDOM(!((storing)&SB_GEMM16_PLAIN))
+#define FINISH(place, results) APPLY_EPILOGUE(place, results)
+#endif
+#if defined(SB_GEMM_FUSED)
+/* What Gemm itself does is one rounding with the chain's. */
+#define APPLY_EPILOGUE(place, results)                                                                                 \
+    do {                                                                                                               \
+        sb_gemm16_scale_results(place, 0, 1, RESULTS, results);                                                        \
+        sb_gemm16_add_residual(place, RESULTS, results);                                                               \
+    } while (0)
+#else
+#define APPLY_EPILOGUE(place, results) sb_gemm16_apply_epilogue(place, RESULTS, results)
+#endif
