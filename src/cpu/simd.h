@@ -73,11 +73,20 @@ SB_VF_INLINE vf vf_at_least(vf least, vf x) {
 SB_VF_INLINE vf vf_at_most(vf most, vf x) {
     return _mm512_min_ps(most, x);
 }
-/* The contract's maximum: NaN wins, +0 > -0. */
-SB_VF_INLINE vf vf_max(vf a, vf b) {
-    const vf larger = _mm512_range_ps(a, b, 5);
-    return _mm512_mask_mov_ps(larger, _mm512_cmp_ps_mask(a, b, _CMP_UNORD_Q),
-                              _mm512_castsi512_ps(_mm512_set1_epi32(0x7fc00000)));
+/* The maximum in two parts, for many operands: the larger of two, +0 > -0, with anything where one of them is NaN; in which
+ * lanes one of two is NaN; both of such sets; and NaN in the lanes of a set. */
+typedef __mmask16 vf_lanes;
+SB_VF_INLINE vf vf_larger(vf a, vf b) {
+    return _mm512_range_ps(a, b, 5);
+}
+SB_VF_INLINE vf_lanes vf_nans_of(vf a, vf b) {
+    return _mm512_cmp_ps_mask(a, b, _CMP_UNORD_Q);
+}
+SB_VF_INLINE vf_lanes vf_lanes_or(vf_lanes a, vf_lanes b) {
+    return _kor_mask16(a, b);
+}
+SB_VF_INLINE vf vf_with_nans(vf v, vf_lanes nans) {
+    return _mm512_mask_mov_ps(v, nans, _mm512_castsi512_ps(_mm512_set1_epi32(0x7fc00000)));
 }
 
 #elif defined(SB_ISA_avx2)
@@ -128,9 +137,18 @@ SB_VF_INLINE vf vf_at_most(vf most, vf x) {
     return _mm256_min_ps(most, x);
 }
 /* Of equal operands the instruction returns the second, so `and` makes zeros of both signs +0. */
-SB_VF_INLINE vf vf_max(vf a, vf b) {
-    const vf larger = _mm256_and_ps(_mm256_max_ps(a, b), _mm256_max_ps(b, a));
-    return _mm256_or_ps(larger, _mm256_cmp_ps(a, b, _CMP_UNORD_Q));
+typedef __m256 vf_lanes;
+SB_VF_INLINE vf vf_larger(vf a, vf b) {
+    return _mm256_and_ps(_mm256_max_ps(a, b), _mm256_max_ps(b, a));
+}
+SB_VF_INLINE vf_lanes vf_nans_of(vf a, vf b) {
+    return _mm256_cmp_ps(a, b, _CMP_UNORD_Q);
+}
+SB_VF_INLINE vf_lanes vf_lanes_or(vf_lanes a, vf_lanes b) {
+    return _mm256_or_ps(a, b);
+}
+SB_VF_INLINE vf vf_with_nans(vf v, vf_lanes nans) {
+    return _mm256_or_ps(v, nans);
 }
 
 #elif defined(__aarch64__)
@@ -181,8 +199,18 @@ SB_VF_INLINE vf vf_at_most(vf most, vf x) {
     return vbslq_f32(vcgtq_f32(x, most), most, x);
 }
 /* The instruction orders zeros and lets NaN win as the contract does. */
-SB_VF_INLINE vf vf_max(vf a, vf b) {
+typedef int vf_lanes;
+SB_VF_INLINE vf vf_larger(vf a, vf b) {
     return vmaxq_f32(a, b);
+}
+SB_VF_INLINE vf_lanes vf_nans_of(vf a, vf b) {
+    return 0;
+}
+SB_VF_INLINE vf_lanes vf_lanes_or(vf_lanes a, vf_lanes b) {
+    return 0;
+}
+SB_VF_INLINE vf vf_with_nans(vf v, vf_lanes nans) {
+    return v;
 }
 
 #else
@@ -228,11 +256,25 @@ SB_VF_INLINE vf vf_at_least(vf least, vf x) {
 SB_VF_INLINE vf vf_at_most(vf most, vf x) {
     return x > most ? most : x;
 }
-
-SB_VF_INLINE vf vf_max(vf a, vf b) {
+typedef int vf_lanes;
+SB_VF_INLINE vf vf_larger(vf a, vf b) {
     return sb_max_f32(a, b);
+}
+SB_VF_INLINE vf_lanes vf_nans_of(vf a, vf b) {
+    return 0;
+}
+SB_VF_INLINE vf_lanes vf_lanes_or(vf_lanes a, vf_lanes b) {
+    return 0;
+}
+SB_VF_INLINE vf vf_with_nans(vf v, vf_lanes nans) {
+    return v;
 }
 
 #endif
+
+/* The contract's maximum: NaN wins, +0 > -0. */
+SB_VF_INLINE vf vf_max(vf a, vf b) {
+    return vf_with_nans(vf_larger(a, b), vf_nans_of(a, b));
+}
 
 #endif

@@ -3,6 +3,7 @@
 #include "ops/common_loops.h"
 #include "ops/half_loops.h"
 #include "ops/integer_loops.h"
+#include "ops/staged_loops.h"
 #include "ops/unary.h"
 #include "ops/unary_values.h"
 
@@ -29,6 +30,25 @@
     OTHER_LOOPS_OF(op)
 SB_UNARY_LIGHT_FLOATS(FLOAT_LOOPS, )
 SB_UNARY_EVEN_FLOATS(FLOAT_LOOPS, )
+
+/* The arguments of the staged functions, and what becomes of their values, as in unary_formulas.h. */
+#define ITSELF(x, a) (x)
+#define SCALED(x, a) ((a) * (x))
+#define GELU_ARGUMENT(x, a) ((x)*0.70710678118654752440f)
+#define GELU_TANH_ARGUMENT(x, a) (0.79788456080286535588f * ((x) + 0.044715f * ((x) * (x) * (x))))
+#define FUNCTION(x, y) (y)
+#define PRODUCT(x, y) ((x) * (y))
+#define GELU_VALUE(x, y) (0.5f * (x) * (1.0f + (y)))
+#define STAGED(op, argument, function, value)                                                                          \
+    SB_STAGED_UNARY(op##_f32, sb_unary_params, argument, sb_##function##_first, sb_##function##_second, value)
+STAGED(Sigmoid, ITSELF, sigmoid, FUNCTION)
+STAGED(Tanh, ITSELF, tanh, FUNCTION)
+STAGED(Erf, ITSELF, erf, FUNCTION)
+STAGED(Swish, SCALED, sigmoid, PRODUCT)
+STAGED(Gelu, GELU_ARGUMENT, erf, GELU_VALUE)
+STAGED(GeluTanh, GELU_TANH_ARGUMENT, tanh, GELU_VALUE)
+#define STAGED_LOOPS(op, unused) OTHER_LOOPS_OF(op)
+SB_UNARY_STAGED_FLOATS(STAGED_LOOPS, )
 
 #define NEAR_Sin sb_sin_near_f32
 #define NEAR_Cos sb_cos_near_f32

@@ -28,13 +28,16 @@
     X(Ceil, __VA_ARGS__) X(Floor, __VA_ARGS__) X(Round, __VA_ARGS__) X(Sqrt, __VA_ARGS__) X(Reciprocal, __VA_ARGS__) \
     X(Softsign, __VA_ARGS__) X(LeakyRelu, __VA_ARGS__) X(ThresholdedRelu, __VA_ARGS__) X(HardSigmoid, __VA_ARGS__) \
     X(HardSwish, __VA_ARGS__)
-#define SB_UNARY_HEAVY_FLOATS(X, ...) SB_UNARY_EVEN_FLOATS(X, __VA_ARGS__) SB_UNARY_ANGLE_FLOATS(X, __VA_ARGS__)
-/* The latter without a branch, and with one for large arguments. */
+#define SB_UNARY_HEAVY_FLOATS(X, ...) \
+    SB_UNARY_EVEN_FLOATS(X, __VA_ARGS__) SB_UNARY_STAGED_FLOATS(X, __VA_ARGS__) SB_UNARY_ANGLE_FLOATS(X, __VA_ARGS__)
+/* The latter without a branch, in two parts (staged_loops.h), and with a branch for large arguments. */
 #define SB_UNARY_EVEN_FLOATS(X, ...) \
     X(Exp, __VA_ARGS__) X(Log, __VA_ARGS__) X(Asin, __VA_ARGS__) X(Acos, __VA_ARGS__) X(Atan, __VA_ARGS__) X(Sinh, __VA_ARGS__) X(Cosh, __VA_ARGS__) \
-    X(Asinh, __VA_ARGS__) X(Acosh, __VA_ARGS__) X(Atanh, __VA_ARGS__) X(Erf, __VA_ARGS__) X(Sigmoid, __VA_ARGS__) \
-    X(Tanh, __VA_ARGS__) X(Softplus, __VA_ARGS__) X(Elu, __VA_ARGS__) X(Selu, __VA_ARGS__) X(Celu, __VA_ARGS__) \
-    X(Swish, __VA_ARGS__) X(Mish, __VA_ARGS__) X(Gelu, __VA_ARGS__) X(GeluTanh, __VA_ARGS__)
+    X(Asinh, __VA_ARGS__) X(Acosh, __VA_ARGS__) X(Atanh, __VA_ARGS__) X(Softplus, __VA_ARGS__) X(Elu, __VA_ARGS__) \
+    X(Selu, __VA_ARGS__) X(Celu, __VA_ARGS__) X(Mish, __VA_ARGS__)
+#define SB_UNARY_STAGED_FLOATS(X, ...) \
+    X(Erf, __VA_ARGS__) X(Sigmoid, __VA_ARGS__) X(Tanh, __VA_ARGS__) X(Swish, __VA_ARGS__) X(Gelu, __VA_ARGS__) \
+    X(GeluTanh, __VA_ARGS__)
 #define SB_UNARY_ANGLE_FLOATS(X, ...) X(Sin, __VA_ARGS__) X(Cos, __VA_ARGS__) X(Tan, __VA_ARGS__)
 /* Of floats, with a truth value for a result. */
 #define SB_UNARY_QUESTIONS(X, ...) X(IsNaN, __VA_ARGS__) X(IsInf, __VA_ARGS__)

@@ -378,6 +378,16 @@ static void byte_range(const sb_tensor *tensor, uintptr_t *begin, uintptr_t *end
     }
 }
 
+bool sb_tensors_coincide(const sb_tensor *left, const sb_tensor *right) {
+    if (left->data != right->data || left->rank != right->rank)
+        return false;
+    for (int d = 0; d < left->rank; d++) {
+        if (left->dims[d] != right->dims[d] || (left->dims[d] != 1 && left->strides[d] != right->strides[d]))
+            return false;
+    }
+    return true;
+}
+
 bool sb_tensors_overlap(const sb_tensor *left, const sb_tensor *right) {
     if (left->storage != right->storage || sb_tensor_elements(left) == 0 || sb_tensor_elements(right) == 0)
         return false;

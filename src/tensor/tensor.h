@@ -67,6 +67,9 @@ sb_status sb_tensor_check_on_host(const sb_tensor *tensor, const char *what, sb_
 /** Copies all elements of `source` to `target`, both on the host; same dtype and extents, any strides. Not for text. */
 void sb_tensor_copy_elements(sb_tensor *target, const sb_tensor *source);
 
+/** Whether two tensors of one element size have the same extents and lie in the same place, element by element. */
+bool sb_tensors_coincide(const sb_tensor *left, const sb_tensor *right);
+
 /** Whether the memory between the first and the last element of each has bytes in common. Memory that the caller lent
  * to both may go unnoticed. */
 bool sb_tensors_overlap(const sb_tensor *left, const sb_tensor *right);

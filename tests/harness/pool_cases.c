@@ -36,6 +36,25 @@ HARNESS_GROUP(pool, windows, HARNESS_CPU) {
     }
 }
 
+/* Rows of more windows than are computed at once, of as many channels as make any number of vectors. */
+HARNESS_GROUP(pool, rows, HARNESS_CPU) {
+    static const int64_t channels[] = {1, 7, 8, 16, 31, 33, 64, 100, 129};
+    static const sb_dtype dtypes[] = {SB_F32, SB_F32, SB_BF16, SB_F16};
+    for (int round = 0; round < 90; round++) {
+        harness_case test = harness_op(round % 3 == 2 ? "AveragePool" : "MaxPool", 22);
+        const int64_t kernel[] = {random_between(&h->random, 1, 3), random_between(&h->random, 1, 4)};
+        const int64_t dims[] = {random_between(&h->random, 1, 2), channels[round % 9], random_between(&h->random, 3, 6),
+                                random_between(&h->random, 40, 150)};
+        set_ints(&test, "kernel_shape", 2, kernel);
+        set_ints(&test, "strides", 2, (int64_t[]){1, random_between(&h->random, 1, 3)});
+        set_ints(&test, "pads", 4, (int64_t[]){0, round % 2, 0, round % 3 != 0});
+        if (round % 2 != 0 && kernel[1] == 1)
+            set_ints(&test, "pads", 4, (int64_t[]){0, 0, 0, 0});
+        add_input(&test, random_tensor(h, (distribution)(round % DISTRIBUTIONS), dtypes[round % 4], 4, dims));
+        harness_run(h, &test);
+    }
+}
+
 HARNESS_GROUP(pool, global, HARNESS_CPU) {
     static const char *const ops[] = {"GlobalAveragePool", "GlobalMaxPool"};
     for (int round = 0; round < 60; round++) {

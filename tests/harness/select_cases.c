@@ -325,6 +325,31 @@ HARNESS_GROUP(select, quantization, HARNESS_CUDA) {
     }
 }
 
+/* Rows with one scale and one zero point: ties, both ends of each range and beyond, and scales that no network has. */
+HARNESS_GROUP(select, quantized_rows, HARNESS_CUDA) {
+    static const sb_dtype dtypes[] = {SB_U8, SB_S8, SB_U16, SB_S16};
+    static const float scales[] = {0.5f, 0.1f, 1.0f, -2.0f, 0.0f, 1e-40f, INFINITY, NAN, 3e38f};
+    static const float specials[] = {0.0f, -0.0f, 1e-45f, 3e38f, -3e38f, INFINITY, -INFINITY, NAN, 8388607.5f};
+    static const list none = {0, {0}};
+    for (int round = 0; round < 72; round++) {
+        const sb_dtype dtype = dtypes[round % 4];
+        const bool back = round % 8 > 5;
+        const list row = {1, {random_between(&h->random, 0, 700)}};
+        sb_tensor *x = make_tensor(h, back ? dtype : SB_F32, 1, row.dims, round % 5 == 4 ? APART : PACKED);
+        sb_tensor *scale = make_tensor(h, SB_F32, 0, none.dims, PACKED);
+        *(float *)scale->storage->data = scales[round % 9];
+        float *data = (float *)x->storage->data;
+        const int64_t count = back ? 0 : (int64_t)(x->storage->bytes / sizeof *data);
+        for (int64_t i = 0; i < count; i++)
+            data[i] = i % 5 == 4 ? specials[i / 5 % 9]
+                                 : (float)random_between(&h->random, -140000, 140000) * (i % 2 == 0 ? 0.25f : 0.001f);
+        sb_tensor *inputs[3] = {x, scale, round % 3 > 0 ? listed_tensor(h, dtype, &none) : NULL};
+        if (inputs[2] == NULL && !back && dtype != SB_U8)
+            inputs[2] = listed_tensor(h, dtype, &none);
+        run_op(h, back ? "DequantizeLinear" : "QuantizeLinear", 21, 1, 3, inputs, NULL, 0);
+    }
+}
+
 /* ---- dropout ---- */
 
 static sb_tensor *scalar(sb_dtype dtype, float value) {

@@ -1,5 +1,5 @@
-/* Sums that take over their addend's memory: where the plan lets them, where it must not,
- * and the same bits either way. */
+/* Sums that take over their addend's memory, and element-wise nodes their input's: where the plan lets them, where it must
+ * not, and the same bits either way. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -39,6 +39,13 @@ static sb_value_id weights(builder *b, int rank, const int64_t *dims) {
 /* Softmax makes values that own memory and are never fused. */
 static sb_value_id own(builder *b, sb_value_id value) {
     return builder_unary(b, "Softmax", value);
+}
+
+static sb_value_id integer(builder *b, int64_t value) {
+    sb_tensor *tensor;
+    assert_int_equal(sb_tensor_create(SB_S64, 1, (int64_t[]){1}, &tensor, NULL), SB_OK);
+    *(int64_t *)sb_tensor_mutable_data(tensor) = value;
+    return builder_constant(b, tensor);
 }
 
 static sb_value_id product(builder *b, sb_value_id x, int64_t k) {
@@ -107,6 +114,47 @@ static sb_value_id build_conv_layouts(builder *b, sb_value_id x, sb_value_id z) 
     sb_value_id addend = own(b, z);
     sb_value_id sum = builder_binary(b, "Add", convolution(b, x, 40), addend);
     return own(b, builder_unary(b, "Relu", sum));
+}
+
+/* ---- element-wise bodies: two nodes, so that they are one fused node ---- */
+
+static sb_value_id bend(builder *b, sb_value_id value) {
+    return builder_unary(b, "Neg", builder_unary(b, "Sigmoid", value));
+}
+
+static sb_value_id build_body(builder *b, sb_value_id x, sb_value_id z) {
+    return own(b, builder_binary(b, "MatMul", x, bend(b, own(b, z))));
+}
+
+/* x and z are both read, one of them along its rows only. */
+static sb_value_id build_body_of_two(builder *b, sb_value_id x, sb_value_id z) {
+    sb_value_id row = weights(b, 1, (int64_t[]){SIDE});
+    sb_value_id both = builder_binary(b, "Add", builder_binary(b, "Mul", row, own(b, z)), own(b, x));
+    return own(b, both);
+}
+
+static sb_value_id build_body_read_later(builder *b, sb_value_id x, sb_value_id z) {
+    sb_value_id value = own(b, z);
+    return own(b, builder_binary(b, "MatMul", builder_binary(b, "MatMul", x, bend(b, value)), value));
+}
+
+/* Two operands in one place, which the result must not take from either. */
+static sb_value_id build_body_of_itself(builder *b, sb_value_id x, sb_value_id z) {
+    sb_value_id value = own(b, z);
+    sb_value_id sum = builder_binary(b, "Add", bend(b, value), builder_unary(b, "Transpose", value));
+    return own(b, builder_binary(b, "MatMul", x, sum));
+}
+
+static sb_value_id build_body_transposed(builder *b, sb_value_id x, sb_value_id z) {
+    return own(b, builder_binary(b, "MatMul", x, bend(b, builder_unary(b, "Transpose", own(b, z)))));
+}
+
+/* The same memory backwards: the kernel has to copy. */
+static sb_value_id build_body_reversed(builder *b, sb_value_id x, sb_value_id z) {
+    sb_value_id reversed = builder_node(
+        b, "Slice", 5, (sb_value_id[]){own(b, z), integer(b, -1), integer(b, INT64_MIN), integer(b, 0), integer(b, -1)},
+        NULL);
+    return own(b, builder_binary(b, "MatMul", x, bend(b, reversed)));
 }
 
 static builder build(const example *one) {
@@ -182,14 +230,32 @@ MATRIX(twice, 40, false)
 MATRIX(of_itself, SIDE, false)
 MATRIX(transposed, 40, true)
 MATRIX(with_call, 40, true)
+MATRIX(body, SIDE, true)
+MATRIX(body_of_two, SIDE, true)
+MATRIX(body_read_later, SIDE, false)
+MATRIX(body_of_itself, SIDE, false)
+MATRIX(body_transposed, SIDE, true)
+MATRIX(body_reversed, SIDE, true)
 IMAGE(conv, true)
 IMAGE(conv_layouts, true)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sum),       cmocka_unit_test(test_long),      cmocka_unit_test(test_read_later),
-        cmocka_unit_test(test_twice),     cmocka_unit_test(test_of_itself), cmocka_unit_test(test_transposed),
-        cmocka_unit_test(test_with_call), cmocka_unit_test(test_conv),      cmocka_unit_test(test_conv_layouts),
+        cmocka_unit_test(test_sum),
+        cmocka_unit_test(test_long),
+        cmocka_unit_test(test_read_later),
+        cmocka_unit_test(test_twice),
+        cmocka_unit_test(test_of_itself),
+        cmocka_unit_test(test_transposed),
+        cmocka_unit_test(test_with_call),
+        cmocka_unit_test(test_conv),
+        cmocka_unit_test(test_conv_layouts),
+        cmocka_unit_test(test_body),
+        cmocka_unit_test(test_body_of_two),
+        cmocka_unit_test(test_body_read_later),
+        cmocka_unit_test(test_body_of_itself),
+        cmocka_unit_test(test_body_transposed),
+        cmocka_unit_test(test_body_reversed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

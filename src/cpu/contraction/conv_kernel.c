@@ -165,6 +165,28 @@ static void run_rectangle_f32(void *context, int64_t index, void *workspace) {
                     (float *)(void *)conv->y->data, &epilogue, m0, m1, n0, n1, workspace);
 }
 
+/* Leaves axes out that have one position and one tap. An image of height 1, as exporters write a signal, has one row of
+ * pixels, which strips and threads would share as a whole. */
+static void drop_single_axes(sb_conv_shape *shape) {
+    int kept = 0;
+    for (int i = 0; i < shape->rank; i++) {
+        const bool single =
+            shape->input[i] == 1 && shape->output[i] == 1 && shape->kernel[i] == 1 && shape->pad[i] == 0;
+        const bool needed = kept == 0 && i == shape->rank - 1;
+        if (single && !needed)
+            continue;
+        shape->input[kept] = shape->input[i];
+        shape->output[kept] = shape->output[i];
+        shape->kernel[kept] = shape->kernel[i];
+        shape->stride[kept] = shape->stride[i];
+        shape->dilation[kept] = shape->dilation[i];
+        shape->pad[kept] = shape->pad[i];
+        shape->x_stride[kept] = shape->x_stride[i];
+        shape->y_stride[kept++] = shape->y_stride[i];
+    }
+    shape->rank = kept;
+}
+
 static sb_status run_f32(sb_call *call, convolution *conv, sb_tile_program *program) {
     sb_conv_shape shape = shape_f32(&conv->extents);
     const int64_t *x_strides = conv->x->strides, *y_strides = conv->y->strides;
@@ -176,6 +198,7 @@ static sb_status run_f32(sb_call *call, convolution *conv, sb_tile_program *prog
         shape.x_stride[i] = x_strides[i + 2];
         shape.y_stride[i] = y_strides[i + 2];
     }
+    drop_single_axes(&shape);
     SB_TRY(sb_conv_f32_plan(sb_gemm_f32_kernels(call->isa), &shape, &conv->plan, call->error));
     SB_TRY(sb_fused_epilogue_start(call, program, conv->y, 1, sb_conv_f32_in_one_pass(&conv->plan), &conv->fused));
     conv->split = sb_conv_f32_split(&conv->plan, sb_workers_threads(call->workers));

@@ -55,23 +55,12 @@ static void describe_operand(const sb_tensor *operand, const char *data, int col
     }
 }
 
-/* Whether two tensors lie in the same place, element by element. */
-static bool coincide(const sb_tensor *left, const sb_tensor *right) {
-    if (left->data != right->data)
-        return false;
-    for (int d = 0; d < left->rank; d++) {
-        if (left->dims[d] != 1 && left->strides[d] != right->strides[d])
-            return false;
-    }
-    return true;
-}
-
 /* Describes an operand, broadcast to y's extents; *in_place says that y coincides with it. An operand that overlaps y
  * otherwise, or when `detach`, is described by a copy. */
 static sb_status add_operand(sb_call *call, const sb_tensor *operand, const sb_tensor *y, int column_axis, bool detach,
                              bool *in_place, int index, sb_fused_epilogue *fused) {
     bool shares = sb_tensors_overlap(operand, y);
-    if (!shares || (!detach && coincide(operand, y))) {
+    if (!shares || (!detach && sb_tensors_coincide(operand, y))) {
         *in_place = *in_place || shares;
         describe_operand(operand, operand->data, column_axis, index, fused);
         return SB_OK;

@@ -109,17 +109,22 @@ static sb_status find_channels_last(sb_call *call, sb_tensor *x, pooling *pool) 
     return SB_OK;
 }
 
-/* Whether the window at `position` lies inside of the input; sets where its first element is. */
-static bool is_inside(const pooling *pool, const int64_t *position, int64_t *first) {
+/* How many windows from `position` on lie inside of the input, of the `most` next ones in that row; sets where the first
+ * one's first element is. */
+static int64_t count_inside(const pooling *pool, const int64_t *position, int64_t most, int64_t *first) {
+    int64_t count = 0;
     *first = 0;
     for (int i = 0; i < pool->shape.axes; i++) {
         const sb_window_axis *axis = &pool->shape.axis[i];
-        int64_t start = position[i] * axis->stride - axis->begin;
-        if (start < 0 || start + (axis->kernel - 1) * axis->dilation >= axis->in)
-            return false;
+        const int64_t start = position[i] * axis->stride - axis->begin;
+        const int64_t behind = axis->in - 1 - (axis->kernel - 1) * axis->dilation - start;
+        if (start < 0 || behind < 0)
+            return 0;
         *first += start * pool->x_strides[i];
+        const int64_t left = axis->out - position[i];
+        count = behind / axis->stride + 1 < left ? behind / axis->stride + 1 : left;
     }
-    return true;
+    return count < most ? count : most;
 }
 
 /* The offsets from its first element of all elements of a window that lies inside; gives their number, 0 where none can. */
@@ -146,6 +151,7 @@ static void pool_block(void *context, int64_t index, void *workspace) {
     int64_t position[SB_WINDOW_AXES], extents[SB_WINDOW_AXES], *offsets = workspace;
     int64_t *whole = offsets + shape->capacity, first;
     float *wide = (float *)(void *)(whole + shape->capacity);
+    const sb_window_axis *last = &shape->axis[shape->axes - 1];
     const int64_t all_taps = find_offsets(pool, whole);
     int64_t rest = begin % shape->positions;
     for (int i = shape->axes - 1; i >= 0; i--) {
@@ -153,20 +159,30 @@ static void pool_block(void *context, int64_t index, void *workspace) {
         position[i] = rest % extents[i];
         rest /= extents[i];
     }
-    for (int64_t at = begin; at < end && at < all; at++) {
-        const float *x = pool->x + at / shape->positions * pool->x_batch;
-        float *y = results_at(pool, at * shape->channels, wide);
-        const bool inside = all_taps > 0 && is_inside(pool, position, &first);
-        const int64_t count = inside ? all_taps : sb_pool_window(shape, pool->x_strides, position, offsets);
-        const int64_t *taken = inside ? whole : offsets;
-        x += inside ? first : 0;
-        if (pool->averages) {
-            int64_t taps = pool->params->count_include_pad ? sb_pool_padded_taps(shape, position) : count;
-            pool->kernels->average(shape->channels, count, x, taken, (float)taps, y);
+    end = end < all ? end : all;
+    for (int64_t at = begin, windows; at < end; at += windows) {
+        sb_pool_run run = {.channels = shape->channels, .x = pool->x + at / shape->positions * pool->x_batch};
+        run.step = last->stride * pool->x_strides[shape->axes - 1];
+        run.windows = all_taps > 0 ? count_inside(pool, position, end - at, &first) : 0;
+        windows = run.windows;
+        if (windows > 0) {
+            run.count = all_taps;
+            run.offsets = whole;
+            run.x += first;
         } else {
-            pool->kernels->max(shape->channels, count, x, taken, y);
+            run.windows = windows = 1;
+            run.count = sb_pool_window(shape, pool->x_strides, position, offsets);
+            run.offsets = offsets;
         }
-        keep_results(pool, at * shape->channels, shape->channels, y);
+        float *y = results_at(pool, at * shape->channels, wide);
+        if (pool->averages) {
+            int64_t taps = pool->params->count_include_pad ? sb_pool_padded_taps(shape, position) : run.count;
+            pool->kernels->average(&run, (float)taps, y);
+        } else {
+            pool->kernels->max(&run, y);
+        }
+        keep_results(pool, at * shape->channels, windows * shape->channels, y);
+        position[shape->axes - 1] += windows - 1;
         sb_window_next(shape->axes, position, extents); /* begins again with the next batch index */
     }
 }
@@ -193,7 +209,7 @@ static sb_status launch_pool(sb_call *call) {
     int64_t all = pool.shape.batch * pool.shape.positions;
     size_t workspace = 2 * (size_t)pool.shape.capacity * sizeof(int64_t);
     if (pool.round != NULL)
-        workspace += (size_t)pool.shape.channels * sizeof(float);
+        workspace += BLOCK * (size_t)pool.shape.channels * sizeof(float);
     return sb_pieces_run(call, (all + BLOCK - 1) / BLOCK, workspace, pool_block, &pool);
 }
 
@@ -234,7 +250,9 @@ static void pool_channels(void *context, int64_t index, void *workspace) {
     if (pool->averages)
         pool->kernels->mean(channels, global->elements, x, global->step, y);
     else
-        pool->kernels->max(channels, global->elements, x, offsets, y);
+        pool->kernels->max(
+            &(sb_pool_run){.channels = channels, .count = global->elements, .windows = 1, .x = x, .offsets = offsets},
+            y);
     keep_results(pool, batch * pool->shape.channels + first, channels, y);
 }
 

@@ -6,11 +6,18 @@
 
 #include <samebit/isa.h>
 
+/* Windows of one shape, one behind the other: window p begins at x + p * step and has `count` elements of each channel. */
+typedef struct sb_pool_run {
+    int64_t channels, count, windows, step;
+    const float *x;
+    const int64_t *offsets;
+} sb_pool_run;
+
 typedef struct sb_pool_kernels {
-    /* y[c] = the contract's maximum of x[offsets[i] + c]; minus infinity when `count` is 0. */
-    void (*max)(int64_t channels, int64_t count, const float *x, const int64_t *offsets, float *y);
-    /* y[c] = (+0 + x[offsets[0] + c] + x[offsets[1] + c] + …) / divisor. */
-    void (*average)(int64_t channels, int64_t count, const float *x, const int64_t *offsets, float divisor, float *y);
+    /* y[p * channels + c] = the contract's maximum of x[p * step + offsets[i] + c]; minus infinity when `count` is 0. */
+    void (*max)(const sb_pool_run *run, float *y);
+    /* y[p * channels + c] = (+0 + x[p * step + offsets[0] + c] + x[p * step + offsets[1] + c] + …) / divisor. */
+    void (*average)(const sb_pool_run *run, float divisor, float *y);
     /* y[c] = sum over i of x[i * stride + c] / count, the sum in the order of numerics/reduce.h. */
     void (*mean)(int64_t channels, int64_t count, const float *x, int64_t stride, float *y);
 } sb_pool_kernels;
