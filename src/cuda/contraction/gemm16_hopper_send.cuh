@@ -52,8 +52,8 @@
         __syncwarp();                                                                                                  \
         SB_CUDA_KEEP_LOOP                                                                                              \
         for (int own = warp + lane / 8; own < warp + 16; own += SB_GEMM16_PIECES * SB_GEMM16_PIECE_ROWS) {             \
-            uint32_t words[4 * SB_GEMM16_PIECES];                                                                      \
             const int left = (int)p->rows - ((first_row) + own);                                                       \
+            uint32_t words[4 * SB_GEMM16_PIECES];                                                                      \
             pieces.first.row = (first_row) + own;                                                                      \
             pieces.count = (left + SB_GEMM16_PIECE_ROWS - 1) / SB_GEMM16_PIECE_ROWS;                                   \
             if (left <= 0 || pieces.first.column >= p->columns)                                                        \
@@ -81,9 +81,6 @@
         pieces.first.column = rounded_n + lane % 8 * 8;                                                                \
         SB_CUDA_KEEP_LOOP                                                                                              \
         for (int q = 0; q < TILE_N / 64; q++) {                                                                        \
-            pieces.first.column += 64;                                                                                 \
-            if (q + 1 < TILE_N / 64)                                                                                   \
-                pieces.first.column -= 64;                                                                             \
             const uint32_t room = rooms + group * ROOM_BYTES + turn * BOX_BYTES;                                       \
             turn ^= 1;                                                                                                 \
             if (leads)                                                                                                 \
