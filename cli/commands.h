@@ -28,6 +28,9 @@ int run_devices(const arguments *arguments);
 extern const option generate_options[];
 int run_generate(const arguments *arguments);
 
+extern const option verify_options[];
+int run_verify(const arguments *arguments);
+
 extern const option info_options[];
 int run_info(const arguments *arguments);
 

@@ -207,7 +207,8 @@ static sb_status add_head(building *b, value x, sb_error *error) {
     SB_TRY(sb_llm_project_f32(b, own ? SB_ROLE_HEAD : SB_ROLE_EMBEDDING, "head", normed, &logits, error));
     if (b->config->final_cap != 0)
         SB_TRY(cap(b, logits, &logits, error));
-    return sb_builder_output(b->builder, logits, error);
+    SB_TRY(sb_builder_output(b->builder, logits, error));
+    return b->plan->receipts ? sb_builder_output(b->builder, normed, error) : SB_OK;
 }
 
 sb_status sb_llm_build(const sb_llm_plan *plan, sb_builder *builder, sb_error *error) {
