@@ -46,10 +46,9 @@ static json_t *findings_json(const outcome *outcome) {
                                                   "the receipt is not signed by the key"));
     for (int i = 0; i < outcome->verdict->count; i++) {
         const sb_llm_finding *finding = &outcome->verdict->findings[i];
-        json_array_append_new(findings,
-                              json_pack("{s:s, s:o, s:s}", "what", sb_llm_difference_name(finding->what), "step",
-                                        finding->step < 0 ? json_null() : json_integer(finding->step), "message",
-                                        finding->message));
+        json_array_append_new(findings, json_pack("{s:s, s:o, s:s}", "what", sb_llm_difference_name(finding->what),
+                                                  "step", finding->step < 0 ? json_null() : json_integer(finding->step),
+                                                  "message", finding->message));
     }
     return findings;
 }

@@ -66,8 +66,8 @@ sb_status sb_receipt_state(const sb_tensor *hidden, int64_t row, unsigned char s
     sb_digest digest;
     int64_t width = sb_tensor_dims(hidden)[2];
     sb_tensor *view;
-    const char *from = (const char *)sb_tensor_data(hidden) +
-                       (size_t)(row * width) * sb_dtype_size(sb_tensor_dtype(hidden));
+    const char *from =
+        (const char *)sb_tensor_data(hidden) + (size_t)(row * width) * sb_dtype_size(sb_tensor_dtype(hidden));
     SB_TRY(sb_tensor_wrap(sb_tensor_dtype(hidden), 1, &width, NULL, (void *)(uintptr_t)from, NULL, NULL, &view, error));
     sb_status status = sb_digest_begin(&digest, error);
     if (status == SB_OK) {

@@ -248,9 +248,9 @@ static sb_status read_rest(const reading *from, sb_llm_receipt *receipt) {
 }
 
 static sb_status read_receipt(const reading *from, sb_llm_receipt **receipt) {
-    static const char *const fields[] = {"format",  "version",  "numerics", "weights", "configuration", "tokenizer",
-                                         "dtype",   "context",  "prompt",   "sampling", "limit",        "ignore_stops",
-                                         "end",     "settings", "steps",    "digest",   "signature",    NULL};
+    static const char *const fields[] = {"format", "version",  "numerics", "weights",  "configuration", "tokenizer",
+                                         "dtype",  "context",  "prompt",   "sampling", "limit",         "ignore_stops",
+                                         "end",    "settings", "steps",    "digest",   "signature",     NULL};
     const char *format;
     const json_t *prompt, *tokenizer;
     int64_t version;

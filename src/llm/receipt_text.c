@@ -58,17 +58,16 @@ static json_t *steps_json(const sb_llm_receipt *receipt) {
 
 static json_t *receipt_json(const sb_llm_receipt *receipt) {
     const sb_llm_fingerprint *files = &receipt->fingerprint;
-    json_t *json = json_pack(
-        "{s:s, s:i, s:i, s:o, s:o, s:o, s:s, s:I, s:o, s:o, s:I, s:b, s:s, s:o, s:o, s:o}", "format",
-        "samebit receipt", "version", 1, "numerics", receipt->numerics, "weights",
-        hexadecimal(files->weights, SB_DIGEST_BYTES), "configuration",
-        hexadecimal(files->configuration, SB_DIGEST_BYTES), "tokenizer",
-        files->has_tokenizer ? hexadecimal(files->tokenizer, SB_DIGEST_BYTES) : json_null(), "dtype",
-        sb_dtype_name(receipt->dtype), "context", (json_int_t)receipt->context, "prompt", prompt_json(receipt),
-        "sampling", sampling_json(&receipt->sampling), "limit", (json_int_t)receipt->limit, "ignore_stops",
-        (int)receipt->ignore_stops, "end", sb_llm_end_name(receipt->end), "settings",
-        hexadecimal(receipt->settings, SB_DIGEST_BYTES), "steps", steps_json(receipt), "digest",
-        hexadecimal(receipt->digest, SB_DIGEST_BYTES));
+    json_t *json = json_pack("{s:s, s:i, s:i, s:o, s:o, s:o, s:s, s:I, s:o, s:o, s:I, s:b, s:s, s:o, s:o, s:o}",
+                             "format", "samebit receipt", "version", 1, "numerics", receipt->numerics, "weights",
+                             hexadecimal(files->weights, SB_DIGEST_BYTES), "configuration",
+                             hexadecimal(files->configuration, SB_DIGEST_BYTES), "tokenizer",
+                             files->has_tokenizer ? hexadecimal(files->tokenizer, SB_DIGEST_BYTES) : json_null(),
+                             "dtype", sb_dtype_name(receipt->dtype), "context", (json_int_t)receipt->context, "prompt",
+                             prompt_json(receipt), "sampling", sampling_json(&receipt->sampling), "limit",
+                             (json_int_t)receipt->limit, "ignore_stops", (int)receipt->ignore_stops, "end",
+                             sb_llm_end_name(receipt->end), "settings", hexadecimal(receipt->settings, SB_DIGEST_BYTES),
+                             "steps", steps_json(receipt), "digest", hexadecimal(receipt->digest, SB_DIGEST_BYTES));
     if (json != NULL && receipt->is_signed &&
         json_object_set_new(json, "signature", hexadecimal(receipt->signature, SB_SIGNATURE_BYTES)) != 0) {
         json_decref(json);

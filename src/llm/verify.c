@@ -31,10 +31,10 @@ typedef struct verifying {
     const sb_llm_verification *options;
     sb_llm_verdict *verdict;
     sb_workers *workers;
-    int64_t *sequence;              /* the prompt and behind it the new tokens */
-    int64_t *steps, step_count;     /* that are to be checked, ascending */
-    int64_t wanted[DEFAULT_CHUNK];  /* of the present run: rows */
-    int64_t done, now;              /* steps that have been checked; those of the present run */
+    int64_t *sequence;             /* the prompt and behind it the new tokens */
+    int64_t *steps, step_count;    /* that are to be checked, ascending */
+    int64_t wanted[DEFAULT_CHUNK]; /* of the present run: rows */
+    int64_t done, now;             /* steps that have been checked; those of the present run */
     row_check checks[DEFAULT_CHUNK];
     sb_tensor *outputs[SB_LLM_OUTPUTS];
 } verifying;
@@ -202,8 +202,8 @@ static void check_rows(void *context, int64_t first, int64_t end) {
         check->status = sb_receipt_state(v->outputs[SB_LLM_HIDDEN], i, check->state, NULL);
         if (check->status != SB_OK)
             continue;
-        sb_status chosen = sb_llm_sample(logits, vocabulary, &receipt->sampling, receipt->prompt_count + step,
-                                         &check->token, &error);
+        sb_status chosen =
+            sb_llm_sample(logits, vocabulary, &receipt->sampling, receipt->prompt_count + step, &check->token, &error);
         if (chosen == SB_ERROR_INVALID_ARGUMENT) {
             check->token = -1;
             snprintf(check->why, sizeof check->why, "%.150s", error.message);
@@ -321,8 +321,12 @@ sb_status sb_llm_verify(sb_llm_session *session, const sb_llm_receipt *receipt, 
                                                     : sb_workers_create(options->threads, &workers, error);
     *verdict = (sb_llm_verdict){.steps = receipt->step_count};
     if (status == SB_OK) {
-        *v = (verifying){.session = session, .receipt = receipt, .options = options, .verdict = verdict,
-                         .workers = workers, .sequence = numbers,
+        *v = (verifying){.session = session,
+                         .receipt = receipt,
+                         .options = options,
+                         .verdict = verdict,
+                         .workers = workers,
+                         .sequence = numbers,
                          .steps = numbers + receipt->prompt_count + receipt->step_count};
         status = verify(v, error);
         session->length = 0;
