@@ -622,10 +622,14 @@ static void test_memory(void **unused) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ways),          cmocka_unit_test(test_ends),
-        cmocka_unit_test(test_changed_receipts), cmocka_unit_test(test_ulp),
-        cmocka_unit_test(test_changed_weights), cmocka_unit_test(test_sampled_steps),
-        cmocka_unit_test(test_refusals),      cmocka_unit_test(test_signatures),
+        cmocka_unit_test(test_ways),
+        cmocka_unit_test(test_ends),
+        cmocka_unit_test(test_changed_receipts),
+        cmocka_unit_test(test_ulp),
+        cmocka_unit_test(test_changed_weights),
+        cmocka_unit_test(test_sampled_steps),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_signatures),
         cmocka_unit_test(test_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
