@@ -29,6 +29,10 @@ runs 0 "$samebit" verify elsewhere receipt.json
 generate --seed 5 --receipt again.json --prefill-chunk 2 --threads 1
 cmp receipt.json again.json || fail "two receipts of the same generation differ"
 
+runs 0 "$samebit" generate "$models/gpt2" --tokens 5,6 --count 0 --receipt none.json
+runs 0 "$samebit" verify "$models/gpt2" none.json
+says out "the same: 0 of 0 steps checked"
+
 # ---- what differs ----
 
 first=$(sed 's/ .*//' tokens)
