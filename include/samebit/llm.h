@@ -34,9 +34,9 @@ typedef struct sb_llm_options {
      * where that is more. */
     int64_t context;
     const sb_model_options *model; /**< NULL: the defaults */
-    bool
-        receipts; /**< the model can give and verify receipts: its files are digested, and final hidden states come to the
-                    * host beside logits. Changes no bit */
+    /** The model can give and verify receipts: its files are digested, and final hidden states come to the host beside
+     * logits. Changes no bit. */
+    bool receipts;
 } sb_llm_options;
 
 #define SB_LLM_OPTIONS_DEFAULT                                                                                         \
