@@ -114,6 +114,18 @@ const command commands[] = {
          "--decode, TEXT is ids, and their text is printed.",
      .options = tokenize_options,
      .run = run_tokenize},
+    {.name = "verify",
+     .operands = "MODEL FILE",
+     .least_operands = 2,
+     .most_operands = 2,
+     .summary = "Verify a receipt that 'samebit generate --receipt' has written",
+     .description =
+         "Computes the generation again, the prompt and all tokens in a few runs, and compares files, hidden states, "
+         "chosen tokens and log-probabilities. Prints the first step that differs and what differs. Neither the "
+         "device, nor threads, nor the instruction set have to be those of the generation. Exits with 1 where "
+         "something differs, and with 2 where the receipt, or a key, cannot be used.",
+     .options = verify_options,
+     .run = run_verify},
     {.name = "info",
      .operands = "MODEL",
      .least_operands = 1,

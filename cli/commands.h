@@ -31,6 +31,9 @@ int run_generate(const arguments *arguments);
 extern const option tokenize_options[];
 int run_tokenize(const arguments *arguments);
 
+extern const option verify_options[];
+int run_verify(const arguments *arguments);
+
 extern const option info_options[];
 int run_info(const arguments *arguments);
 

@@ -13,7 +13,7 @@ typedef struct family {
  * of at least 4.5. */
 static const family families[] = {
     {"contraction", "#1f5fae",
-     " Conv ConvTranspose ConvInteger QLinearConv DeformConv MatMul MatMulInteger QLinearMatMul "
+     " Conv ConvTranspose ConvInteger QLinearConv DeformConv MatMul MatMulF32 MatMulInteger QLinearMatMul "
      "Gemm Einsum CausalConvWithState "
      "Attention LinearAttention FlexAttention DFT STFT "},
     {"recurrent", "#6b3fa0", " RNN GRU LSTM "},

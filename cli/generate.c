@@ -32,6 +32,8 @@ const option generate_options[] = {
     {"score-prompt", NULL, false, "Print the prompt's tokens too, with what the model made of them"},
     {"digest", NULL, false, "Print the SHA-256 digest of the tokens and of the logits that they came from"},
     {"json", NULL, false, "Print what came of it as JSON"},
+    {"receipt", "FILE", false, "Write a receipt, with which 'samebit verify' computes it again"},
+    {"sign", "KEY.pem", false, "Sign the receipt with a private Ed25519 key"},
     LANGUAGE_MODEL_OPTIONS,
     {"isa", "NAME", false, "Instruction set: scalar, avx2, avx512 or best"},
     {"no-passes", NULL, false, "Run the graph as it was built"},
@@ -136,6 +138,28 @@ static json_t *result_json(const sb_llm_result *result, const telling *told) {
     return json;
 }
 
+/* ---- receipts ---- */
+
+/* What would only be found out when all is done. */
+static int check_receipt(const arguments *arguments) {
+    const char *key = option_value(arguments, "sign");
+    sb_error error;
+    if (key == NULL)
+        return EXIT_RIGHT;
+    if (!has_option(arguments, "receipt"))
+        return usage_error("--sign needs --receipt FILE");
+    return sb_llm_key_check(key, &error) == SB_OK ? EXIT_RIGHT : report(&error);
+}
+
+static int write_receipt(const arguments *arguments, sb_llm_receipt *receipt) {
+    const char *key = option_value(arguments, "sign");
+    sb_error error;
+    if (key != NULL && sb_llm_receipt_sign(receipt, key, &error) != SB_OK)
+        return report(&error);
+    return sb_llm_receipt_save(receipt, option_value(arguments, "receipt"), &error) == SB_OK ? EXIT_RIGHT
+                                                                                             : report(&error);
+}
+
 /* ---- running ---- */
 
 static sb_llm_session *interruptible;
@@ -151,9 +175,11 @@ static int tell_all(const arguments *arguments, sb_llm *llm, sb_llm_session *ses
     int64_t *tokens = NULL, count = 0;
     sb_error error;
     sb_llm_result result;
+    sb_llm_receipt *receipt = NULL;
     int code = read_prompt(arguments, llm, to->tokenizer, &tokens, &count);
     generation->on_token = tell_token;
     generation->context = to;
+    generation->receipt = has_option(arguments, "receipt") ? &receipt : NULL;
     struct sigaction action = {.sa_handler = interrupt, .sa_flags = (int)SA_RESETHAND};
     interruptible = session;
     sigaction(SIGINT, &action, NULL); /* the second one ends the process */
@@ -167,8 +193,11 @@ static int tell_all(const arguments *arguments, sb_llm *llm, sb_llm_session *ses
     } else if (code == EXIT_RIGHT) {
         print_result(arguments, &result);
     }
+    if (receipt != NULL && code == EXIT_RIGHT)
+        code = write_receipt(arguments, receipt);
     action.sa_handler = SIG_DFL;
     sigaction(SIGINT, &action, NULL);
+    sb_llm_receipt_release(receipt);
     free(tokens);
     return code;
 }
@@ -203,11 +232,13 @@ int run_generate(const arguments *arguments) {
     if (!read_generation(arguments, &generation) || !read_model_options(arguments, &model) ||
         !read_session_options(arguments, &options))
         return EXIT_USAGE;
-    int code = open_tokenizer(arguments, &tokenizer);
+    int code = check_receipt(arguments);
+    if (code == EXIT_RIGHT)
+        code = open_tokenizer(arguments, &tokenizer);
     if (code == EXIT_RIGHT)
         code = open_device(arguments, &options, &device);
     if (code == EXIT_RIGHT)
-        code = load_language_model(arguments, &model, &llm);
+        code = load_language_model(arguments, &model, has_option(arguments, "receipt"), &llm);
     if (code == EXIT_RIGHT && sb_llm_session_create(llm, &options, &session, &error) != SB_OK)
         code = report(&error);
     if (code == EXIT_RIGHT)

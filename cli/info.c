@@ -47,7 +47,7 @@ static json_t *info_json(const sb_llm_description *d) {
 
 int run_info(const arguments *arguments) {
     sb_llm *llm;
-    int code = load_language_model(arguments, NULL, &llm);
+    int code = load_language_model(arguments, NULL, false, &llm);
     if (code != EXIT_RIGHT)
         return code;
     if (!has_option(arguments, "json"))

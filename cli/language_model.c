@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-int load_language_model(const arguments *arguments, const sb_model_options *model, sb_llm **llm) {
+int load_language_model(const arguments *arguments, const sb_model_options *model, bool receipts, sb_llm **llm) {
     sb_llm_options options = SB_LLM_OPTIONS_DEFAULT;
     sb_error error;
     const char *dtype = option_value(arguments, "dtype");
@@ -18,5 +18,6 @@ int load_language_model(const arguments *arguments, const sb_model_options *mode
         return EXIT_USAGE;
     options.context = context;
     options.model = model;
+    options.receipts = receipts;
     return sb_llm_load(arguments->positional[0], &options, llm, &error) == SB_OK ? EXIT_RIGHT : report(&error);
 }

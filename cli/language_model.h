@@ -13,7 +13,7 @@
             "that is more"                                                                                             \
     }
 
-/** Loads the first operand. Exit codes as in options.h, after printing what is wrong. */
-int load_language_model(const arguments *arguments, const sb_model_options *model, sb_llm **llm);
+/** Loads the first operand, for receipts if `receipts`. Exit codes as in options.h, after printing what is wrong. */
+int load_language_model(const arguments *arguments, const sb_model_options *model, bool receipts, sb_llm **llm);
 
 #endif

@@ -325,8 +325,8 @@ void print_manual(FILE *file) {
     print_manual_options(file, NULL, common_options);
     fputs("# EXIT STATUS\n\n"
           "*0*\n\tDone, and nothing was found wrong.\n\n"
-          "*1*\n\tDone, but a comparison or a conformance case failed.\n\n"
-          "*2*\n\tThe command line could not be understood.\n\n"
+          "*1*\n\tDone, but a comparison or a conformance case failed, or something is not as a receipt says.\n\n"
+          "*2*\n\tThe command line could not be understood, or *verify* cannot use its receipt or key.\n\n"
           "*3*\n\tA file, a model or a run failed; the message says where and what to do.\n\n"
           "*130*\n\tCtrl-C ended a run, before its next node or iteration; a second Ctrl-C does "
           "not wait for that.\n",

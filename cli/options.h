@@ -10,8 +10,8 @@
 /* Exit codes, also in the man page. */
 enum {
     EXIT_RIGHT = 0,        /* done, nothing wrong */
-    EXIT_DIFFERENT = 1,    /* done, but a comparison or a case failed */
-    EXIT_USAGE = 2,        /* the command line cannot be understood */
+    EXIT_DIFFERENT = 1,    /* done, but a comparison or a case failed, or a receipt says something else */
+    EXIT_USAGE = 2,        /* the command line cannot be understood, or what verify is to hold a model to */
     EXIT_FAILED = 3,       /* a file, a model or a run failed */
     EXIT_INTERRUPTED = 130 /* Ctrl-C ended a run; what a shell reports for it */
 };

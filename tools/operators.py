@@ -46,7 +46,7 @@ def names(body, headers):
     found = []
     pattern = r'\.domain = "([\w.]+)"|\.name = "(\w+)"|\w+_OP\(\s*"?(\w+)"?|(\w+_OPS)\((?:\w+)\)'
     for domain, literal, argument, expansion in re.findall(pattern, body):
-        if domain == "samebit":
+        if domain == "samebit" and found[-1] == "Fused":
             found.pop()  # made by passes, never read from a file
         elif domain:
             found[-1] = f"{domain}.{found[-1]}"

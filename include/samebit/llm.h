@@ -34,10 +34,13 @@ typedef struct sb_llm_options {
      * where that is more. */
     int64_t context;
     const sb_model_options *model; /**< NULL: the defaults */
+    /** The model can give and verify receipts: its files are digested, and final hidden states come to the host beside
+     * logits. Changes no bit. */
+    bool receipts;
 } sb_llm_options;
 
 #define SB_LLM_OPTIONS_DEFAULT                                                                                         \
-    { sizeof(sb_llm_options), SB_DTYPE_NONE, 0, NULL }
+    { sizeof(sb_llm_options), SB_DTYPE_NONE, 0, NULL, false }
 
 /** Loads a checkpoint: a folder with config.json and safetensors files, or a GGUF file (of a split one the first).
  *
@@ -126,6 +129,9 @@ SB_API float sb_llm_logp(const float *logits, int64_t vocabulary, int64_t token)
 
 /* ---- generating ---- */
 
+/** What a generation was made of and came to: below. */
+typedef struct sb_llm_receipt sb_llm_receipt;
+
 /** A token of the sequence, as sb_llm_generate comes to it. */
 typedef struct sb_llm_token {
     int64_t position; /**< in the sequence */
@@ -150,10 +156,11 @@ typedef struct sb_llm_generation {
     bool score_prompt;               /**< on_token is told of the prompt's tokens as well */
     sb_llm_token_function *on_token; /**< NULL: nobody wants to know */
     void *context;
+    sb_llm_receipt **receipt; /**< gets a receipt on success, which the caller releases; NULL: nobody wants one */
 } sb_llm_generation;
 
 #define SB_LLM_GENERATION_DEFAULT                                                                                      \
-    { sizeof(sb_llm_generation), 128, 0, SB_LLM_SAMPLING_DEFAULT, false, false, NULL, NULL }
+    { sizeof(sb_llm_generation), 128, 0, SB_LLM_SAMPLING_DEFAULT, false, false, NULL, NULL, NULL }
 
 /** Why a generation ended. */
 typedef enum sb_llm_end {
@@ -174,7 +181,8 @@ typedef struct sb_llm_result {
 
 /** Puts the prompt (at least one token) behind the sequence, and then one token after the other. The last new token is not
  * put behind it: it is the first of whatever comes next. `result` may be NULL; it is filled on success. Errors: those of
- * sb_llm_step and sb_llm_sample. */
+ * sb_llm_step and sb_llm_sample; INVALID_ARGUMENT for a receipt of a model that was loaded without, or of a sequence that is
+ * not empty. */
 SB_API SB_MUST_CHECK sb_status sb_llm_generate(sb_llm_session *session, int64_t count, const int64_t *tokens,
                                                const sb_llm_generation *generation, sb_llm_result *result,
                                                sb_error *error);
@@ -289,6 +297,86 @@ SB_API void sb_chat_template_free(sb_chat_template *chat_template);
 SB_API SB_MUST_CHECK sb_status sb_chat_template_render(const sb_chat_template *chat_template, const char *variables,
                                                        size_t bytes, const sb_llm_date *date, char **text,
                                                        size_t *text_bytes, sb_error *error);
+
+/* ---- receipts: docs/llm.md ---- */
+
+/** What a receipt says of itself. */
+typedef struct sb_llm_receipt_description {
+    sb_dtype dtype;  /**< to load the model with */
+    int64_t context; /**< likewise */
+    int64_t prompt_tokens, new_tokens;
+    bool is_signed;
+    char digest[SB_DIGEST_TEXT_BYTES]; /**< over all of it but the signature */
+} sb_llm_receipt_description;
+
+SB_API sb_llm_receipt_description sb_llm_receipt_describe(const sb_llm_receipt *receipt);
+SB_API void sb_llm_receipt_release(sb_llm_receipt *receipt); /**< NULL is allowed */
+
+/** Writes a file, whole or not at all. Errors: IO; OUT_OF_MEMORY. */
+SB_API SB_MUST_CHECK sb_status sb_llm_receipt_save(const sb_llm_receipt *receipt, const char *path, sb_error *error);
+/** Reads a file, of which everything is checked that can be without the model; the caller releases the receipt. Errors: IO;
+ * INVALID_FILE, with the field; UNSUPPORTED for another version of the numerics; OUT_OF_MEMORY. */
+SB_API SB_MUST_CHECK sb_status sb_llm_receipt_load(const char *path, sb_llm_receipt **receipt, sb_error *error);
+
+/** Whether a PEM file holds a private Ed25519 key without a password, as sb_llm_receipt_sign wants it. Errors: IO;
+ * INVALID_FILE; OUT_OF_MEMORY. */
+SB_API SB_MUST_CHECK sb_status sb_llm_key_check(const char *key_path, sb_error *error);
+/** Signs the receipt's digest. Errors: as above. */
+SB_API SB_MUST_CHECK sb_status sb_llm_receipt_sign(sb_llm_receipt *receipt, const char *key_path, sb_error *error);
+/** Whether the receipt is signed by the private half of a public Ed25519 key in a PEM file. Errors: as above. */
+SB_API SB_MUST_CHECK sb_status sb_llm_receipt_check_signature(const sb_llm_receipt *receipt, const char *key_path,
+                                                              bool *fits, sb_error *error);
+
+/** What may differ from a receipt. */
+typedef enum sb_llm_difference {
+    SB_LLM_DIFFERENT_WEIGHTS,       /**< the checkpoint's tensors are others */
+    SB_LLM_DIFFERENT_CONFIGURATION, /**< its configuration is another */
+    SB_LLM_DIFFERENT_TOKENIZER,     /**< its tokenizer's files are others */
+    SB_LLM_DIFFERENT_SETTINGS,      /**< the prompt, or how tokens are chosen, was changed in the receipt afterwards */
+    SB_LLM_DIFFERENT_STATE,         /**< a step's final hidden state is another one */
+    SB_LLM_DIFFERENT_TOKEN,         /**< a step's hidden state is right, and another token is chosen from it */
+    SB_LLM_DIFFERENT_LOGP,          /**< its log-probability is another */
+    SB_LLM_DIFFERENT_END,           /**< the generation would have ended elsewhere */
+    SB_LLM_DIFFERENT_DIGEST         /**< the receipt was changed afterwards: its digest is not of what it says */
+} sb_llm_difference;
+
+/** "weights", "configuration", …, "digest". */
+SB_API const char *sb_llm_difference_name(sb_llm_difference what);
+
+typedef struct sb_llm_finding {
+    sb_llm_difference what;
+    int64_t step; /**< which new token, from 0; -1: none */
+    char message[256];
+} sb_llm_finding;
+
+#define SB_LLM_FINDINGS 8
+
+/** What verifying came to. Without findings, everything that was looked at is as the receipt says. */
+typedef struct sb_llm_verdict {
+    int count;
+    sb_llm_finding
+        findings[SB_LLM_FINDINGS]; /**< in the order of sb_llm_difference: of the steps, the first that differs */
+    int64_t steps, checked;        /**< that the receipt has; that were computed again and compared */
+} sb_llm_verdict;
+
+/** How a receipt is verified. Start from SB_LLM_VERIFICATION_DEFAULT. */
+typedef struct sb_llm_verification {
+    size_t struct_bytes; /**< sizeof(sb_llm_verification): lets the struct grow */
+    int64_t sample;      /**< check so many steps that the system's random source chooses; 0: all */
+    int64_t chunk;       /**< the most tokens in one run; 0: 512. Changes no bit */
+    int threads;         /**< for choosing tokens again; 0: one per processor */
+} sb_llm_verification;
+
+#define SB_LLM_VERIFICATION_DEFAULT                                                                                    \
+    { sizeof(sb_llm_verification), 0, 0, 0 }
+
+/** Computes a generation again, by running the prompt and the receipt's tokens in a few pieces, and compares each hidden state,
+ * the token that is chosen from its logits, and that one's log-probability. The model was loaded with `receipts` and the
+ * receipt's dtype and context, and the sequence is empty, as it is afterwards. A difference is no error: it is in `*verdict`.
+ * Errors: INVALID_ARGUMENT for a session that does not fit; those of sb_llm_step. */
+SB_API SB_MUST_CHECK sb_status sb_llm_verify(sb_llm_session *session, const sb_llm_receipt *receipt,
+                                             const sb_llm_verification *options, sb_llm_verdict *verdict,
+                                             sb_error *error);
 
 #ifdef __cplusplus
 }

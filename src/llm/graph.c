@@ -199,17 +199,16 @@ static sb_status cap(building *b, value x, value *y, sb_error *error) {
 }
 
 static sb_status add_head(building *b, value x, sb_error *error) {
-    const sb_builder_attribute axis = sb_attribute_int("axis", 1), f32 = sb_attribute_int("to", 1);
+    const sb_builder_attribute axis = sb_attribute_int("axis", 1);
     bool own = sb_llm_has_weight(b->plan->checkpoint, b->config, SB_ROLE_HEAD);
     value wanted, normed, logits;
     SB_TRY(sb_llm_node(b, "Gather", "wanted", 2, (value[]){x, b->inputs[SB_LLM_WANTED]}, 1, &axis, &wanted, error));
     SB_TRY(sb_llm_normalize(b, SB_ROLE_FINAL_NORM, "final_norm", wanted, &normed, error));
-    SB_TRY(sb_llm_project(b, own ? SB_ROLE_HEAD : SB_ROLE_EMBEDDING, "head", normed, &logits, error));
-    if (b->plan->dtype != SB_F32)
-        SB_TRY(sb_llm_node(b, "Cast", "logits", 1, &logits, 1, &f32, &logits, error));
+    SB_TRY(sb_llm_project_f32(b, own ? SB_ROLE_HEAD : SB_ROLE_EMBEDDING, "head", normed, &logits, error));
     if (b->config->final_cap != 0)
         SB_TRY(cap(b, logits, &logits, error));
-    return sb_builder_output(b->builder, logits, error);
+    SB_TRY(sb_builder_output(b->builder, logits, error));
+    return b->plan->receipts ? sb_builder_output(b->builder, normed, error) : SB_OK;
 }
 
 sb_status sb_llm_build(const sb_llm_plan *plan, sb_builder *builder, sb_error *error) {

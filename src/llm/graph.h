@@ -16,14 +16,18 @@ enum {
     SB_LLM_WANTED,    /* s64 [wanted]: which rows */
     SB_LLM_INPUTS
 };
-/* f32 [1, wanted, vocabulary]. */
-enum { SB_LLM_LOGITS, SB_LLM_OUTPUTS };
+enum {
+    SB_LLM_LOGITS, /* f32 [1, wanted, vocabulary] */
+    SB_LLM_HIDDEN, /* [1, wanted, hidden] of the model's type: what the head reads. Only with sb_llm_plan.receipts */
+    SB_LLM_OUTPUTS
+};
 
 typedef struct sb_llm_plan {
     const sb_checkpoint *checkpoint;
     const sb_llm_config *config;
     sb_dtype dtype;  /* of weights, activations and cache: f32, f16 or bf16 */
     int64_t context; /* positions of the cache */
+    bool receipts;   /* hidden states are an output */
 } sb_llm_plan;
 
 /** Builds "step" with variables for the cache. Every weight is read and checked. Errors: those of llm/weights.h and of the

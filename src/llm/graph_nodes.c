@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "llm/weights.h"
 #include "numerics/convert.h"
@@ -21,6 +22,7 @@ sb_status sb_llm_node(building *b, const char *op, const char *what, int inputs,
     sb_builder_node node = SB_BUILDER_NODE_DEFAULT;
     write_name(b, what, name);
     node.op = op;
+    node.domain = strcmp(op, "MatMulF32") == 0 ? "samebit" : NULL;
     node.name = name;
     node.input_count = inputs;
     node.inputs = from;
@@ -46,19 +48,29 @@ sb_status sb_llm_integers(building *b, const char *what, int64_t count, const in
 
 /* ---- products ---- */
 
-sb_status sb_llm_project(building *b, sb_llm_role role, const char *what, value x, value *y, sb_error *error) {
+/* x times the weight's transpose, by MatMul or its like. */
+static sb_status multiply(building *b, const char *op, sb_llm_role role, const char *what, value x, value *y,
+                          sb_error *error) {
     static const int swap[] = {1, 0};
     char name[PART_BYTES];
     const sb_llm_plan *plan = b->plan;
-    sb_tensor *weight, *turned, *bias;
-    value w, sum, added;
+    sb_tensor *weight, *turned;
+    value w;
     SB_TRY(sb_llm_matrix(plan->checkpoint, plan->config, role, b->layer, plan->dtype, &weight, error));
     sb_status status = sb_tensor_transpose(weight, swap, &turned, error);
     sb_tensor_release(weight);
     SB_TRY(status);
     snprintf(name, sizeof name, "%s.weight", what);
     SB_TRY(sb_llm_constant(b, name, turned, &w, error));
-    SB_TRY(sb_llm_node(b, "MatMul", what, 2, (value[]){x, w}, 0, NULL, &sum, error));
+    return sb_llm_node(b, op, what, 2, (value[]){x, w}, 0, NULL, y, error);
+}
+
+sb_status sb_llm_project(building *b, sb_llm_role role, const char *what, value x, value *y, sb_error *error) {
+    char name[PART_BYTES];
+    const sb_llm_plan *plan = b->plan;
+    sb_tensor *bias;
+    value sum, added;
+    SB_TRY(multiply(b, "MatMul", role, what, x, &sum, error));
     SB_TRY(sb_llm_matrix_bias(plan->checkpoint, plan->config, role, b->layer, plan->dtype, &bias, error));
     *y = sum;
     if (bias == NULL)
@@ -67,6 +79,10 @@ sb_status sb_llm_project(building *b, sb_llm_role role, const char *what, value 
     SB_TRY(sb_llm_constant(b, name, bias, &added, error));
     snprintf(name, sizeof name, "%s.add", what);
     return sb_llm_node(b, "Add", name, 2, (value[]){sum, added}, 0, NULL, y, error);
+}
+
+sb_status sb_llm_project_f32(building *b, sb_llm_role role, const char *what, value x, value *y, sb_error *error) {
+    return multiply(b, "MatMulF32", role, what, x, y, error);
 }
 
 /* ---- norms ---- */

@@ -16,7 +16,7 @@ typedef struct building {
     int64_t layer;              /* -1: of none */
 } building;
 
-/** Adds a node called `what` of the layer, of the ONNX standard, with one output. */
+/** Adds a node called `what` of the layer, with one output: of the ONNX standard, but for MatMulF32, which is Samebit's. */
 sb_status sb_llm_node(building *b, const char *op, const char *what, int inputs, const value *from, int attributes,
                       const sb_builder_attribute *list, value *to, sb_error *error);
 /** Adds a constant called `what` of the layer, and drops the caller's reference, also on failure. */
@@ -27,6 +27,8 @@ sb_status sb_llm_integers(building *b, const char *what, int64_t count, const in
 
 /** x times the weight's transpose, plus its bias where there is one. */
 sb_status sb_llm_project(building *b, sb_llm_role role, const char *what, value x, value *y, sb_error *error);
+/** The same in f32, whatever x is: sums that are not rounded to its type. Of a weight without a bias. */
+sb_status sb_llm_project_f32(building *b, sb_llm_role role, const char *what, value x, value *y, sb_error *error);
 /** The norm of that role over the last axis. */
 sb_status sb_llm_normalize(building *b, sb_llm_role role, const char *what, value x, value *y, sb_error *error);
 

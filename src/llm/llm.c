@@ -76,7 +76,10 @@ static sb_status load(sb_llm *llm, const char *path, const sb_llm_options *optio
     SB_TRY(sb_checkpoint_open(path, &llm->checkpoint, error));
     SB_TRY(sb_llm_config_read(llm->checkpoint, &llm->config, error));
     SB_TRY(settle(llm, options, &dtype, &context, error));
-    const sb_llm_plan plan = {llm->checkpoint, &llm->config, dtype, context};
+    const sb_llm_plan plan = {llm->checkpoint, &llm->config, dtype, context, options->receipts};
+    llm->receipts = options->receipts;
+    if (options->receipts)
+        SB_TRY(sb_llm_fingerprint_of(llm->checkpoint, &llm->fingerprint, error));
     SB_TRY(sb_builder_create(&builder, error));
     sb_status status = sb_llm_build(&plan, builder, error);
     if (status == SB_OK)

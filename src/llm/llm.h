@@ -6,6 +6,7 @@
 
 #include <stdatomic.h>
 
+#include "llm/fingerprint.h"
 #include "llm/graph.h"
 
 struct sb_llm {
@@ -14,6 +15,8 @@ struct sb_llm {
     sb_llm_config config;      /* refers to the checkpoint */
     sb_model *model;
     sb_llm_description description;
+    bool receipts;                  /* steps give hidden states, and the next is there */
+    sb_llm_fingerprint fingerprint; /* of the files */
 };
 
 struct sb_llm_session {
@@ -22,5 +25,10 @@ struct sb_llm_session {
     sb_session *session;
     int64_t length;
 };
+
+/** sb_llm_step with all outputs: outputs[SB_LLM_HIDDEN] is NULL for a model without receipts. The caller releases them; on
+ * failure there are none. */
+sb_status sb_llm_run(sb_llm_session *session, int64_t count, const int64_t *tokens, int64_t wanted_count,
+                     const int64_t *wanted, sb_tensor *outputs[SB_LLM_OUTPUTS], sb_error *error);
 
 #endif

@@ -10,13 +10,15 @@
 
 #define LIMIT 0x1p20f
 
+bool sb_llm_sampling_fits(const sb_llm_sampling *sampling) {
+    bool fits = sampling->temperature == 0 || (sampling->temperature >= 1 / LIMIT && sampling->temperature <= LIMIT);
+    return fits && sampling->top_k >= 0 && sampling->top_p > 0 && sampling->top_p <= 1 && sampling->min_p >= 0 &&
+           sampling->min_p <= 1;
+}
+
 static sb_status check(const float *logits, int64_t vocabulary, const sb_llm_sampling *sampling, sb_error *error) {
     bool fits = sampling->struct_bytes == sizeof *sampling && vocabulary > 0 && vocabulary <= INT64_C(1) << 24;
-    fits =
-        fits && (sampling->temperature == 0 || (sampling->temperature >= 1 / LIMIT && sampling->temperature <= LIMIT));
-    fits = fits && sampling->top_k >= 0 && sampling->top_p > 0 && sampling->top_p <= 1 && sampling->min_p >= 0 &&
-           sampling->min_p <= 1;
-    if (!fits)
+    if (!fits || !sb_llm_sampling_fits(sampling))
         return sb_fail(
             error, SB_ERROR_INVALID_ARGUMENT,
             "sampling with temperature %g, top_k %lld, top_p %g and min_p %g: they may be 0 or 2^-20 to 2^20, 0 "

@@ -2,9 +2,14 @@
 #ifndef SB_LLM_SAMPLE_H
 #define SB_LLM_SAMPLE_H
 
+#include <samebit/llm.h>
+
 #include "kernel/logp/logp.h"
 #include "numerics/philox.h"
 #include "numerics/wide_exp_log.h"
+
+/** Whether the settings are in their ranges. */
+bool sb_llm_sampling_fits(const sb_llm_sampling *sampling);
 
 /** The key of a logit in the order of section 11, larger first: of equal ones, +0 and -0 among them, the smaller token. */
 static inline uint64_t sb_sample_key(float logit, int64_t token) {

@@ -99,16 +99,26 @@ static sb_status make_inputs(const sb_llm_session *session, int64_t count, const
     return sb_tensor_from_data(SB_S64, 1, &wanted_count, wanted, &inputs[SB_LLM_WANTED], error);
 }
 
-sb_status sb_llm_step(sb_llm_session *session, int64_t count, const int64_t *tokens, int64_t wanted_count,
-                      const int64_t *wanted, sb_tensor **logits, sb_error *error) {
+sb_status sb_llm_run(sb_llm_session *session, int64_t count, const int64_t *tokens, int64_t wanted_count,
+                     const int64_t *wanted, sb_tensor *outputs[SB_LLM_OUTPUTS], sb_error *error) {
     sb_tensor *inputs[SB_LLM_INPUTS] = {NULL};
+    outputs[SB_LLM_LOGITS] = outputs[SB_LLM_HIDDEN] = NULL;
     SB_TRY(check_step(session, count, tokens, wanted_count, wanted, error));
     sb_status status = make_inputs(session, count, tokens, wanted_count, wanted, inputs, error);
     if (status == SB_OK)
-        status = sb_session_run_tensors(session->session, inputs, logits, error);
+        status = sb_session_run_tensors(session->session, inputs, outputs, error);
     for (int i = 0; i < SB_LLM_INPUTS; i++)
         sb_tensor_release(inputs[i]);
     if (status == SB_OK)
         session->length += count;
     return status;
+}
+
+sb_status sb_llm_step(sb_llm_session *session, int64_t count, const int64_t *tokens, int64_t wanted_count,
+                      const int64_t *wanted, sb_tensor **logits, sb_error *error) {
+    sb_tensor *outputs[SB_LLM_OUTPUTS];
+    SB_TRY(sb_llm_run(session, count, tokens, wanted_count, wanted, outputs, error));
+    sb_tensor_release(outputs[SB_LLM_HIDDEN]);
+    *logits = outputs[SB_LLM_LOGITS];
+    return SB_OK;
 }

@@ -1,5 +1,6 @@
 /* MatMul. Each output element is one chain over k from +0 (ops/contraction.h); f16 and bf16 are
- * rounded once, from the f32 accumulator. */
+ * rounded once, from the f32 accumulator. MatMulF32 is MatMul of f32, f16 and bf16 without that
+ * rounding: what comes behind it (the logits of a language model) needs the bits that it would lose. */
 #include "ops/matmul.h"
 
 #include <string.h>
@@ -86,6 +87,14 @@ static sb_status infer_matmul(sb_infer *infer) {
     return sb_matmul_infer(infer, a, b, a->dtype);
 }
 
+static sb_status infer_matmul_f32(sb_infer *infer) {
+    const sb_fact *a, *b;
+    SB_TRY(sb_infer_require(infer, 0, SB_SET(SB_F32) | SB_SET(SB_F16) | SB_SET(SB_BF16), &a));
+    SB_TRY(sb_infer_require(infer, 1, SB_SET(a->dtype), &b));
+    return sb_matmul_infer(infer, a, b, SB_F32);
+}
+
+/* MatMul and MatMulF32: the output's type says whether a chain is rounded. */
 static sb_status eval_matmul(sb_call *call) {
     const sb_tensor *a = sb_call_input(call, 0), *b = sb_call_input(call, 1);
     sb_matmul_geometry g;
@@ -94,7 +103,7 @@ static sb_status eval_matmul(sb_call *call) {
     SB_TRY(sb_call_output(call, 0, &y));
     if (g.batches == 0 || g.m == 0 || g.n == 0)
         return SB_OK;
-    int64_t size = (int64_t)sb_dtype_size(a->dtype);
+    int64_t size = (int64_t)sb_dtype_size(a->dtype), row_bytes = g.n * (int64_t)sb_dtype_size(y->dtype);
     size_t acc_bytes = (size_t)g.n * sb_dtype_size(sb_contraction_accumulator(a->dtype));
     void *acc = sb_allocate(acc_bytes);
     if (acc == NULL)
@@ -106,7 +115,7 @@ static sb_status eval_matmul(sb_call *call) {
             memset(acc, 0, acc_bytes);
             sb_contract_row(a->dtype, g.n, g.k, a->data + (a_offset + row * g.a_row_stride) * size, g.a_k_stride,
                             b->data + b_offset * size, g.b_k_stride, g.b_column_stride, acc);
-            sb_contraction_store(a->dtype, g.n, acc, y->data + (batch * g.m + row) * g.n * size, 1);
+            sb_contraction_store(y->dtype, g.n, acc, y->data + (batch * g.m + row) * row_bytes, 1);
         }
     }
     sb_free(acc);
@@ -121,6 +130,14 @@ const sb_op sb_ops_matmul[] = {
      .least_outputs = 1,
      .most_outputs = 1,
      .infer = infer_matmul,
+     .eval = eval_matmul},
+    {.name = "MatMulF32",
+     .domain = "samebit",
+     .least_inputs = 2,
+     .most_inputs = 2,
+     .least_outputs = 1,
+     .most_outputs = 1,
+     .infer = infer_matmul_f32,
      .eval = eval_matmul},
     {0},
 };

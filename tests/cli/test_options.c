@@ -15,6 +15,7 @@
 #define DIGITS DIGITS_FOLDER "/digits.onnx"
 #define CASES "/usr/share/libonnx-testdata/data/node"
 #define CHECKPOINT LLM_MODELS "/llama" /* written by the test llm_models */
+#define RECEIPT "options_receipt.json" /* of generate, which stands before verify */
 #define MOST_ARGUMENTS 16
 
 /* ---- what a command is called with ---- */
@@ -65,6 +66,8 @@ static const struct {
     {ANYWHERE, "generate", "prompt", "a text", "tokens", NULL},
     {.place = ANYWHERE, .command = "tokenize", .name = "decode", .only_with = "skip-special"},
     {ANYWHERE, "generate", "count", "1", NULL, NULL},
+    {ANYWHERE, "generate", "receipt", RECEIPT, NULL, NULL},
+    {ON_DEVICE, "verify", "device", "cuda", NULL, NULL},
 };
 
 /* An argument for each option that takes one; of a command where it matters.
@@ -120,6 +123,10 @@ static const struct {
     {NULL, "prefill-chunk", "1"},
     {NULL, "dtype", "bf16"},
     {NULL, "context", "64"},
+    {NULL, "receipt", RECEIPT},
+    {NULL, "sign", KEYS_FOLDER "/private.pem"},
+    {NULL, "key", KEYS_FOLDER "/public.pem"},
+    {NULL, "sample", "1"},
 };
 
 static const char *operand_of(const char *command, place place) {
@@ -129,7 +136,8 @@ static const char *operand_of(const char *command, place place) {
         return DIGITS_FOLDER "/samples.npy";
     if (strcmp(command, "conformance") == 0)
         return CASES;
-    if (strcmp(command, "generate") == 0 || strcmp(command, "info") == 0 || strcmp(command, "tokenize") == 0)
+    if (strcmp(command, "generate") == 0 || strcmp(command, "verify") == 0 || strcmp(command, "info") == 0 ||
+        strcmp(command, "tokenize") == 0)
         return CHECKPOINT;
     return place == ON_DEVICE    ? CASES "/test_relu/model.onnx"
            : place == WITH_STATE ? CASES "/test_add/model.onnx"
@@ -179,6 +187,8 @@ static void make_call(const command *command, const option *option, call *call) 
         add(call, "%s", operand);
     if (strcmp(command->name, "tokenize") == 0)
         add(call, "1,2"); /* ids, and a text as well */
+    if (strcmp(command->name, "verify") == 0)
+        add(call, "%s", RECEIPT);
     for (size_t i = 0; i < sizeof companions / sizeof companions[0]; i++) {
         bool excluded = (companions[i].place != ANYWHERE && companions[i].place != place) ||
                         strcmp(companions[i].name, option->name) == 0 ||

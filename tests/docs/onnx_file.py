@@ -109,7 +109,8 @@ class Model:
         graph += b"".join(field(5, tensor) for tensor in self.initialisers)
         for name, code in self.outputs:
             graph += field(12, field(1, name) + field(2, field(1, field(1, code))))
-        domains = field(8, field(1, "") + field(2, 27)) + field(8, field(1, "ai.onnx.preview") + field(2, 1))
+        domains = field(8, field(1, "") + field(2, 27)) + b"".join(
+            field(8, field(1, name) + field(2, 1)) for name in ("ai.onnx.preview", "samebit"))
         path, result = os.path.join(folder, "model.onnx"), os.path.join(folder, "result.npz")
         with open(path, "wb") as file:
             file.write(field(1, 8) + field(7, graph) + domains)

@@ -1,4 +1,4 @@
-/* MatMul and Gemm of all sizes, as the CPU computes them, and as devices do in 16 bits. */
+/* MatMul, MatMulF32 and Gemm of all sizes, as the CPU computes them, and as devices do in 16 bits. */
 #include "harness/harness.h"
 
 static const sb_dtype float_dtypes[] = {SB_F32, SB_F16, SB_BF16};
@@ -137,6 +137,30 @@ HARNESS_GROUP(matmul, heads, HARNESS_CPU | HARNESS_CUDA) {
         rank = batched_dims(h, batch_rank, batches, k, n, dims);
         add_input(&test, view_of(h, kind, dtype, rank, dims, first, gap));
         test.constants = random_between(&h->random, 0, 3) == 0 ? 2 : 0;
+        harness_run(h, &test);
+    }
+}
+
+/* ---- results that are not rounded ---- */
+
+HARNESS_GROUP(matmul, unrounded, HARNESS_CPU | HARNESS_CUDA) {
+    for (int round = 0; round < 48; round++) {
+        sb_dtype dtype = float_dtypes[round % 3];
+        distribution kind = (distribution)(round / 3 % DISTRIBUTIONS);
+        int batch_rank = round / 12;
+        int64_t batches[4], dims[SB_MAX_RANK];
+        for (int d = 0; d < 4; d++)
+            batches[d] = random_between(&h->random, 1, batch_rank > 2 ? 2 : 3);
+        int64_t m = pick_extent(h, round % 5 != 0), n = pick_extent(h, round % 5 != 0),
+                k = pick_extent(h, round % 4 != 0), first = round % 7 == 0 ? 3 : round % 2 * 8,
+                gap = round % 11 == 0 ? 5 : random_between(&h->random, 0, 1) * 8;
+        harness_case test = harness_op("MatMulF32", 1);
+        test.domain = "samebit";
+        int rank = batched_dims(h, batch_rank, batches, m, k, dims);
+        add_input(&test, view_of(h, kind, dtype, rank, dims, first, gap));
+        rank = batched_dims(h, batch_rank, batches, k, n, dims);
+        add_input(&test, view_of(h, kind, dtype, rank, dims, first, gap));
+        test.constants = random_between(&h->random, 0, 2) == 0 ? 2 : 0;
         harness_run(h, &test);
     }
 }

@@ -113,6 +113,33 @@ static void test_steps(void **unused) {
     sb_llm_release(llm);
 }
 
+/* Logits of 16-bit models have the bits that rounding to 16 bits would take: of the 97 nearly all, and behind a cap too. */
+static void test_unrounded(void **unused) {
+    (void)unused;
+    static const char *const names[] = {"models/llama", "models/qwen3", "models/gemma2"};
+    static const sb_dtype narrow[] = {SB_F16, SB_BF16};
+    const int64_t ids[] = {1, 2, 3}, row = 2;
+    for (int i = 0; i < 6; i++) {
+        sb_llm *llm;
+        sb_llm_session *session;
+        sb_tensor *logits;
+        sb_llm_options options = SB_LLM_OPTIONS_DEFAULT;
+        options.dtype = narrow[i % 2];
+        MUST(sb_llm_load(names[i / 2], &options, &llm, error));
+        MUST(sb_llm_session_create(llm, NULL, &session, error));
+        MUST(sb_llm_step(session, 3, ids, 1, &row, &logits, error));
+        const float *z = sb_tensor_data(logits);
+        int kept = 0;
+        for (int t = 0; t < 97; t++)
+            kept +=
+                z[t] != (i % 2 == 0 ? sb_f16_to_f32(sb_f16_from_f32(z[t])) : sb_bf16_to_f32(sb_bf16_from_f32(z[t])));
+        assert_true(kept > 60);
+        sb_tensor_release(logits);
+        sb_llm_session_destroy(session);
+        sb_llm_release(llm);
+    }
+}
+
 static sb_status attempt(void *context) {
     sb_llm *llm = NULL;
     sb_llm_session *session = NULL;
@@ -208,9 +235,9 @@ static void test_logp(void **unused) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_refusals), cmocka_unit_test(test_wrong_extents), cmocka_unit_test(test_steps),
-        cmocka_unit_test(test_memory),   cmocka_unit_test(test_greedy),        cmocka_unit_test(test_sampling),
-        cmocka_unit_test(test_logp),
+        cmocka_unit_test(test_refusals),  cmocka_unit_test(test_wrong_extents), cmocka_unit_test(test_steps),
+        cmocka_unit_test(test_unrounded), cmocka_unit_test(test_memory),        cmocka_unit_test(test_greedy),
+        cmocka_unit_test(test_sampling),  cmocka_unit_test(test_logp),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -115,7 +115,8 @@ static inline void tiny_add(tiny_bytes *to, const void *data, size_t size) {
         if (to->data == NULL)
             abort();
     }
-    memcpy(to->data + to->size, data, size);
+    if (size != 0)
+        memcpy(to->data + to->size, data, size);
     to->size += size;
 }
 

@@ -1,4 +1,4 @@
-/* MatMul and Gemm in f32, f16 and bf16, alone or with element-wise nodes behind them. */
+/* MatMul and Gemm in f32, f16 and bf16, alone or with element-wise nodes behind them; MatMulF32 alone. */
 #include <stdio.h>
 #include <string.h>
 
@@ -22,8 +22,7 @@ static bool is_gemm(const sb_contraction_node *contraction) {
 
 static bool supports_matmul(const sb_kernel_query *query, char *why) {
     sb_contraction_node contraction = sb_contraction_node_of(query->node);
-    if (contraction.node->op->domain[0] != '\0' ||
-        (!is_gemm(&contraction) && strcmp(contraction.node->op->name, "MatMul") != 0)) {
+    if (!sb_contraction_node_is_matmul(&contraction)) {
         snprintf(why, SB_WHY_BYTES, "the fused nodes do not begin with MatMul or Gemm");
         return false;
     }
@@ -154,7 +153,7 @@ static sb_status prepare_matmul(const sb_kernel_query *query, void **result, sb_
 typedef struct product {
     const void *packed; /* B; NULL where it only comes with the call */
     sb_isa isa;
-    sb_dtype dtype;
+    sb_dtype dtype, y_dtype;      /* of the operands; of the result, the same or f32 */
     const sb_gemm_params *params; /* NULL for MatMul */
     const sb_tensor *addend;      /* Gemm's C as a view of the output's shape, or NULL */
     sb_matmul_geometry geometry;
@@ -245,8 +244,8 @@ static sb_chain16_args args_16(const product *product, int64_t a, int64_t b, int
                              .b = element(product->b, b, sizeof(uint16_t)),
                              .b_row_stride = g->b_k_stride,
                              .b_column_stride = g->b_column_stride,
-                             .c = (uint16_t *)(void *)product->y + row * g->n,
-                             .c_dtype = product->dtype,
+                             .c = product->y + row * g->n * (int64_t)sb_dtype_size(product->y_dtype),
+                             .c_dtype = product->y_dtype,
                              .c_row_stride = g->n,
                              .c_column_stride = 1,
                              .epilogue = epilogue};
@@ -319,6 +318,7 @@ static sb_status launch_matmul(sb_call *call) {
     product.a = left.data;
     product.b = right.data;
     product.y = y->data;
+    product.y_dtype = y->dtype;
     bool one_pass = a->dtype == SB_F32 && sb_gemm_f32_in_one_pass(product.geometry.k);
     SB_TRY(sb_fused_epilogue_start(call, state->program, y, b->rank > 1 ? y->rank - 1 : -1, one_pass, &product.fused));
     if (c != NULL)
@@ -350,6 +350,7 @@ static int in_place_matmul(const sb_kernel_query *query) {
 const sb_kernel sb_cpu_kernels_matmul[] = {
     MATMUL_KERNEL("MatMul", "", "matmul"),
     MATMUL_KERNEL("Gemm", "", "gemm"),
+    MATMUL_KERNEL("MatMulF32", "samebit", "matmul"),
     MATMUL_KERNEL("Fused", "samebit", "matmul-fused"),
     {0},
 };

@@ -1,4 +1,4 @@
-/* MatMul and Gemm, alone or with element-wise nodes behind them. */
+/* MatMul and Gemm, alone or with element-wise nodes behind them; MatMulF32 alone. */
 #include <string.h>
 
 #include "cuda/common/elements.h"
@@ -14,8 +14,7 @@ static bool is_gemm(const sb_contraction_node *contraction) {
 
 static bool supports_matmul(const sb_kernel_query *query, char *why) {
     sb_contraction_node contraction = sb_contraction_node_of(query->node);
-    if (contraction.node->op->domain[0] != '\0' ||
-        (!is_gemm(&contraction) && strcmp(contraction.node->op->name, "MatMul") != 0))
+    if (!sb_contraction_node_is_matmul(&contraction))
         return false;
     return sb_cuda_contraction_supports(query, &contraction, why);
 }
@@ -102,6 +101,7 @@ static sb_status describe(sb_call *call, const sb_contraction_node *contraction,
         c = sb_contraction_node_tensor(contraction, call, 2);
     }
     SB_TRY(sb_call_output(call, 0, &y));
+    product->dtype = a->dtype;
     product->y = y;
     transpose_operand(a, product->params != NULL && product->params->transpose_a, &left);
     transpose_operand(b, product->params != NULL && product->params->transpose_b, &right);
@@ -280,9 +280,9 @@ static sb_status launch_matmul(sb_call *call) {
     SB_TRY(describe(call, &contraction, &product));
     sb_status status = SB_OK;
     if (sb_tensor_elements(product.y) != 0)
-        status = product.y->dtype == SB_F32        ? launch_product(call, &contraction, &product)
-                 : is_of_16_bits(product.y->dtype) ? launch_16(call, &contraction, &product)
-                                                   : launch_any(call, &contraction, &product);
+        status = product.dtype == SB_F32        ? launch_product(call, &contraction, &product)
+                 : is_of_16_bits(product.dtype) ? launch_16(call, &contraction, &product)
+                                                : launch_any(call, &contraction, &product);
     sb_tensor_release(product.addend);
     return status;
 }
@@ -297,6 +297,7 @@ static sb_status launch_matmul(sb_call *call) {
 const sb_kernel sb_cuda_kernels_matmul[] = {
     MATMUL_KERNEL("MatMul", "", "matmul"),
     MATMUL_KERNEL("Gemm", "", "gemm"),
+    MATMUL_KERNEL("MatMulF32", "samebit", "matmul"),
     MATMUL_KERNEL("Fused", "samebit", "matmul-fused"),
     {0},
 };

@@ -50,8 +50,8 @@ sb_status sb_cuda_product_16(sb_call *call, const sb_cuda_product *product, cons
     model.batches = &batches;
     model.used = *used;
     gemm.batches = g->batches;
-    gemm.a = sb_gemm16_matrix(y->dtype, product->a, g->m, g->k, g->a_row_stride, g->a_k_stride, 0);
-    gemm.b = sb_gemm16_matrix(y->dtype, product->b, g->k, g->n, g->b_k_stride, g->b_column_stride, 0);
+    gemm.a = sb_gemm16_matrix(product->dtype, product->a, g->m, g->k, g->a_row_stride, g->a_k_stride, 0);
+    gemm.b = sb_gemm16_matrix(product->dtype, product->b, g->k, g->n, g->b_k_stride, g->b_column_stride, 0);
     gemm.c = sb_gemm16_matrix(y->dtype, y->data, g->m, g->n, g->n, 1, g->m * g->n);
     if (product->params != NULL) {
         gemm.scale = product->params->alpha;

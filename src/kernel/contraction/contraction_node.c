@@ -9,6 +9,13 @@ sb_contraction_node sb_contraction_node_of(const sb_node *node) {
     return (sb_contraction_node){body->nodes[0], body};
 }
 
+bool sb_contraction_node_is_matmul(const sb_contraction_node *contraction) {
+    const sb_op *op = contraction->node->op;
+    if (strcmp(op->domain, "samebit") == 0)
+        return contraction->body == NULL && strcmp(op->name, "MatMulF32") == 0;
+    return op->domain[0] == '\0' && (strcmp(op->name, "MatMul") == 0 || strcmp(op->name, "Gemm") == 0);
+}
+
 /* The body's value behind an input of the contraction, and which input of the Fused node it is (-1:
  * a constant of the body). */
 static sb_value_id body_value(const sb_contraction_node *contraction, int input, int *outer) {

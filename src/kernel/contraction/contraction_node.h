@@ -13,6 +13,9 @@ typedef struct sb_contraction_node {
 /** The contraction that `node` is or begins with; both belong to the node. */
 sb_contraction_node sb_contraction_node_of(const sb_node *node);
 
+/** Whether it is a MatMul or a Gemm, alone or before other nodes, or a MatMulF32. */
+bool sb_contraction_node_is_matmul(const sb_contraction_node *contraction);
+
 /** Which input of the node the contraction's input `input` is; -1 when it is omitted, or a constant of the body. */
 int sb_contraction_node_input(const sb_contraction_node *contraction, int input);
 

@@ -5,7 +5,7 @@
 
 #define SUMMED "the products are summed over it"
 
-/* ---- MatMul, MatMulInteger, QLinearMatMul ---- */
+/* ---- MatMul, MatMulF32, MatMulInteger, QLinearMatMul ---- */
 
 typedef struct matmul_inputs {
     int a, b, a_zero, b_zero; /* the zero points: -1 where there are none */
@@ -110,16 +110,17 @@ static sb_status einsum(const sb_axis_question *question, sb_axis_rule *answer) 
                                    : sb_axis_independent(question, answer, axis);
 }
 
-#define MATMUL(op_name, index, scalars)                                                                                \
+#define MATMUL(index, scalars, ...)                                                                                    \
     {                                                                                                                  \
-        .op = {op_name}, .rule = matmul, .number = index, .independent = "batch, rows of A, columns of B" scalars,     \
+        .op = {__VA_ARGS__}, .rule = matmul, .number = index, .independent = "batch, rows of A, columns of B" scalars, \
         .bounded = "K", .exact = "batch extents of 1 that are repeated"                                                \
     }
 
 const sb_axes_entry sb_axes_contraction[] = {
-    MATMUL("MatMul", 0, ""),
-    MATMUL("MatMulInteger", 1, ", zero points per row and column"),
-    MATMUL("QLinearMatMul", 2, ", zero points per row and column"),
+    MATMUL(0, "", "MatMul"),
+    MATMUL(0, "", "MatMulF32", "samebit"),
+    MATMUL(1, ", zero points per row and column", "MatMulInteger"),
+    MATMUL(2, ", zero points per row and column", "QLinearMatMul"),
     {.op = {"Gemm"},
      .rule = gemm,
      .independent = "rows of A, columns of B, axes of C",

@@ -80,6 +80,7 @@ static const sb_flops_rule recurrent_flops = {recurrent,
 
 const sb_cost_entry sb_cost_contraction[] = {
     CONTRACTION("MatMul", matmul_flops, 0),
+    {.op = {"MatMulF32", "samebit"}, .flops = &matmul_flops, .bytes = &sb_bytes_whole},
     CONTRACTION("MatMulInteger", matmul_flops, 0),
     CONTRACTION("QLinearMatMul", matmul_flops, 0),
     CONTRACTION("Gemm", gemm_flops, 0),

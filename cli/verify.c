@@ -1,0 +1,156 @@
+/* samebit verify: a receipt computed again. */
+#include <stdlib.h>
+
+#include "commands.h"
+#include "placement.h"
+#include "support.h"
+#include "text.h"
+
+const option verify_options[] = {
+    {"sample", "N", false, "Check N steps that the system's random source chooses; by default all"},
+    {"key", "PUB.pem", false, "The receipt has to be signed by the private half of this Ed25519 key"},
+    {"prefill-chunk", "N", false, "The most tokens in one run, up to 512; changes no bit"},
+    {"json", NULL, false, "Print what was found as JSON"},
+    {"isa", "NAME", false, "Instruction set: scalar, avx2, avx512 or best"},
+    {"no-passes", NULL, false, "Run the graph as it was built"},
+    {"reference-evaluation", NULL, false,
+     "Run the reference evaluation of every node: slow, the definition of the bits"},
+    {"threads", "N", false, "Worker threads; 0 means one per processor"},
+    {"memory-limit", "BYTES", false, "The most memory for the model, and for its runs, such as 500M or 2G"},
+    {"device", "NAME", false, "Where to run: cpu, cuda, cuda:N, or auto for a GPU where there is one"},
+    {"require-device", NULL, false, "Fail when a node cannot run on the device, and list all such nodes"},
+    {0},
+};
+
+/* A receipt or key that cannot be used: not what the receipt says is wrong, but that it says nothing. */
+static int unusable(const sb_error *error) {
+    int code = report(error);
+    return code == EXIT_FAILED ? EXIT_USAGE : code;
+}
+
+/* ---- what was found ---- */
+
+typedef struct outcome {
+    const sb_llm_verdict *verdict;
+    bool has_key, key_fits; /* whether a key was given; whether the receipt is signed by it */
+} outcome;
+
+static bool is_same(const outcome *outcome) {
+    return outcome->verdict->count == 0 && (!outcome->has_key || outcome->key_fits);
+}
+
+static json_t *findings_json(const outcome *outcome) {
+    json_t *findings = json_array();
+    if (outcome->has_key && !outcome->key_fits)
+        json_array_append_new(findings, json_pack("{s:s, s:n, s:s}", "what", "signature", "step", "message",
+                                                  "the receipt is not signed by the key"));
+    for (int i = 0; i < outcome->verdict->count; i++) {
+        const sb_llm_finding *finding = &outcome->verdict->findings[i];
+        json_array_append_new(findings, json_pack("{s:s, s:o, s:s}", "what", sb_llm_difference_name(finding->what),
+                                                  "step", finding->step < 0 ? json_null() : json_integer(finding->step),
+                                                  "message", finding->message));
+    }
+    return findings;
+}
+
+static void print_findings(const outcome *outcome) {
+    if (outcome->has_key && !outcome->key_fits)
+        printf("signature: the receipt is not signed by the key\n");
+    for (int i = 0; i < outcome->verdict->count; i++) {
+        const sb_llm_finding *finding = &outcome->verdict->findings[i];
+        printf("%s", sb_llm_difference_name(finding->what));
+        if (finding->step >= 0)
+            printf(" of step %lld", (long long)finding->step);
+        printf(": %s\n", finding->message);
+    }
+}
+
+static int print_outcome(const arguments *arguments, const sb_llm_receipt *receipt, const outcome *outcome) {
+    const sb_llm_verdict *verdict = outcome->verdict;
+    const sb_llm_receipt_description about = sb_llm_receipt_describe(receipt);
+    bool same = is_same(outcome);
+    if (has_option(arguments, "json")) {
+        json_t *json = json_pack("{s:b, s:s, s:I, s:I, s:o, s:o}", "same", (int)same, "digest", about.digest, "steps",
+                                 (json_int_t)verdict->steps, "checked", (json_int_t)verdict->checked, "signed",
+                                 outcome->has_key ? json_boolean(outcome->key_fits) : json_null(), "findings",
+                                 findings_json(outcome));
+        if (!print_json_value(stdout, json))
+            return EXIT_FAILED;
+        return same ? EXIT_RIGHT : EXIT_DIFFERENT;
+    }
+    print_findings(outcome);
+    printf("%s: %lld of %lld steps checked", same ? "the same" : "different", (long long)verdict->checked,
+           (long long)verdict->steps);
+    if (about.is_signed && !outcome->has_key)
+        printf("; its signature was not looked at, which takes --key");
+    else if (outcome->key_fits)
+        printf("; signed by the key");
+    printf("\n");
+    return same ? EXIT_RIGHT : EXIT_DIFFERENT;
+}
+
+/* ---- running ---- */
+
+static int verify(const arguments *arguments, const sb_llm_receipt *receipt, const sb_model_options *model,
+                  const sb_session_options *options, const sb_llm_verification *how, outcome *outcome) {
+    const sb_llm_receipt_description about = sb_llm_receipt_describe(receipt);
+    sb_llm_options loading = SB_LLM_OPTIONS_DEFAULT;
+    sb_llm *llm = NULL;
+    sb_llm_session *session = NULL;
+    sb_llm_verdict verdict;
+    sb_error error;
+    loading.dtype = about.dtype;
+    loading.context = about.context;
+    loading.model = model;
+    loading.receipts = true;
+    int code = sb_llm_load(arguments->positional[0], &loading, &llm, &error) == SB_OK ? EXIT_RIGHT : report(&error);
+    if (code == EXIT_RIGHT && sb_llm_session_create(llm, options, &session, &error) != SB_OK)
+        code = report(&error);
+    if (code == EXIT_RIGHT && sb_llm_verify(session, receipt, how, &verdict, &error) != SB_OK)
+        code = report(&error);
+    if (code == EXIT_RIGHT) {
+        outcome->verdict = &verdict;
+        code = print_outcome(arguments, receipt, outcome);
+    }
+    sb_llm_session_destroy(session);
+    sb_llm_release(llm);
+    return code;
+}
+
+static int read_verification(const arguments *arguments, sb_model_options *model, sb_session_options *options,
+                             sb_llm_verification *how) {
+    long long sample = 0, chunk = 0;
+    if (!read_count(arguments, "sample", 1, 1LL << 28, &sample) ||
+        !read_count(arguments, "prefill-chunk", 1, 512, &chunk) || !read_model_options(arguments, model) ||
+        !read_session_options(arguments, options))
+        return EXIT_USAGE;
+    *how = (sb_llm_verification)SB_LLM_VERIFICATION_DEFAULT;
+    how->sample = sample;
+    how->chunk = chunk;
+    how->threads = options->threads;
+    return EXIT_RIGHT;
+}
+
+int run_verify(const arguments *arguments) {
+    sb_model_options model;
+    sb_session_options options;
+    sb_llm_verification how;
+    sb_device *device = NULL;
+    sb_llm_receipt *receipt = NULL;
+    sb_error error;
+    const char *key = option_value(arguments, "key");
+    outcome outcome = {.has_key = key != NULL};
+    int code = read_verification(arguments, &model, &options, &how);
+    if (code == EXIT_RIGHT && sb_llm_receipt_load(arguments->positional[1], &receipt, &error) != SB_OK)
+        code = unusable(&error);
+    if (code == EXIT_RIGHT && key != NULL &&
+        sb_llm_receipt_check_signature(receipt, key, &outcome.key_fits, &error) != SB_OK)
+        code = unusable(&error);
+    if (code == EXIT_RIGHT)
+        code = open_device(arguments, &options, &device);
+    if (code == EXIT_RIGHT)
+        code = verify(arguments, receipt, &model, &options, &how, &outcome);
+    sb_llm_receipt_release(receipt);
+    sb_device_release(device);
+    return code;
+}
