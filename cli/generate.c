@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "chat.h"
 #include "commands.h"
 #include "language_model.h"
 #include "placement.h"
@@ -17,6 +18,7 @@ const option generate_options[] = {
      "The tokenizer: a folder with tokenizer.json or tokenizer.model, such a file, or a GGUF file; by default the "
      "checkpoint's"},
     ENCODING_OPTIONS,
+    CHAT_OPTIONS,
     {"count", "N", false, "The most new tokens; 128 by default"},
     {"temperature", "T", false, "Sample at this temperature; 0, the default, takes the likeliest token"},
     {"top-k", "K", false, "Sample from the K likeliest tokens; 0, the default, from all"},
@@ -48,11 +50,32 @@ const option generate_options[] = {
 
 /* ---- what is asked for ---- */
 
+/* The tokens of a conversation that --prompt goes on with. The template writes the tokens that texts begin with. */
+static int read_chat(const arguments *arguments, const sb_tokenizer *tokenizer, int64_t **tokens, int64_t *count) {
+    sb_encode_options options = SB_ENCODE_DEFAULT;
+    char *said, *text = NULL;
+    size_t said_bytes, bytes = 0;
+    options.bare = true;
+    int code = read_text_argument(option_value(arguments, "prompt"), &said, &said_bytes);
+    if (code != EXIT_RIGHT)
+        return code;
+    code = write_chat(arguments, arguments->positional[0], said, said_bytes, &text, &bytes);
+    free(said);
+    if (code == EXIT_RIGHT)
+        code = encode_text(tokenizer, &options, text, bytes, tokens, count);
+    if (code == EXIT_RIGHT && *count == 0)
+        code = usage_error("--chat: the template writes nothing that has tokens");
+    sb_llm_free(text);
+    return code;
+}
+
 /* The prompt's tokens, to be freed. `tokenizer` is NULL where no text is given. */
 static int read_prompt(const arguments *arguments, const sb_llm *llm, const sb_tokenizer *tokenizer, int64_t **tokens,
                        int64_t *count) {
     const char *ids = option_value(arguments, "tokens"), *text = option_value(arguments, "prompt");
     int64_t begin = sb_llm_describe(llm)->begin;
+    if (text != NULL && has_option(arguments, "chat"))
+        return read_chat(arguments, tokenizer, tokens, count);
     if (text != NULL) {
         int code = encode_argument(arguments, tokenizer, text, tokens, count);
         if (code == EXIT_RIGHT && *count == 0)
@@ -229,7 +252,7 @@ int run_generate(const arguments *arguments) {
     sb_tokenizer *tokenizer = NULL;
     telling told = {0};
     sb_error error;
-    if (!read_generation(arguments, &generation) || !read_model_options(arguments, &model) ||
+    if (!check_chat(arguments) || !read_generation(arguments, &generation) || !read_model_options(arguments, &model) ||
         !read_session_options(arguments, &options))
         return EXIT_USAGE;
     int code = check_receipt(arguments);

@@ -57,21 +57,12 @@ int read_text_argument(const char *argument, char **text, size_t *bytes) {
     return EXIT_FAILED;
 }
 
-int encode_argument(const arguments *arguments, const sb_tokenizer *tokenizer, const char *argument, int64_t **ids,
-                    int64_t *count) {
-    sb_encode_options options = SB_ENCODE_DEFAULT;
+int encode_text(const sb_tokenizer *tokenizer, const sb_encode_options *options, const char *text, size_t bytes,
+                int64_t **ids, int64_t *count) {
     sb_error error;
-    char *text;
-    size_t bytes, found;
+    size_t found;
     int64_t *encoded;
-    options.bare = has_option(arguments, "bare");
-    options.plain = has_option(arguments, "plain");
-    int code = read_text_argument(argument, &text, &bytes);
-    if (code != EXIT_RIGHT)
-        return code;
-    sb_status status = sb_tokenizer_encode(tokenizer, text, bytes, &options, &encoded, &found, &error);
-    free(text);
-    if (status != SB_OK)
+    if (sb_tokenizer_encode(tokenizer, text, bytes, options, &encoded, &found, &error) != SB_OK)
         return report(&error);
     *ids = malloc((found + 1) * sizeof **ids);
     *count = (int64_t)found;
@@ -79,4 +70,19 @@ int encode_argument(const arguments *arguments, const sb_tokenizer *tokenizer, c
         memcpy(*ids, encoded, found * sizeof **ids);
     sb_llm_free(encoded);
     return *ids != NULL ? EXIT_RIGHT : out_of_memory();
+}
+
+int encode_argument(const arguments *arguments, const sb_tokenizer *tokenizer, const char *argument, int64_t **ids,
+                    int64_t *count) {
+    sb_encode_options options = SB_ENCODE_DEFAULT;
+    char *text;
+    size_t bytes;
+    options.bare = has_option(arguments, "bare");
+    options.plain = has_option(arguments, "plain");
+    int code = read_text_argument(argument, &text, &bytes);
+    if (code != EXIT_RIGHT)
+        return code;
+    code = encode_text(tokenizer, &options, text, bytes, ids, count);
+    free(text);
+    return code;
 }

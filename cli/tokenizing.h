@@ -16,6 +16,10 @@ int read_token_ids(const char *name, const char *text, size_t bytes, int64_t **i
 /** What an argument says: the argument itself, or for "-" what standard input has. `*text` is fresh memory. */
 int read_text_argument(const char *argument, char **text, size_t *bytes);
 
+/** The tokens of a text, in fresh memory. */
+int encode_text(const sb_tokenizer *tokenizer, const sb_encode_options *options, const char *text, size_t bytes,
+                int64_t **ids, int64_t *count);
+
 /** The tokens of what an argument says, by --bare and --plain, in fresh memory. */
 int encode_argument(const arguments *arguments, const sb_tokenizer *tokenizer, const char *argument, int64_t **ids,
                     int64_t *count);

@@ -73,6 +73,25 @@ says err "llama.gguf: the file has no tokenizer (tokenizer.ggml.model): take the
 runs 3 "$samebit" generate "$models/gpt2" -p a
 says err "has neither tokenizer.json nor tokenizer.model"
 
+# A conversation is what the template writes, tokens that texts begin with included.
+runs 0 "$samebit" generate "$models/llama" --chat -p "Hi <s>" --system "Be brief" --date 2026-02-28 --count 3 --json --ignore-stops
+cp out chat.json
+runs 0 "$samebit" generate "$models/llama" -p "<s>[2026-02-28][system]Be brief</s>[user]Hi <s></s>[assistant]" --bare --count 3 --json --ignore-stops
+for name in digest prompt_tokens text; do
+    [ "$(grep "\"$name\":" chat.json)" = "$(grep "\"$name\":" out)" ] || fail "--chat has another $name"
+done
+printf 'Hi <s>' | "$samebit" generate "$models/llama" --chat -p - --date 2026-02-28 --count 0 --json >out || fail "--chat of standard input"
+runs 2 "$samebit" generate "$models/llama" --chat
+says err "--chat needs --prompt"
+runs 2 "$samebit" generate "$models/llama" --chat -p a --bare
+says err "without --bare and --plain"
+runs 2 "$samebit" generate "$models/llama" -p a --system b
+says err "--system and --date are for --chat"
+runs 2 "$samebit" generate "$models/llama" --chat -p a --date 2026-13-01
+says err "--date 2026-13-01: a day such as 2026-02-28"
+runs 3 "$samebit" generate "$models/gpt2" --chat -p a --tokenizer "$models/llama"
+says err "chat template"
+
 runs 3 "$samebit" generate "$models/llama" --tokens 97
 says err "token 0 of 1 is 97; the model has 97"
 runs 3 "$samebit" generate "$models"

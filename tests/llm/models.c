@@ -1,5 +1,5 @@
 /* models FOLDER: writes the small models of tiny_models.h: FOLDER/NAME and FOLDER/NAME.gguf; the first has a
- * tokenizer. */
+ * tokenizer and a chat template. */
 #include "tiny_models.h"
 
 int main(int argc, char **argv) {
@@ -16,5 +16,7 @@ int main(int argc, char **argv) {
     }
     snprintf(path, sizeof path, "%s/%s/tokenizer.json", argv[1], tiny_models[0].name);
     tiny_write_tokenizer(path);
+    snprintf(path, sizeof path, "%s/%s/chat_template.jinja", argv[1], tiny_models[0].name);
+    tiny_write_chat_template(path);
     return 0;
 }

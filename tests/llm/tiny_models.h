@@ -232,6 +232,17 @@ static inline void tiny_write_tokenizer(const char *path) {
     free(text.data);
 }
 
+/** Writes a chat template for it: the day, and each message with its role in front. */
+static inline void tiny_write_chat_template(const char *path) {
+    static const char source[] = "<s>[{{ strftime_now('%Y-%m-%d') }}]{% for message in messages %}[{{ message.role }}]"
+                                 "{{ message.content }}</s>{% endfor %}"
+                                 "{% if add_generation_prompt %}[assistant]{% endif %}";
+    tiny_bytes text = {0};
+    tiny_add(&text, source, strlen(source));
+    tiny_save(&text, path);
+    free(text.data);
+}
+
 /* ---- whole checkpoints ---- */
 
 /* The folder's configuration: what the GGUF file's has to be too. */
