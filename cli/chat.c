@@ -51,8 +51,7 @@ static char *variables_of(const arguments *arguments, const char *said, size_t s
     const char *system = option_value(arguments, "system");
     json_t *messages = json_array(), *all = json_pack("{s:O, s:b}", "messages", messages, "add_generation_prompt", 1);
     bool whole = all != NULL &&
-                 (system == NULL ||
-                  json_array_append_new(messages, message("system", system, strlen(system))) == 0) &&
+                 (system == NULL || json_array_append_new(messages, message("system", system, strlen(system))) == 0) &&
                  json_array_append_new(messages, message("user", said, said_bytes)) == 0;
     char *text = whole ? json_dumps(all, JSON_COMPACT) : NULL;
     json_decref(all);

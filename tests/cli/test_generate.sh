@@ -12,22 +12,22 @@ says out '"format": "GGUF"'
 generate() {
     runs 0 "$samebit" generate "$@" --tokens 1,50,7,23,88,4,61 --count 9 --ignore-stops --digest
 }
-generate "$models/llama"
+generate "$models/llama-text"
 cp out whole
 [ "$(sed -n 1p out | wc -w)" -eq 9 ] || fail "not 9 tokens"
 for options in "--prefill-chunk 1" "--prefill-chunk 3" "--threads 1" "--isa scalar" "--no-passes" "--reference-evaluation"; do
     # shellcheck disable=SC2086
-    generate "$models/llama" $options
+    generate "$models/llama-text" $options
     cmp -s out whole || fail "other tokens or another digest with $options"
 done
 generate "$models/llama.gguf"
 cmp -s out whole || fail "other tokens or another digest from the GGUF file"
-generate "$models/llama" --temperature 1 --seed 5
+generate "$models/llama-text" --temperature 1 --seed 5
 cp out sampled
-generate "$models/llama" --temperature 1 --seed 5 --top-k 1
+generate "$models/llama-text" --temperature 1 --seed 5 --top-k 1
 cut -d' ' -f1-9 out | head -1 >first
 head -1 whole | cut -d' ' -f1-9 | cmp -s - first || fail "the only one of one token is not the likeliest"
-generate "$models/llama" --temperature 1 --seed 6
+generate "$models/llama-text" --temperature 1 --seed 6
 cmp -s out sampled && fail "two seeds give the same tokens"
 
 runs 0 "$samebit" generate "$models/gpt2" --tokens 1,2,3 --count 1 --score-prompt --logprobs --json
@@ -37,36 +37,36 @@ says out '"end": "limit"'
 runs 0 "$samebit" generate "$models/gpt2" --tokens 5 --count 2 --ignore-stops
 
 # Text in and out: tokens 3 to 96 of this model are the characters from the space on, and 1 begins texts.
-runs 0 "$samebit" generate "$models/llama" --tokens 1,43,76,3 --count 9 --ignore-stops --digest
+runs 0 "$samebit" generate "$models/llama-text" --tokens 1,43,76,3 --count 9 --ignore-stops --digest
 sed -n 2p out >digest
 for prompt in "-p" "--prompt"; do
-    runs 0 "$samebit" generate "$models/llama" $prompt "Hi " --count 9 --ignore-stops --digest
+    runs 0 "$samebit" generate "$models/llama-text" $prompt "Hi " --count 9 --ignore-stops --digest
     says out "$(cat digest)"
 done
 [ "$(head -1 out | wc -m)" -le 10 ] || fail "more text than tokens"
 head -1 out >text
-printf 'Hi ' | "$samebit" generate "$models/llama" -p - --count 9 --ignore-stops --digest >out 2>err
+printf 'Hi ' | "$samebit" generate "$models/llama-text" -p - --count 9 --ignore-stops --digest >out 2>err
 says out "$(cat digest)"
-runs 0 "$samebit" generate "$models/llama.gguf" --tokenizer "$models/llama" -p "Hi " --count 9 --ignore-stops --digest
+runs 0 "$samebit" generate "$models/llama.gguf" --tokenizer "$models/llama-text" -p "Hi " --count 9 --ignore-stops --digest
 says out "$(cat digest)"
 head -1 out | cmp -s - text || fail "another text from the GGUF file"
-runs 0 "$samebit" generate "$models/llama" -p "Hi " --bare --count 1 --json --ignore-stops
+runs 0 "$samebit" generate "$models/llama-text" -p "Hi " --bare --count 1 --json --ignore-stops
 json prompt_tokens=3
-runs 0 "$samebit" generate "$models/llama" -p "<s>" --plain --bare --count 1 --json --ignore-stops
+runs 0 "$samebit" generate "$models/llama-text" -p "<s>" --plain --bare --count 1 --json --ignore-stops
 json prompt_tokens=3
 says out '"piece": '
 says out '"text": '
-runs 0 "$samebit" generate "$models/llama" -p "Hi " --count 2 --logprobs --ignore-stops
+runs 0 "$samebit" generate "$models/llama-text" -p "Hi " --count 2 --logprobs --ignore-stops
 [ "$(awk -F'\t' '{ print NF }' out | sort -u)" = 4 ] || fail "not four columns"
-runs 2 "$samebit" generate "$models/llama" -p a --tokens 1
+runs 2 "$samebit" generate "$models/llama-text" -p a --tokens 1
 says err "--prompt and --tokens are two prompts: give one"
-runs 2 "$samebit" generate "$models/llama" -p
+runs 2 "$samebit" generate "$models/llama-text" -p
 says err "--prompt needs an argument: --prompt TEXT"
-runs 2 "$samebit" generate "$models/llama" -p a --prompt b
+runs 2 "$samebit" generate "$models/llama-text" -p a --prompt b
 says err "--prompt is given twice"
-runs 2 "$samebit" generate "$models/llama" --tokens 1 --bare
+runs 2 "$samebit" generate "$models/llama-text" --tokens 1 --bare
 says err "--bare and --plain are for --prompt"
-runs 2 "$samebit" generate "$models/llama" -p "" --bare
+runs 2 "$samebit" generate "$models/llama-text" -p "" --bare
 says err "--prompt: the text has no tokens"
 runs 3 "$samebit" generate "$models/llama.gguf" -p a
 says err "llama.gguf: the file has no tokenizer (tokenizer.ggml.model): take the model's tokenizer.json"
@@ -74,49 +74,49 @@ runs 3 "$samebit" generate "$models/gpt2" -p a
 says err "has neither tokenizer.json nor tokenizer.model"
 
 # A conversation is what the template writes, tokens that texts begin with included.
-runs 0 "$samebit" generate "$models/llama" --chat -p "Hi <s>" --system "Be brief" --date 2026-02-28 --count 3 --json --ignore-stops
+runs 0 "$samebit" generate "$models/llama-text" --chat -p "Hi <s>" --system "Be brief" --date 2026-02-28 --count 3 --json --ignore-stops
 cp out chat.json
-runs 0 "$samebit" generate "$models/llama" -p "<s>[2026-02-28][system]Be brief</s>[user]Hi <s></s>[assistant]" --bare --count 3 --json --ignore-stops
+runs 0 "$samebit" generate "$models/llama-text" -p "<s>[2026-02-28][system]Be brief</s>[user]Hi <s></s>[assistant]" --bare --count 3 --json --ignore-stops
 for name in digest prompt_tokens text; do
     [ "$(grep "\"$name\":" chat.json)" = "$(grep "\"$name\":" out)" ] || fail "--chat has another $name"
 done
-printf 'Hi <s>' | "$samebit" generate "$models/llama" --chat -p - --date 2026-02-28 --count 0 --json >out || fail "--chat of standard input"
-runs 2 "$samebit" generate "$models/llama" --chat
+printf 'Hi <s>' | "$samebit" generate "$models/llama-text" --chat -p - --date 2026-02-28 --count 0 --json >out || fail "--chat of standard input"
+runs 2 "$samebit" generate "$models/llama-text" --chat
 says err "--chat needs --prompt"
-runs 2 "$samebit" generate "$models/llama" --chat -p a --bare
+runs 2 "$samebit" generate "$models/llama-text" --chat -p a --bare
 says err "without --bare and --plain"
-runs 2 "$samebit" generate "$models/llama" -p a --system b
+runs 2 "$samebit" generate "$models/llama-text" -p a --system b
 says err "--system and --date are for --chat"
-runs 2 "$samebit" generate "$models/llama" --chat -p a --date 2026-13-01
+runs 2 "$samebit" generate "$models/llama-text" --chat -p a --date 2026-13-01
 says err "--date 2026-13-01: a day such as 2026-02-28"
-runs 3 "$samebit" generate "$models/gpt2" --chat -p a --tokenizer "$models/llama"
+runs 3 "$samebit" generate "$models/gpt2" --chat -p a --tokenizer "$models/llama-text"
 says err "chat template"
 
-runs 3 "$samebit" generate "$models/llama" --tokens 97
+runs 3 "$samebit" generate "$models/llama-text" --tokens 97
 says err "token 0 of 1 is 97; the model has 97"
 runs 3 "$samebit" generate "$models"
 says err "has no config.json"
 runs 3 "$samebit" generate "$models/llama/config.json"
 says err "no GGUF file"
-runs 3 "$samebit" generate "$models/llama" --tokens 1,2,3 --context 2
+runs 3 "$samebit" generate "$models/llama-text" --tokens 1,2,3 --context 2
 says err "more than the context of 2"
-runs 2 "$samebit" generate "$models/llama" --tokens 1,x
+runs 2 "$samebit" generate "$models/llama-text" --tokens 1,x
 says err "--tokens: 'x'"
-runs 2 "$samebit" generate "$models/llama" --dtype f64
+runs 2 "$samebit" generate "$models/llama-text" --dtype f64
 says err "--dtype f64"
-runs 2 "$samebit" generate "$models/llama" --top-p 0
+runs 2 "$samebit" generate "$models/llama-text" --top-p 0
 says err "--top-p 0"
-runs 2 "$samebit" generate "$models/llama" --tokens 99999999999999999999
+runs 2 "$samebit" generate "$models/llama-text" --tokens 99999999999999999999
 says err "--tokens: '99999999999999999999' does not begin with a token's id"
 
 tokenize() {
-    runs 0 "$samebit" tokenize "$models/llama" "$@"
+    runs 0 "$samebit" tokenize "$models/llama-text" "$@"
 }
 tokenize "Hi <s>"
 [ "$(cat out)" = 1,43,76,3,1 ] || fail "tokens: $(cat out)"
 tokenize "Hi <s>" --bare --plain
 [ "$(cat out)" = 43,76,3,31,86,33 ] || fail "plain tokens: $(cat out)"
-printf 'a\n' | "$samebit" tokenize "$models/llama/tokenizer.json" >out || fail "standard input"
+printf 'a\n' | "$samebit" tokenize "$models/llama-text/tokenizer.json" >out || fail "standard input"
 [ "$(cat out)" = 1,68,0 ] || fail "tokens of standard input: $(cat out)"
 tokenize "1,43 76" --decode
 [ "$(cat out)" = "<s>Hi" ] || fail "text: $(cat out)"
@@ -129,17 +129,17 @@ json count=2
 says out '"piece": "<s>"'
 says out '"special": true'
 printf 'a\377' >broken
-"$samebit" tokenize "$models/llama" - <broken >out 2>err && fail "a text that is not UTF-8"
+"$samebit" tokenize "$models/llama-text" - <broken >out 2>err && fail "a text that is not UTF-8"
 says err "the text is not UTF-8 at byte 1"
-runs 3 "$samebit" tokenize "$models/llama" --decode 97
+runs 3 "$samebit" tokenize "$models/llama-text" --decode 97
 says err "no token has the id 97: ids go up to 96"
-runs 2 "$samebit" tokenize "$models/llama" --decode 1,-2
+runs 2 "$samebit" tokenize "$models/llama-text" --decode 1,-2
 says err "--decode: '-2' does not begin with a token's id"
-runs 2 "$samebit" tokenize "$models/llama" --decode ""
+runs 2 "$samebit" tokenize "$models/llama-text" --decode ""
 says err "--decode: there is no token's id"
-runs 2 "$samebit" tokenize "$models/llama" a --skip-special
+runs 2 "$samebit" tokenize "$models/llama-text" a --skip-special
 says err "--skip-special is for --decode"
-runs 2 "$samebit" tokenize "$models/llama" 1 --decode --bare
+runs 2 "$samebit" tokenize "$models/llama-text" 1 --decode --bare
 says err "--bare and --plain are for texts"
 runs 3 "$samebit" tokenize "$models/gemma3.gguf" a
 says err "the file has no tokenizer"

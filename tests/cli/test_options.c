@@ -14,8 +14,8 @@
 
 #define DIGITS DIGITS_FOLDER "/digits.onnx"
 #define CASES "/usr/share/libonnx-testdata/data/node"
-#define CHECKPOINT LLM_MODELS "/llama" /* written by the test llm_models */
-#define RECEIPT "options_receipt.json" /* of generate, which stands before verify */
+#define CHECKPOINT LLM_MODELS "/llama-text" /* written by the test llm_models */
+#define RECEIPT "options_receipt.json"      /* of generate, which stands before verify */
 #define MOST_ARGUMENTS 16
 
 /* ---- what a command is called with ---- */

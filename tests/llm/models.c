@@ -1,5 +1,5 @@
-/* models FOLDER: writes the small models of tiny_models.h: FOLDER/NAME and FOLDER/NAME.gguf; the first has a
- * tokenizer and a chat template. */
+/* models FOLDER: writes the small models of tiny_models.h: FOLDER/NAME and FOLDER/NAME.gguf; and FOLDER/llama-text, which is the
+ * first one with a tokenizer and a chat template. */
 #include "tiny_models.h"
 
 int main(int argc, char **argv) {
@@ -14,9 +14,11 @@ int main(int argc, char **argv) {
         if (tiny_models[i].architecture != NULL)
             tiny_write_gguf(&tiny_models[i], path);
     }
-    snprintf(path, sizeof path, "%s/%s/tokenizer.json", argv[1], tiny_models[0].name);
+    snprintf(path, sizeof path, "%s/llama-text", argv[1]);
+    tiny_write_folder(&tiny_models[0], path);
+    snprintf(path, sizeof path, "%s/llama-text/tokenizer.json", argv[1]);
     tiny_write_tokenizer(path);
-    snprintf(path, sizeof path, "%s/%s/chat_template.jinja", argv[1], tiny_models[0].name);
+    snprintf(path, sizeof path, "%s/llama-text/chat_template.jinja", argv[1]);
     tiny_write_chat_template(path);
     return 0;
 }
