@@ -268,14 +268,16 @@ static int rows_of(const shape *shape, const sb_cuda_device *device, const sb_ge
 /* What happens to a result of each thread before it is stored, in microseconds, while nothing is multiplied: of a warpgroup that
  * takes turns with another, and of two at the same time, whose results are half as many. Measured on an H200, those of turns by
  * 4096 x 768 x 3072, whose products end first; the others when addends were loaded one by one, which they are not any more. Gates
- * without turns go out one by one. Nodes in turns have not been timed since their products are no longer serialized. */
+ * without turns go out one by one. Nodes in turns have not been timed since their products are no longer serialized. Tiles of one
+ * warpgroup are for few rows, which wait for weights: of them activations alone are counted. */
 typedef struct ends {
     double addend, residual, activation, gate, nodes;
 } ends;
-static const ends in_turns = {0.08, 0.13, 0.06, 0.0, 0.12}, together = {0.15, 0.19, 0.06, 0.20, 0.05};
+static const ends in_turns = {0.08, 0.13, 0.06, 0.0, 0.12}, together = {0.15, 0.19, 0.06, 0.20, 0.05},
+                  alone = {0.0, 0.0, 0.08, 0.0, 0.0};
 
 static double epilogue_cost(const shape *shape, const sb_gemm_plan *plan) {
-    const ends *each = has(shape, TURNS) ? &in_turns : &together;
+    const ends *each = has(shape, TURNS) ? &in_turns : shape->rows == 64 ? &alone : &together;
     const sb_gemm_epilogue *e = &plan->epilogue;
     bool gated = plan->gemm->gate != SB_GATE_NONE;
     double results = (double)shape->n / (has(shape, TURNS) ? 1 : 2) / (gated ? 2 : 1), one = 0;
