@@ -18,8 +18,9 @@ static SB_HD_HOT float sb_erf_bend_f32(float a) {
 }
 
 /* erf(x), at most 1 ulp, branch-free: erf(a) = 1 - e^-t with t = -log(1 - erf(a)) = a * (c + a * S(a)), S a polynomial
- * on [0, 4] whose error is weighted by its effect on erf. t is kept in two floats. */
-static SB_HD_HOT float sb_erf_f32(float x) {
+ * on [0, 4] whose error is weighted by its effect on erf. t is kept in two floats. In two halves, of which the first gives t
+ * (without an exponent). */
+static SB_HD_HOT sb_exp_reduced_f32 sb_erf_begin_f32(float x) {
     float a = sb_abs_f32(x);
     a = a > 4.0f ? 4.0f : a;
     float s = sb_erf_bend_f32(a);
@@ -31,15 +32,25 @@ static SB_HD_HOT float sb_erf_f32(float x) {
     float bent = square * s;
     float bent_low = sb_fma_f32(square, s, -bent);
     bent_low = sb_fma_f32(sb_fma_f32(a, a, -square), s, bent_low);
-    float t_high = linear + bent;
-    float t_low = linear >= bent ? (linear - t_high) + bent : (bent - t_high) + linear;
-    t_low += linear_low + bent_low;
-    sb_exp_reduced_f32 reduced = sb_exp_reduce_f32(-t_high);
-    reduced.low -= t_low;
+    sb_exp_reduced_f32 t;
+    t.exponent = 0;
+    t.high = linear + bent;
+    t.low = linear >= bent ? (linear - t.high) + bent : (bent - t.high) + linear;
+    t.low += linear_low + bent_low;
+    return t;
+}
+
+static SB_HD_HOT float sb_erf_end_f32(float x, sb_exp_reduced_f32 t) {
+    sb_exp_reduced_f32 reduced = sb_exp_reduce_f32(-t.high);
+    reduced.low -= t.low;
     sb_pair_f32 minus_one = {reduced.high, sb_exp_rest_f32(reduced.high, reduced.low)};
     sb_pair_f32 sum = sb_expm1_scale_f32(minus_one, reduced.exponent);
     float result = sb_copysign_f32(sum.high + sum.low, x);
     return x == x ? result : x;
+}
+
+static SB_HD_HOT float sb_erf_f32(float x) {
+    return sb_erf_end_f32(x, sb_erf_begin_f32(x));
 }
 
 #endif

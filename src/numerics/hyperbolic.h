@@ -7,11 +7,21 @@
 
 /* tanh(x), at most 1 ulp, branch-free: with N = e^(-2|x|) - 1 kept in two floats, tanh|x| = -N / (2 + N): one division,
  * then a correction from its exact remainder. */
-static SB_HD_HOT float sb_tanh_f32(float x) {
+static SB_HD_HOT sb_exp_reduced_f32 sb_tanh_begin_f32(float x) {
     float a = sb_abs_f32(x);
     a = a > 9.5f ? 9.5f : a;
     sb_exp_reduced_f32 reduced = sb_exp_reduce_f32(-2.0f * a);
-    sb_pair_f32 n = sb_expm1_scale_f32(sb_expm1_pair_f32(reduced), reduced.exponent);
+    sb_pair_f32 minus_one = sb_expm1_pair_f32(reduced);
+    reduced.high = minus_one.high;
+    reduced.low = minus_one.low;
+    return reduced;
+}
+
+static SB_HD_HOT float sb_tanh_end_f32(float x, sb_exp_reduced_f32 begun) {
+    sb_pair_f32 minus_one;
+    minus_one.high = begun.high;
+    minus_one.low = begun.low;
+    sb_pair_f32 n = sb_expm1_scale_f32(minus_one, begun.exponent);
     sb_pair_f32 d = sb_ordered_sum_f32(2.0f, n.high);
     d.low += n.low;
     float inverse = sb_reciprocal_f32(d.high);
@@ -19,6 +29,10 @@ static SB_HD_HOT float sb_tanh_f32(float x) {
     float remainder = sb_fma_f32(-quotient, d.high, n.high) + sb_fma_f32(-quotient, d.low, n.low);
     float result = sb_copysign_f32(sb_fma_f32(remainder, inverse, quotient), x);
     return x == x ? result : x;
+}
+
+static SB_HD_HOT float sb_tanh_f32(float x) {
+    return sb_tanh_end_f32(x, sb_tanh_begin_f32(x));
 }
 
 /* With E = e^|x| - 1, sinh|x| = (E + E/(E+1)) / 2. */

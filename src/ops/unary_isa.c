@@ -40,7 +40,7 @@ SB_UNARY_EVEN_FLOATS(FLOAT_LOOPS, )
 #define PRODUCT(x, y) ((x) * (y))
 #define GELU_VALUE(x, y) (0.5f * (x) * (1.0f + (y)))
 #define STAGED(op, argument, function, value)                                                                          \
-    SB_STAGED_UNARY(op##_f32, sb_unary_params, argument, sb_##function##_first, sb_##function##_second, value)
+    SB_STAGED_UNARY(op##_f32, sb_unary_params, argument, sb_##function##_begin_f32, sb_##function##_end_f32, value)
 STAGED(Sigmoid, ITSELF, sigmoid, FUNCTION)
 STAGED(Tanh, ITSELF, tanh, FUNCTION)
 STAGED(Erf, ITSELF, erf, FUNCTION)
