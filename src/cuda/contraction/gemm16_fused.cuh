@@ -1,8 +1,8 @@
 /* The nodes behind a product of 16 bits, in Hopper's kernels (gemm16_nodes_parameters.h).
  *
  * In tiles of two warpgroups a thread takes eight neighbours of each of four rows, after the rounded chains have been put in
- * order in shared memory, on their way out: what it reads of an input is then underway together. In tiles of one, which are for few rows, it takes the results in its registers as they
- * lie: SB_GEMM16_RESULTS of them, or fewer where the tile has so few. */
+ * order in shared memory, on their way out: what it reads of an input is then underway together. In tiles of one, which are for
+ * few rows, it takes the results in its registers as they lie: SB_GEMM16_RESULTS of them, or fewer where the tile has so few. */
 #ifndef SB_CUDA_CONTRACTION_GEMM16_FUSED_CUH
 #define SB_CUDA_CONTRACTION_GEMM16_FUSED_CUH
 

@@ -36,9 +36,9 @@ enum {
 
 /* `stages` are the most there are in tiles of 64 rows, which have as many as fit. Times are fitted to those of every
  * shape on an H200 for the layers of bench/gemm16_schedules.py, which fits them: the choice by them takes
- * 1.7 % longer than the best one for each. Two are not fitted: 64 x 32 keeps the times by which a step of decoding, each
- * product behind the other, takes less, and those of turns are near what they take, by which they are the best for nothing but what
- * has ends. */
+ * 1.7 % longer than the best one for each. Not fitted: 64 x 32, which keeps the times by which a step of decoding, each product
+ * behind the other, takes less; what is around 64 x 8, so that the smallest products take it; and turns, whose times are near what
+ * they take, by which they are the best for nothing but what has ends. */
 static const shape shapes[] = {
     {SB_GEMM_MODULES("gemm16_128x256"), SB_GEMM_MODULES("gemm16_fused_128x256"), 128, 256, 1, 4, 2, 0, 0.859, 2.45},
     {SB_GEMM_MODULES("gemm16_128x224"), {NULL}, 128, 224, 1, 4, 1, 0, 0.765, 2.24},
