@@ -37,14 +37,7 @@ const option generate_options[] = {
     {"receipt", "FILE", false, "Write a receipt, with which 'samebit verify' computes it again"},
     {"sign", "KEY.pem", false, "Sign the receipt with a private Ed25519 key"},
     LANGUAGE_MODEL_OPTIONS,
-    {"isa", "NAME", false, "Instruction set: scalar, avx2, avx512 or best"},
-    {"no-passes", NULL, false, "Run the graph as it was built"},
-    {"reference-evaluation", NULL, false,
-     "Run the reference evaluation of every node: slow, the definition of the bits"},
-    {"threads", "N", false, "Worker threads; 0 means one per processor"},
-    {"memory-limit", "BYTES", false, "The most memory for the model, and for its runs, such as 500M or 2G"},
-    {"device", "NAME", false, "Where to run: cpu, cuda, cuda:N, or auto for a GPU where there is one"},
-    {"require-device", NULL, false, "Fail when a node cannot run on the device, and list all such nodes"},
+    LANGUAGE_MODEL_RUN_OPTIONS,
     {0},
 };
 

@@ -1,4 +1,4 @@
-/* A language model from the command line: what `generate` and `info` have in common. */
+/* A language model from the command line: what `generate`, `verify` and `info` have in common. */
 #ifndef CLI_LANGUAGE_MODEL_H
 #define CLI_LANGUAGE_MODEL_H
 
@@ -11,6 +11,18 @@
         "context", "N", false,                                                                                         \
             "The most positions that a sequence may have; by default what the checkpoint declares, or 4096 where "     \
             "that is more"                                                                                             \
+    }
+
+/* How it is run. */
+#define LANGUAGE_MODEL_RUN_OPTIONS                                                                                     \
+    {"isa", "NAME", false, "Instruction set: scalar, avx2, avx512 or best"},                                           \
+        {"no-passes", NULL, false, "Run the graph as it was built"},                                                   \
+        {"reference-evaluation", NULL, false,                                                                          \
+         "Run the reference evaluation of every node: slow, the definition of the bits"},                              \
+        {"threads", "N", false, "Worker threads; 0 means one per processor"},                                          \
+        {"memory-limit", "BYTES", false, "The most memory for the model, and for its runs, such as 500M or 2G"},       \
+        {"device", "NAME", false, "Where to run: cpu, cuda, cuda:N, or auto for a GPU where there is one"}, {          \
+        "require-device", NULL, false, "Fail when a node cannot run on the device, and list all such nodes"            \
     }
 
 /** Loads the first operand, for receipts if `receipts`. Exit codes as in options.h, after printing what is wrong. */

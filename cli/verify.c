@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "commands.h"
+#include "language_model.h"
 #include "placement.h"
 #include "support.h"
 #include "text.h"
@@ -11,14 +12,7 @@ const option verify_options[] = {
     {"key", "PUB.pem", false, "The receipt has to be signed by the private half of this Ed25519 key"},
     {"prefill-chunk", "N", false, "The most tokens in one run, up to 512; changes no bit"},
     {"json", NULL, false, "Print what was found as JSON"},
-    {"isa", "NAME", false, "Instruction set: scalar, avx2, avx512 or best"},
-    {"no-passes", NULL, false, "Run the graph as it was built"},
-    {"reference-evaluation", NULL, false,
-     "Run the reference evaluation of every node: slow, the definition of the bits"},
-    {"threads", "N", false, "Worker threads; 0 means one per processor"},
-    {"memory-limit", "BYTES", false, "The most memory for the model, and for its runs, such as 500M or 2G"},
-    {"device", "NAME", false, "Where to run: cpu, cuda, cuda:N, or auto for a GPU where there is one"},
-    {"require-device", NULL, false, "Fail when a node cannot run on the device, and list all such nodes"},
+    LANGUAGE_MODEL_RUN_OPTIONS,
     {0},
 };
 
