@@ -3,6 +3,7 @@
 #ifndef SB_CUDA_CONTRACTION_GEMM16_HOPPER_EPILOGUE_CUH
 #define SB_CUDA_CONTRACTION_GEMM16_HOPPER_EPILOGUE_CUH
 
+#include "cuda/contraction/gemm16_activations.cuh"
 #include "cuda/contraction/gemm16_hopper_tile.cuh"
 
 #if SB_HOPPER
@@ -91,21 +92,6 @@ SB_CUDA_FUNCTION void sb_gemm16_scale_results(const sb_gemm16_results *place, in
         results[i] = results[i] + values[i];
 }
 
-#define SB_GEMM16_ACTIVATE(kind)                                                                                       \
-    case kind:                                                                                                         \
-        SB_CUDA_UNROLL                                                                                                 \
-        for (int i = 0; i < count; i++)                                                                                \
-            results[i] = sb_gemm_activate(kind, results[i]);                                                           \
-        break;
-SB_CUDA_FUNCTION void sb_gemm16_activate_results(int32_t activation, int count, float *results) {
-    switch (activation) {
-        SB_GEMM16_ACTIVATE(SB_ACTIVATION_RELU)
-        SB_GEMM16_ACTIVATE(SB_ACTIVATION_SILU)
-        SB_GEMM16_ACTIVATE(SB_ACTIVATION_GELU)
-        SB_GEMM16_ACTIVATE(SB_ACTIVATION_GELU_TANH)
-    }
-}
-
 /* The residual, where there is one. */
 SB_CUDA_FUNCTION void sb_gemm16_add_residual(const sb_gemm16_results *place, int count, float *results) {
     const sb_gemm_addend *residual = &place->p->product.epilogue.residual;
@@ -135,7 +121,7 @@ SB_CUDA_FUNCTION void sb_gemm16_store_results(const sb_gemm16_results *place, in
 /* Sums become results, which are not rounded yet. */
 SB_CUDA_FUNCTION void sb_gemm16_apply_epilogue(const sb_gemm16_results *place, int count, float *sums) {
     sb_gemm16_scale_results(place, 0, 1, count, sums);
-    sb_gemm16_activate_results(place->p->product.epilogue.activation, count, sums);
+    sb_gemm16_activate_results(&place->p->product.epilogue, count, sums, 0);
     sb_gemm16_add_residual(place, count, sums);
 }
 
@@ -145,10 +131,7 @@ SB_CUDA_FUNCTION void sb_gemm16_end_gated(const sb_gemm16_results *place, int co
     const bool alternate = product->gate == SB_GATE_INTERLEAVED;
     sb_gemm16_scale_results(place, 0, alternate ? 2 : 1, count, gates);
     sb_gemm16_scale_results(place, alternate ? 1 : product->n, alternate ? 2 : 1, count, values);
-    sb_gemm16_activate_results(product->epilogue.activation, count, gates);
-    SB_CUDA_UNROLL
-    for (int i = 0; i < count; i++)
-        gates[i] = gates[i] * values[i];
+    sb_gemm16_activate_results(&product->epilogue, count, gates, values);
     sb_gemm16_add_residual(place, count, gates);
     sb_gemm16_store_results(place, count, gates);
 }
