@@ -81,8 +81,10 @@ static void test_turns(void **unused) {
         {150, 200, 330, 1, SB_GATE_INTERLEAVED, SB_ACTIVATION_GELU, SB_F16, true, false},
         {515, 72, 64, 2, SB_GATE_STACKED, SB_ACTIVATION_NONE, SB_DTYPE_NONE, true, false},
         {129, 520, 900, 1, SB_GATE_NONE, SB_ACTIVATION_RELU, SB_F32, true, true},
-        {140, 264, 136, 1, SB_GATE_NONE, SB_ACTIVATION_SILU, SB_DTYPE_NONE, true, false},
-        {140, 264, 136, 1, SB_GATE_INTERLEAVED, SB_ACTIVATION_SILU, SB_F16, false, true},
+        {140, 264, 840, 1, SB_GATE_NONE, SB_ACTIVATION_SILU, SB_DTYPE_NONE, true, false},
+        {140, 264, 840, 1, SB_GATE_INTERLEAVED, SB_ACTIVATION_SILU, SB_F16, false, false},
+        {260, 136, 840, 1, SB_GATE_STACKED, SB_ACTIVATION_SILU, SB_DTYPE_NONE, false, false},
+        {140, 264, 840, 1, SB_GATE_NONE, SB_ACTIVATION_SILU, SB_DTYPE_NONE, false, false},
     };
     setting setting = set_up_with(2);
     for (size_t shape = 0; shape < sizeof shapes / sizeof shapes[0]; shape++) {

@@ -28,41 +28,38 @@ SB_CUDA_FUNCTION float sb_gemm16_reciprocal_estimate(float x) {
 }
 
 SB_CUDA_FUNCTION float sb_gemm16_silu_estimate(float x) {
-    const float power = sb_gemm16_power_estimate(sb_silu_estimate_exponent(x));
-    return x * sb_gemm16_reciprocal_estimate(sb_silu_estimate_sum(power));
+    const float h = sb_gemm16_power_estimate(sb_silu_estimate_argument(x));
+    return sb_silu_estimate(x, h, sb_gemm16_reciprocal_estimate(sb_silu_estimate_sum(h)));
 }
 
-SB_CUDA_FUNCTION uint32_t sb_gemm16_round_pair(int32_t dtype, float low, float high) {
+/* Two numbers rounded to 16 bits, of which negative ones are +0. */
+SB_CUDA_FUNCTION uint32_t sb_gemm16_round_magnitudes(int32_t dtype, float low, float high) {
+#if defined(__CUDA_ARCH__)
+    uint32_t pair;
+    if (dtype == SB_BF16)
+        asm("cvt.rn.relu.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+    else
+        asm("cvt.rn.relu.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+    return pair;
+#else
+    low = low < 0.0f ? 0.0f : low;
+    high = high < 0.0f ? 0.0f : high;
     return dtype == SB_BF16 ? sb_round_pair_bf16(low, high) : sb_round_pair_f16(low, high);
+#endif
 }
 
-/* SiLU of `count` results, an even number up to 8, times factors if there are any: numbers that round to `dtype`, of 16 bits, as the
- * definition's do. Those of which the estimate does not say that are evaluated one by one: of bf16 one in some 500. */
-SB_CUDA_FUNCTION void sb_gemm16_silu_to_round(int32_t dtype, int count, float *results, const float *factors) {
-    float given[8];
-    uint32_t unsure = 0;
+/* The definition's SiLU, times its factor, of those of `count` numbers whose half word in `differs` is not zero: one by one, since
+ * there are few. */
+SB_CUDA_FUNCTION void sb_gemm16_silu_where(const uint32_t *differs, int count, const float *given, const float *factors,
+                                           float *results) {
+    uint32_t wanted = 0;
     SB_CUDA_UNROLL
-    for (int i = 0; i < count; i += 2) {
-        SB_CUDA_UNROLL
-        for (int j = i; j < i + 2; j++) {
-            given[j] = results[j];
-            results[j] = sb_gemm16_silu_estimate(given[j]);
-            if (factors)
-                results[j] = results[j] * factors[j];
-        }
-        const uint32_t differs = sb_gemm16_round_pair(dtype, results[i] * SB_SILU_ESTIMATE_LOWER,
-                                                      results[i + 1] * SB_SILU_ESTIMATE_LOWER) ^
-                                 sb_gemm16_round_pair(dtype, results[i] * SB_SILU_ESTIMATE_UPPER,
-                                                      results[i + 1] * SB_SILU_ESTIMATE_UPPER);
-        if ((differs & 0xffffu) != 0 || !sb_silu_can_be_estimated(given[i]))
-            unsure |= 1u << i;
-        if (differs >> 16 != 0 || !sb_silu_can_be_estimated(given[i + 1]))
-            unsure |= 2u << i;
-    }
+    for (int i = 0; i < count; i++)
+        wanted |= (differs[i / 2] >> i % 2 * 16 & 0xffffu) != 0 ? 1u << i : 0;
     SB_CUDA_KEEP_LOOP
-    while (unsure != 0) {
-        const uint32_t one = unsure & (0u - unsure);
-        float x = given[0], factor = factors ? factors[0] : 0.0f;
+    while (wanted != 0) {
+        const uint32_t one = wanted & (0u - wanted);
+        float x = given[0], factor = factors ? factors[0] : 1.0f;
         SB_CUDA_UNROLL
         for (int i = 1; i < count; i++) {
             x = one == 1u << i ? given[i] : x;
@@ -75,8 +72,32 @@ SB_CUDA_FUNCTION void sb_gemm16_silu_to_round(int32_t dtype, int count, float *r
         SB_CUDA_UNROLL
         for (int i = 0; i < count; i++)
             results[i] = one == 1u << i ? y : results[i];
-        unsure ^= one;
+        wanted ^= one;
     }
+}
+
+/* SiLU of `count` results, an even number up to 8, times factors if there are any: numbers that round to `dtype`, of 16 bits, as the
+ * definition's do. Sixteen instructions each, where the definition takes some sixty. */
+SB_CUDA_FUNCTION void sb_gemm16_silu_to_round(int32_t dtype, int count, float *results, const float *factors) {
+    float given[8], bounds[8];
+    uint32_t differs[4], any = 0;
+    SB_CUDA_UNROLL
+    for (int i = 0; i < count; i++) {
+        given[i] = results[i];
+        results[i] = sb_gemm16_silu_estimate(given[i]);
+        if (factors)
+            results[i] = results[i] * factors[i];
+        bounds[i] = sb_silu_estimate_bound(given[i], results[i], factors ? factors[i] : 1.0f);
+    }
+    SB_CUDA_UNROLL
+    for (int i = 0; i < count; i += 2) {
+        const float low = __builtin_fabsf(results[i]), high = __builtin_fabsf(results[i + 1]);
+        differs[i / 2] = sb_gemm16_round_magnitudes(dtype, low - bounds[i], high - bounds[i + 1]) ^
+                         sb_gemm16_round_magnitudes(dtype, low + bounds[i], high + bounds[i + 1]);
+        any |= differs[i / 2];
+    }
+    if (SB_CUDA_SELDOM(any != 0))
+        sb_gemm16_silu_where(differs, count, given, factors, results);
 }
 
 #define SB_GEMM16_ACTIVATE(kind)                                                                                       \

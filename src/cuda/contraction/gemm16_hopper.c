@@ -36,9 +36,10 @@ enum {
 
 /* `stages` are the most there are in tiles of 64 rows, which have as many as fit. Times are fitted to those of every
  * shape on an H200 for the layers of bench/gemm16_schedules.py, which fits them: the choice by them takes
- * 1.7 % longer than the best one for each. Not fitted: 64 x 32, which keeps the times by which a step of decoding, each product
- * behind the other, takes less; what is around 64 x 8, so that the smallest products take it; and turns, whose times are near what
- * they take, by which they are the best for nothing but what has ends. */
+ * 2.1 % longer than the best one for each. Not fitted: rows of weights by 16 and by 8, and 64 x 32, which have the times by which
+ * layers that follow on each other take less. (With times fitted to launches by themselves, 2048 -> 3072 and 2048 -> 2048 of one
+ * row went to 64 x 32, and a step of the 1B shape's decoding took 863 us for 763.) And turns, whose times are near what they take,
+ * by which they are the best for nothing but what has ends. */
 static const shape shapes[] = {
     {SB_GEMM_MODULES("gemm16_128x256"), SB_GEMM_MODULES("gemm16_fused_128x256"), 128, 256, 1, 4, 2, 0, 0.859, 2.45},
     {SB_GEMM_MODULES("gemm16_128x224"), {NULL}, 128, 224, 1, 4, 1, 0, 0.765, 2.24},
@@ -57,8 +58,8 @@ static const shape shapes[] = {
     {SB_GEMM_MODULES("gemm16_64x32"), SB_GEMM_MODULES("gemm16_fused_64x32"), 64, 32, 2, 32, 1, SWAPPED | B_K_MAJOR,
      0.098, 3.45},
     {SB_GEMM_MODULES("gemm16_64x16"), SB_GEMM_MODULES("gemm16_fused_64x16"), 64, 16, 4, 32, 1, SWAPPED | B_K_MAJOR,
-     0.097, 2.13},
-    {SB_GEMM_MODULES("gemm16_64x8"), SB_GEMM_MODULES("gemm16_fused_64x8"), 64, 8, 2, 32, 1, SWAPPED | B_K_MAJOR, 0.111,
+     0.101, 0.29},
+    {SB_GEMM_MODULES("gemm16_64x8"), SB_GEMM_MODULES("gemm16_fused_64x8"), 64, 8, 2, 32, 1, SWAPPED | B_K_MAJOR, 0.098,
      1.18},
     {SB_GEMM_MODULES("gemm16_mapped_128x256"), {NULL}, 128, 256, 1, 4, 2, MAPPED, 0.800, 3.28},
     {SB_GEMM_MODULES("gemm16_mapped_128x128"), {NULL}, 128, 128, 1, 6, 1, MAPPED, 0.510, 3.32},
@@ -266,15 +267,15 @@ static int rows_of(const shape *shape, const sb_cuda_device *device, const sb_ge
 }
 
 /* What happens to a result of each thread before it is stored, in microseconds, while nothing is multiplied: of a warpgroup that
- * takes turns with another, and of two at the same time, whose results are half as many. Measured on an H200, those of turns by
- * 4096 x 768 x 3072, whose products end first; the others when addends were loaded one by one, which they are not any more. Gates
- * without turns go out one by one. Nodes in turns have not been timed since their products are no longer serialized. Tiles of one
- * warpgroup are for few rows, which wait for weights: of them activations alone are counted. */
+ * takes turns with another, of two at the same time, whose results are half as many, and of one. Measured on an H200 by
+ * 4096 x 768 x 3072, 4096 x 3072 x 768 and 1024 x 768 x 3072. The activation is between SiLU and GELU; gates
+ * without turns go out one by one. Not measured: nodes in turns, and gates and nodes of one warpgroup, which are for few rows, that
+ * wait for weights. */
 typedef struct ends {
     double addend, residual, activation, gate, nodes;
 } ends;
-static const ends in_turns = {0.08, 0.13, 0.06, 0.0, 0.12}, together = {0.15, 0.19, 0.06, 0.20, 0.05},
-                  alone = {0.0, 0.0, 0.08, 0.0, 0.0};
+static const ends in_turns = {0.05, 0.13, 0.06, 0.0, 0.12}, together = {0.09, 0.12, 0.06, 0.20, 0.05},
+                  alone = {0.07, 0.13, 0.08, 0.0, 0.0};
 
 static double epilogue_cost(const shape *shape, const sb_gemm_plan *plan) {
     const ends *each = has(shape, TURNS) ? &in_turns : shape->rows == 64 ? &alone : &together;
