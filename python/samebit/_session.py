@@ -11,6 +11,7 @@ from ._handles import Handle, text
 from ._interrupts import interruptible
 from ._library import KIND_NONE, KIND_SEQUENCE, KIND_TENSOR, library
 from ._structures import OBSERVER, PLACEMENT_VISITOR, GraphReport, RunReport, Value
+from ._tensor_runs import tensor_runs
 from ._values import Tensor, fill_value, input_memory, release_all
 
 # sb_status: "internal error", which a caller of the observer's run never sees.
@@ -135,7 +136,7 @@ class Session(Handle):
         pointer = ctypes.c_void_p()
         known.call("sb_session_create", model.pointer, ctypes.byref(self._options), ctypes.byref(pointer))
         self._own(pointer.value, known.sb_session_destroy)
-        self._array_runs = array_runs(self, self._free)
+        self._fast_runs = array_runs(self, self._free) or tensor_runs(self, self._free)
 
     def __enter__(self):
         return self
@@ -277,7 +278,7 @@ class Session(Handle):
                 if name not in names:
                     raise ArgumentError(f"the model has no output {name}; it has {', '.join(names)}")
         with self._lock:
-            results = self._array_runs.run(self, inputs) if self._array_runs is not None else None
+            results = self._fast_runs.run(self, inputs) if self._fast_runs is not None else None
             if results is None:
                 values, memory = self._run(inputs)
                 results = self._results(values, memory)

@@ -323,6 +323,8 @@ static sb_status give(sb_decoding *decoding, size_t index, sb_span token, sb_err
                                                       [SB_DECODE_STRIP] = strip,
                                                       [SB_DECODE_SPACES] = spaces,
                                                       [SB_DECODE_FUSE] = NULL};
+    if (token.data == NULL) /* a text that was never written to: stages walk along its characters */
+        token = sb_span_of("");
     if (index == decoding->decoder->count)
         return sb_text_append(&decoding->out, token.data, token.bytes) ? SB_OK : out_of_memory(token, error);
     sb_decode_kind kind = decoding->decoder->steps[index].kind;

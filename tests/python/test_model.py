@@ -175,7 +175,7 @@ class Values(unittest.TestCase):
         session = samebit.load(NETWORK).session()
 
         def direct(feed):
-            return session._array_runs.run(session, feed)
+            return session._fast_runs.run(session, feed)
 
         x = normal((6, 16))
         tensor = samebit.tensor(x[:, :8].copy())

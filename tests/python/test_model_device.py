@@ -10,7 +10,7 @@ from models import CACHE, IDENTITY, NETWORK, RECURRENT, add_one  # noqa: E402, I
 import numpy as np  # noqa: E402
 
 import samebit  # noqa: E402
-from samebit import _values  # noqa: E402
+from samebit import _tensor_runs, _values  # noqa: E402
 from plain_array import Array  # noqa: E402
 from test_device import DeviceArray  # noqa: E402
 
@@ -48,6 +48,34 @@ class Models(unittest.TestCase):
             self.assertEqual((taken.address, taken.numpy().tobytes()), (y.address, y.numpy().tobytes()))
         with self.assertRaisesRegex(ValueError, "input x lies on device 0, and the session runs on the CPU"):
             samebit.load(NETWORK)(samebit.tensor(x, "cuda"))
+
+    def test_tensors_that_stay(self):
+        """Tensors of a device, whose results stay there, go a shorter way, with the same results and errors."""
+        model = samebit.load(NETWORK, "cuda", device_outputs=True)
+        session = model.session()
+        self.assertIs(type(session._fast_runs), _tensor_runs.TensorRuns)
+        arrays = [normal((rows, 8), rows) for rows in (5, 1, 5, 0)]
+        for array in arrays:
+            x = samebit.tensor(array, "cuda")
+            fast = session._fast_runs.run(session, {"x": x})
+            (name, y), = fast.items()
+            slow = session.run({"x": array})[name]
+            self.assertEqual((type(y), y.device, y.shape), (samebit.Tensor, model.device, (array.shape[0], 4)))
+            self.assertEqual(y.numpy().tobytes(), slow.numpy().tobytes())
+            self.assertEqual(session.run({"x": x})[name].numpy().tobytes(), y.numpy().tobytes())
+            del fast, x
+            self.assertEqual(y.numpy().tobytes(), slow.numpy().tobytes())  # the result is nobody else's
+        for given in ({"x": arrays[0]}, {"x": samebit.tensor(arrays[0])}, {}, {"z": samebit.tensor(arrays[0], "cuda")}):
+            self.assertIsNone(session._fast_runs.run(session, given))
+        with self.assertRaisesRegex(ValueError, "x"):
+            session.run({"x": samebit.tensor(arrays[0].astype(np.int32), "cuda")})
+        self.assertEqual(session.run({"x": samebit.tensor(arrays[0], "cuda")})[name].shape, (5, 4))
+        # An output that is the input.
+        x = samebit.tensor(arrays[0].ravel(), "cuda")
+        same = samebit.load(IDENTITY, "cuda", device_outputs=True).session()
+        result, = same.run({same.inputs[0].name: x}).values()
+        del x
+        self.assertEqual(np.asarray(result).tobytes(), arrays[0].tobytes())
 
     def test_arrays_of_others(self):
         """They are read where they lie, behind what their maker has given to the legacy stream."""
