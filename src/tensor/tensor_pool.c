@@ -3,18 +3,14 @@
 #include <pthread.h>
 
 #include "base/allocation.h"
+#include "base/sanitizer.h"
 
 /* More than a run of a large network has at a time; loops that gather tensors in a sequence may
  * have any number. */
 #define MOST_WAITING 4096
 
 /* AddressSanitizer watches waiting tensors as if they had been freed. */
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define WATCHES_ADDRESSES
-#endif
-#endif
-#if defined(__SANITIZE_ADDRESS__) || defined(WATCHES_ADDRESSES)
+#if SB_ADDRESS_SANITIZER
 #include <sanitizer/asan_interface.h>
 #define FORBID(tensor) ASAN_POISON_MEMORY_REGION((tensor), sizeof *(tensor))
 #define ALLOW(tensor) ASAN_UNPOISON_MEMORY_REGION((tensor), sizeof *(tensor))

@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/sanitizer.h"
 #include "fake_internal.h"
 
 /* Guarded blocks of device memory lie in pages of their own, with one behind them that nothing may touch, and can be
@@ -41,12 +42,7 @@ static void make_guarded(memory *block) {
 /* ---- pages that wait to be written ---- */
 
 /* AddressSanitizer watches blocks of the heap alone. */
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define WATCHES_ADDRESSES
-#endif
-#endif
-#if defined(__SANITIZE_ADDRESS__) || defined(WATCHES_ADDRESSES)
+#if SB_ADDRESS_SANITIZER
 #define LEAST_PAGES SIZE_MAX
 #else
 #define LEAST_PAGES (64 << 10)

@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "base/sanitizer.h"
 #include "support/failing.h"
 #include "support/random.h"
 #include "tokenizer_cases.h"
@@ -316,7 +317,7 @@ static double encode_seconds(const sb_tokenizer *tokenizer, const char *text, si
 }
 
 /* What may come on top: AddressSanitizer's memory takes seconds now and then. */
-#if defined(__SANITIZE_ADDRESS__)
+#if SB_ADDRESS_SANITIZER
 #define SLACK 20.0
 #else
 #define SLACK 1.0
