@@ -2,13 +2,14 @@
 """Time every schedule of Samebit's bf16 products on a GPU, and fit the numbers by which one is chosen.
 
     python gemm16_schedules.py sweep --library libsamebit.so --write FILE [--seconds S]
-    python gemm16_schedules.py fit FILE [--tries N] [--small-tiles]
+    python gemm16_schedules.py fit FILE [--only REGEX] [--steps N]
 
 sweep: lines "FAMILY M K N SCHEDULE=us …" (cublas among them) for the layers of gemm16_bench.py, of 1
-to 2048 rows. fit: reads them and src/cuda/contraction/gemm16_hopper.c, changes the times in its table by simulated
-annealing until the schedules that its cost() would choose take least, and prints the new ones. Times
-are kept near what they were, so that sizes that were not measured are judged by something physical.
---small-tiles changes the tiles of 64 rows alone.
+to 2048 rows. fit: reads them and src/cuda/contraction/gemm16_hopper.c, and finds for each schedule by itself the five times and
+rates of its table with which cost() there comes nearest to what it took. It prints them, how far off they are, and how much
+longer the choice by them takes than the best schedule for each product: with all products known, and each with those of three
+quarters of the others alone. (Numbers that are fitted to the choice, as they once were, choose better among products that they know and
+worse among others.)
 """
 
 import argparse
@@ -33,8 +34,6 @@ CASES = ([("fwd", m, k, n) for m in (1, 8, 16, 32, 64) for k, n in SKINNY]
             for m in (128, 256, 512, 1024, 2048) for k, n in LAYERS])
 SOURCE = pathlib.Path(__file__).resolve().parents[1] / "src" / "cuda" / "contraction" / "gemm16_hopper.c"
 MULTIPROCESSORS, FEWEST_ROWS = 132, 32
-CACHE_RATE, SMALL_TILE_CACHE_RATE = 7.61e6, 9.0e6  # bytes a microsecond, as in the source
-TURNOVER = 0.8  # microseconds, as there
 
 
 def extents(family, m, k, n):
@@ -101,9 +100,9 @@ def read_table():
     table = text[text.index("shape shapes[]"):text.index("what it can do")]
     modules, number = r'SB_GEMM_MODULES\("\w+"\)', r"(\d+)"
     row = re.compile(r"\{" + modules + rf",\s+(?:{modules}|\{{NULL\}}),\s+" + r",\s+".join([number] * 5)
-                     + r",\s+([\w |]+),\s+([\d.]+),\s+([\d.]+)\}")
+                     + r",\s+([\w |]+)" + r",\s+([\d.]+)" * 5 + r"\}")
     shapes = [{"rows": int(m[1]), "n": int(m[2]), "boxes": int(m[3]), "cluster": int(m[5]), "swapped": "SWAPPED" in m[6],
-               "step": float(m[7]), "around": float(m[8])} for m in row.finditer(table)]
+               "times": tuple(float(m[i]) for i in range(7, 12))} for m in row.finditer(table)]
     names = re.findall(r'SCHEDULE\(\d+, "([^"]+)"\)', text)
     assert len(names) == len(shapes) > 0, "the table is not written as it is read here"
     return list(zip(names, shapes))
@@ -125,7 +124,7 @@ def rows_of(shape, family, m, k, n):
 
 
 def describe(shape, family, m, k, n):
-    """What cost() of the source works on: rounds of tiles of 64 k, rounds, microseconds of fetching, bytes moved."""
+    """What cost() of the source works on: rounds of tiles of 64 k, rounds, 10^6 bytes fetched from the cache, and moved."""
     rows, columns, inner = extents(family, m, k, n)
     moved = 2 * (rows * inner + inner * columns + rows * columns)
     most = rows_of(shape, family, m, k, n) * shape["cluster"]
@@ -134,83 +133,94 @@ def describe(shape, family, m, k, n):
     tiles = math.ceil(rows / most) * math.ceil(columns / shape["n"])
     blocks = math.ceil(inner / 64 / shape["boxes"]) * shape["boxes"]
     rounds = math.ceil(tiles / (MULTIPROCESSORS // shape["cluster"]))
-    return (rounds * blocks, rounds,
-            tiles * (min(rows, most) + shape["n"]) * inner * 2 /
-            (SMALL_TILE_CACHE_RATE if shape["rows"] == 64 else CACHE_RATE),
-            moved)
+    return rounds * blocks, rounds, 1e-6 * tiles * (min(rows, most) + shape["n"]) * inner * 2, 1e-6 * moved
 
 
-def cost(work, step, around, shared):
-    steps, rounds, fetching, moved = work
-    computing = around + steps * step + rounds * TURNOVER
-    return max(computing, fetching, shared["first"] + moved / 4.2e6) + computing / 8
+def cost(work, times):
+    """Microseconds, as cost() of the source reckons them."""
+    steps, rounds, fetched, moved = work
+    step, around, turnover, cache, memory = times
+    computing = steps * step + rounds * turnover
+    return around + (computing**4 + (fetched / cache) ** 4 + (moved / memory) ** 4) ** 0.25
+
+
+# What times and rates may be, and where those that a schedule's products say nothing of are drawn to.
+BOUNDS = ((0.01, 2.0), (0.2, 20.0), (0.05, 6.0), (3.0, 30.0), (3.0, 6.0))
+USUAL = (None, None, (0.8, 3e-5), (8.0, 1e-4), (4.2, 1e-4))
+
+
+def loss(products, times):
+    """How far off the times are: products count less the further the schedule is from the best one."""
+    off = sum((weight * abs(math.log(cost(work, times) / taken))) ** 1.5 for work, taken, weight in products)
+    drawn = sum(usual[1] * math.log(value / usual[0]) ** 2 for value, usual in zip(times, USUAL) if usual)
+    return off / len(products) + drawn
+
+
+def fitted(products, steps):
+    """The times of a schedule whose products [(work, microseconds, weight)] are known: a random walk downhill."""
+    choice = random.Random(0)
+    starts = [(0.03 * 1.13**i, 2.0, 0.8, 8.0, 4.2) for i in range(30)]
+    least, times = min((loss(products, start), start) for start in starts)
+    for at in range(steps):
+        i, changed = choice.randrange(5), list(times)
+        changed[i] *= math.exp(choice.gauss(0, 0.3 * (1 - at / steps) + 0.01))
+        if BOUNDS[i][0] <= changed[i] <= BOUNDS[i][1]:
+            value = loss(products, changed)
+            if value < least:
+                least, times = value, tuple(changed)
+    return times
 
 
 class Fit:
-    def __init__(self, path, small_tiles):
-        self.names, shapes = zip(*read_table())
-        self.small_tiles = small_tiles
-        self.start = [(shape["step"], shape["around"]) for shape in shapes]
-        self.cases = []
-        for (family, m, k, n), times in read_lines(path):
-            works = [(i, describe(shape, family, m, k, n), times[name])
-                     for i, (name, shape) in enumerate(zip(self.names, shapes)) if name in times]
-            self.cases.append(((family, m, k, n), works, times["cublas"]))
-        measured = {work[0] for _, works, _ in self.cases for work in works}
-        self.free = [i for i in sorted(measured) if not small_tiles or shapes[i]["rows"] == 64]
+    """Products that were timed, and what each schedule took for them."""
 
-    def chosen(self, works, table, shared):
-        return min(works, key=lambda work: cost(work[1], *table[work[0]], shared))
+    def __init__(self, path):
+        self.shapes = dict(read_table())
+        self.lines = [(case, {name: value for name, value in times.items() if name != "cublas"}, times["cublas"])
+                      for case, times in read_lines(path)]
+        self.works = [{name: describe(self.shapes[name], *case) for name in times} for case, times, _ in self.lines]
+
+    def table(self, steps, known, names=None):
+        """{schedule: its times} by the products whose numbers are in `known`."""
+        found = {}
+        for name in names or self.shapes:
+            products = [(self.works[i][name], self.lines[i][1][name],
+                         max(min(self.lines[i][1].values()) / self.lines[i][1][name], 0.15))
+                        for i in known if name in self.works[i]]
+            if products:
+                found[name] = fitted(products, steps)
+        return found
+
+    def choices(self, table, numbers):
+        """(microseconds of the choice, of the best schedule, of cuBLAS) of products."""
+        for i in numbers:
+            _, times, cublas = self.lines[i]
+            chosen = min((name for name in times if name in table), key=lambda name: cost(self.works[i][name], table[name]))
+            yield times[chosen], min(times.values()), cublas
 
     @staticmethod
-    def weight(_, m, k, n):
-        """How much a case counts: few rows more, and most where weights of 64 MB and more are streamed."""
-        return 1 if m > 64 else 3 if 2 * k * n >= 64e6 else 1.5
-
-    def loss(self, table, shared):
-        """How much longer the choice takes than the best one, summed over cases, and how far it is from the start."""
-        taken = sum(self.weight(*case)
-                    * math.log(self.chosen(works, table, shared)[2] / min(work[2] for work in works))
-                    for case, works, _ in self.cases)
-        return taken + 0.012 * sum(
-            math.log(step / first) ** 2 + 0.3 * math.log(around / last) ** 2
-            for (step, around), (first, last) in zip(table, self.start))
-
-    def anneal(self, seed, shared, rounds=7000):
-        choice = random.Random(seed)
-        table, temperature = list(self.start), 0.05
-        loss = self.loss(table, shared)
-        best = (loss, table, shared)
-        for _ in range(rounds):
-            changed, other = list(table), dict(shared)
-            if not self.small_tiles and choice.random() < 0.08:
-                other[choice.choice(list(other))] *= math.exp(choice.gauss(0, 0.1))
-            else:
-                i, scale = choice.choice(self.free), math.exp(choice.gauss(0, 0.12))
-                step, around = changed[i]
-                changed[i] = (step * scale, around) if choice.random() < 0.5 else (step, around * scale)
-            value = self.loss(changed, other)
-            if value <= loss or choice.random() < math.exp((loss - value) / temperature):
-                table, shared, loss = changed, other, value
-            if loss < best[0]:
-                best = (loss, table, shared)
-            temperature *= 0.9993
-        return best
+    def tell(label, choices):
+        choices = list(choices)
+        longer = statistics.geometric_mean(taken / best for taken, best, _ in choices)
+        ratio = statistics.geometric_mean(cublas / taken for taken, _, cublas in choices)
+        print(f"{label}: {100 * (longer - 1):.1f} % longer than the best schedules, cuBLAS's time over it {ratio:.3f}")
 
 
 def fit(arguments):
-    problem = Fit(arguments.file, arguments.small_tiles)
-    shared = {"first": 0.30}
-    print(f"loss now {problem.loss(problem.start, shared):.4f}")
-    loss, table, shared = min((problem.anneal(seed, shared) for seed in range(arguments.tries)),
-                              key=lambda result: result[0])
-    print(f"loss     {loss:.4f}")
-    for name, (step, around) in zip(problem.names, table):
-        print(f"{name:14} step {step:.3f} around {around:.2f}")
-    print(" ".join(f"{name} {value:.3g}" for name, value in shared.items()))
-    ratios = [cublas / problem.chosen(works, table, shared)[2] for _, works, cublas in problem.cases]
-    print(f"cuBLAS's time over the chosen one's: geometric mean {statistics.geometric_mean(ratios):.3f}, "
-          f"lowest {min(ratios):.3f}")
+    problem = Fit(arguments.file)
+    everything = range(len(problem.lines))
+    problem.tell("as it is", problem.choices({name: shape["times"] for name, shape in problem.shapes.items()}, everything))
+    table = problem.table(arguments.steps, everything)
+    problem.tell("fitted", problem.choices(table, everything))
+    parts = [[i for i in everything if i % 4 == part] for part in range(4)]
+    held_out = [choice for part in parts for choice in problem.choices(
+        problem.table(arguments.steps // 4, [i for i in everything if i not in part]), part)]
+    problem.tell("of products that were not known", held_out)
+    for name, (step, around, turnover, cache, memory) in table.items():
+        off = statistics.pstdev(math.log(cost(work[name], table[name]) / times[name])
+                                for work, (_, times, _) in zip(problem.works, problem.lines) if name in times)
+        if re.search(arguments.only, name):
+            print(f"{name:14} {step:.3f}, {around:.2f}, {turnover:.2f}, {cache:.1f}, {memory:.2f}  off by {100 * off:.0f} %")
 
 
 def main():
@@ -223,8 +233,8 @@ def main():
     command.set_defaults(run=sweep)
     command = commands.add_parser("fit")
     command.add_argument("file")
-    command.add_argument("--tries", type=int, default=4)
-    command.add_argument("--small-tiles", action="store_true")
+    command.add_argument("--only", default="", help="prints the times of schedules in whose name this regular expression is found")
+    command.add_argument("--steps", type=int, default=1500, help="of the walk to each schedule's times")
     command.set_defaults(run=fit)
     arguments = parser.parse_args()
     arguments.run(arguments)

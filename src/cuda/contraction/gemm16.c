@@ -119,8 +119,12 @@ sb_status sb_gemm16_load(sb_cuda_device *device, const char *const modules[2], s
 /* Of an H200: bytes in a microsecond. */
 #define MEMORY_RATE 4.2e6
 
+double sb_gemm16_bytes(const sb_gemm_plan *plan) {
+    return (double)(plan->a.bytes + plan->b.bytes + plan->c.bytes);
+}
+
 double sb_gemm16_moving_time(const sb_gemm_plan *plan) {
-    return 0.30 + (double)(plan->a.bytes + plan->b.bytes + plan->c.bytes) / MEMORY_RATE;
+    return 0.30 + sb_gemm16_bytes(plan) / MEMORY_RATE;
 }
 
 static sb_gemm16_operand describe(const sb_gemm_plan *plan, bool is_b) {

@@ -92,6 +92,8 @@ static inline int64_t sb_gemm_divide_up(int64_t value, int64_t divisor) {
     return value / divisor + (value % divisor != 0);
 }
 
+/** How many bytes a product reads and writes. */
+double sb_gemm16_bytes(const sb_gemm_plan *plan);
 /** About how many microseconds memory takes to give what a product reads and to take what it writes. */
 double sb_gemm16_moving_time(const sb_gemm_plan *plan);
 /** A tensor's elements as a matrix; steps in elements. */

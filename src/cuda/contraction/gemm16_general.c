@@ -33,12 +33,22 @@ static int columns_of(const tile *tile, const sb_gemm_plan *plan) {
     return plan->gemm->gate != SB_GATE_NONE ? tile->n / 2 : tile->n;
 }
 
+/* What happens to a result of each thread before it is stored, in microseconds: 4096 x 768 x 3072 with a bias and an activation
+ * took 156 on an H200, and the same of 1024 rows 54. */
+static double ends_of(const tile *tile, const sb_gemm_plan *plan) {
+    const sb_gemm_epilogue *e = &plan->epilogue;
+    double each = (e->bias.data != NULL ? 0.06 : 0) + (e->residual.data != NULL ? 0.12 : 0) +
+                  (e->activation > SB_ACTIVATION_RELU ? 0.17 : 0) + (plan->fused != NULL ? 0.06 : 0);
+    return each * tile->m * columns_of(tile, plan) / tile->threads;
+}
+
 static double cost(const sb_gemm_schedule *self, const sb_cuda_device *device, const sb_gemm_plan *plan) {
     const tile *tile = self->shape;
     double count = (double)sb_gemm_divide_up(plan->m, tile->m) *
                    (double)sb_gemm_divide_up(plan->n, columns_of(tile, plan)) * (double)plan->batches;
     double each = count / device->multiprocessors * tile->step;
-    double computing = 4 + (double)sb_gemm_divide_up(plan->group_count, 2) * fmax(each, tile->latency);
+    double computing = 4 + (double)sb_gemm_divide_up(plan->group_count, 2) * fmax(each, tile->latency) +
+                       fmax(1, count / device->multiprocessors) * ends_of(tile, plan);
     return fmax(computing, sb_gemm16_moving_time(plan)) + computing / 8;
 }
 

@@ -24,8 +24,9 @@ typedef struct shape {
     const char *fused[2];   /* those that compute the nodes behind the product; NULL: there are none */
     int rows, n, boxes, stages, cluster;
     unsigned form;
-    double step;   /* microseconds that a tile takes for 64 k, other tiles beside it */
-    double around; /* … and the product before and behind its k */
+    /* In microseconds: what a tile takes for 64 k, a product before its first tile and behind its last one, and a tile before and behind
+     * its k. And in 10^6 bytes a microsecond what the second-level cache and the memory give to all tiles at the same time. */
+    double step, around, turnover, cache, memory;
 } shape;
 enum {
     SWAPPED = 1,   /* B's columns are the kernel's rows, for products of few rows */
@@ -34,49 +35,55 @@ enum {
     TURNS = 8,     /* a tile is one warpgroup's, whose end the other one's products hide; A K-major, results in bulk */
 };
 
-/* `stages` are the most there are in tiles of 64 rows, which have as many as fit. Times are fitted to those of every
- * shape on an H200 for the layers of bench/gemm16_schedules.py, which fits them: the choice by them takes
- * 2.1 % longer than the best one for each. Not fitted: rows of weights by 16 and by 8, and 64 x 32, which have the times by which
- * layers that follow on each other take less. (With times fitted to launches by themselves, 2048 -> 3072 and 2048 -> 2048 of one
- * row went to 64 x 32, and a step of the 1B shape's decoding took 863 us for 763.) And turns, whose times are near what they take,
- * by which they are the best for nothing but what has ends. */
+/* `stages` are the most there are in tiles of 64 rows, which have as many as fit. Times are fitted to what each shape took on an
+ * H200 for 157 products (bench/gemm16_schedules.py, which prints these lines): to the times themselves, by which shapes that
+ * nothing was fitted to are judged as well. Less by 1.0 and 0.5 than fitted is what is around 64 x 16 and 64 x 8 of weights' rows:
+ * in layers that follow on each other they take less, beside the others, than by themselves. (With 64 x 32 for 2048 -> 3072 and
+ * 2048 -> 2048 of one row, the 1B shape's decoding step took 863 us for 763.) */
 static const shape shapes[] = {
-    {SB_GEMM_MODULES("gemm16_128x256"), SB_GEMM_MODULES("gemm16_fused_128x256"), 128, 256, 1, 4, 2, 0, 0.859, 2.45},
-    {SB_GEMM_MODULES("gemm16_128x224"), {NULL}, 128, 224, 1, 4, 1, 0, 0.765, 2.24},
-    {SB_GEMM_MODULES("gemm16_128x192"), SB_GEMM_MODULES("gemm16_fused_128x192"), 128, 192, 1, 4, 1, 0, 0.600, 3.72},
-    {SB_GEMM_MODULES("gemm16_128x128"), SB_GEMM_MODULES("gemm16_fused_128x128"), 128, 128, 1, 6, 1, 0, 0.446, 1.96},
-    {SB_GEMM_MODULES("gemm16_128x112"), {NULL}, 128, 112, 1, 6, 1, B_K_MAJOR, 0.594, 7.27},
-    {SB_GEMM_MODULES("gemm16_128x96"), {NULL}, 128, 96, 1, 6, 1, B_K_MAJOR, 0.400, 3.07},
-    {SB_GEMM_MODULES("gemm16_128x64"), SB_GEMM_MODULES("gemm16_fused_128x64"), 128, 64, 1, 8, 1, 0, 0.166, 2.17},
-    {SB_GEMM_MODULES("gemm16_64x128"), {NULL}, 64, 128, 2, 32, 1, B_K_MAJOR, 0.398, 2.60},
-    {SB_GEMM_MODULES("gemm16_64x112"), {NULL}, 64, 112, 2, 32, 1, B_K_MAJOR, 0.231, 0.49},
-    {SB_GEMM_MODULES("gemm16_64x64"), SB_GEMM_MODULES("gemm16_fused_64x64"), 64, 64, 2, 32, 1, B_K_MAJOR, 0.196, 0.78},
-    {SB_GEMM_MODULES("gemm16_64x32"), SB_GEMM_MODULES("gemm16_fused_64x32"), 64, 32, 2, 32, 1, B_K_MAJOR, 0.103, 1.18},
-    {SB_GEMM_MODULES("gemm16_64x16"), SB_GEMM_MODULES("gemm16_fused_64x16"), 64, 16, 4, 32, 1, B_K_MAJOR, 0.071, 2.52},
+    {SB_GEMM_MODULES("gemm16_128x256"), SB_GEMM_MODULES("gemm16_fused_128x256"), 128, 256, 1, 4, 2, 0, 0.639, 2.15,
+     1.03, 5.9, 3.59},
+    {SB_GEMM_MODULES("gemm16_128x224"), {NULL}, 128, 224, 1, 4, 1, 0, 0.534, 1.25, 1.47, 8.4, 4.15},
+    {SB_GEMM_MODULES("gemm16_128x192"), SB_GEMM_MODULES("gemm16_fused_128x192"), 128, 192, 1, 4, 1, 0, 0.450, 1.15,
+     1.44, 9.2, 3.68},
+    {SB_GEMM_MODULES("gemm16_128x128"), SB_GEMM_MODULES("gemm16_fused_128x128"), 128, 128, 1, 6, 1, 0, 0.299, 1.12,
+     1.34, 10.9, 3.98},
+    {SB_GEMM_MODULES("gemm16_128x112"), {NULL}, 128, 112, 1, 6, 1, B_K_MAJOR, 0.254, 1.25, 2.13, 11.0, 3.99},
+    {SB_GEMM_MODULES("gemm16_128x96"), {NULL}, 128, 96, 1, 6, 1, B_K_MAJOR, 0.211, 1.82, 1.84, 11.4, 3.68},
+    {SB_GEMM_MODULES("gemm16_128x64"), SB_GEMM_MODULES("gemm16_fused_128x64"), 128, 64, 1, 8, 1, 0, 0.158, 1.57, 1.12,
+     12.1, 3.99},
+    {SB_GEMM_MODULES("gemm16_64x128"), {NULL}, 64, 128, 2, 32, 1, B_K_MAJOR, 0.160, 1.93, 1.21, 10.3, 4.14},
+    {SB_GEMM_MODULES("gemm16_64x112"), {NULL}, 64, 112, 2, 32, 1, B_K_MAJOR, 0.158, 3.04, 0.14, 11.3, 4.28},
+    {SB_GEMM_MODULES("gemm16_64x64"), SB_GEMM_MODULES("gemm16_fused_64x64"), 64, 64, 2, 32, 1, B_K_MAJOR, 0.089, 1.96,
+     0.54, 11.5, 4.48},
+    {SB_GEMM_MODULES("gemm16_64x32"), SB_GEMM_MODULES("gemm16_fused_64x32"), 64, 32, 2, 32, 1, B_K_MAJOR, 0.065, 1.86,
+     0.84, 13.6, 4.58},
+    {SB_GEMM_MODULES("gemm16_64x16"), SB_GEMM_MODULES("gemm16_fused_64x16"), 64, 16, 4, 32, 1, B_K_MAJOR, 0.035, 2.50,
+     1.27, 16.2, 4.57},
     {SB_GEMM_MODULES("gemm16_64x64"), SB_GEMM_MODULES("gemm16_fused_64x64"), 64, 64, 2, 32, 1, SWAPPED | B_K_MAJOR,
-     0.107, 5.39},
+     0.050, 1.66, 2.54, 10.5, 4.84},
     {SB_GEMM_MODULES("gemm16_64x32"), SB_GEMM_MODULES("gemm16_fused_64x32"), 64, 32, 2, 32, 1, SWAPPED | B_K_MAJOR,
-     0.098, 3.45},
+     0.053, 1.86, 1.31, 10.0, 4.62},
     {SB_GEMM_MODULES("gemm16_64x16"), SB_GEMM_MODULES("gemm16_fused_64x16"), 64, 16, 4, 32, 1, SWAPPED | B_K_MAJOR,
-     0.101, 0.29},
-    {SB_GEMM_MODULES("gemm16_64x8"), SB_GEMM_MODULES("gemm16_fused_64x8"), 64, 8, 2, 32, 1, SWAPPED | B_K_MAJOR, 0.098,
-     1.18},
-    {SB_GEMM_MODULES("gemm16_mapped_128x256"), {NULL}, 128, 256, 1, 4, 2, MAPPED, 0.800, 3.28},
-    {SB_GEMM_MODULES("gemm16_mapped_128x128"), {NULL}, 128, 128, 1, 6, 1, MAPPED, 0.510, 3.32},
-    {SB_GEMM_MODULES("gemm16_128x160"), {NULL}, 128, 160, 1, 5, 1, B_K_MAJOR, 0.575, 0.77},
-    {SB_GEMM_MODULES("gemm16_128x144"), {NULL}, 128, 144, 1, 5, 1, B_K_MAJOR, 0.554, 1.66},
-    {SB_GEMM_MODULES("gemm16_128x80"), {NULL}, 128, 80, 1, 7, 1, B_K_MAJOR, 0.395, 5.82},
-    {SB_GEMM_MODULES("gemm16_64x96"), {NULL}, 64, 96, 2, 32, 1, B_K_MAJOR, 0.241, 1.66},
-    {SB_GEMM_MODULES("gemm16_64x80"), {NULL}, 64, 80, 2, 32, 1, B_K_MAJOR, 0.227, 2.38},
-    {SB_GEMM_MODULES("gemm16_64x192"), {NULL}, 64, 192, 1, 32, 1, SWAPPED | B_K_MAJOR, 0.607, 9.49},
-    {SB_GEMM_MODULES("gemm16_64x160"), {NULL}, 64, 160, 1, 32, 1, SWAPPED | B_K_MAJOR, 0.434, 1.72},
-    {SB_GEMM_MODULES("gemm16_64x144"), {NULL}, 64, 144, 1, 32, 1, SWAPPED | B_K_MAJOR, 0.396, 1.80},
-    {SB_GEMM_MODULES("gemm16_64x128"), {NULL}, 64, 128, 2, 32, 1, SWAPPED | B_K_MAJOR, 0.460, 19.43},
-    {SB_GEMM_MODULES("gemm16_64x112"), {NULL}, 64, 112, 2, 32, 1, SWAPPED | B_K_MAJOR, 0.302, 2.08},
-    {SB_GEMM_MODULES("gemm16_64x96"), {NULL}, 64, 96, 2, 32, 1, SWAPPED | B_K_MAJOR, 0.210, 3.80},
-    {SB_GEMM_MODULES("gemm16_64x80"), {NULL}, 64, 80, 2, 32, 1, SWAPPED | B_K_MAJOR, 0.228, 1.09},
+     0.043, 1.09, 0.69, 10.3, 4.61},
+    {SB_GEMM_MODULES("gemm16_64x8"), SB_GEMM_MODULES("gemm16_fused_64x8"), 64, 8, 2, 32, 1, SWAPPED | B_K_MAJOR, 0.054,
+     1.80, 0.27, 10.3, 4.52},
+    {SB_GEMM_MODULES("gemm16_mapped_128x256"), {NULL}, 128, 256, 1, 4, 2, MAPPED, 0.800, 3.28, 0.80, 7.6, 4.20},
+    {SB_GEMM_MODULES("gemm16_mapped_128x128"), {NULL}, 128, 128, 1, 6, 1, MAPPED, 0.510, 3.32, 0.80, 7.6, 4.20},
+    {SB_GEMM_MODULES("gemm16_128x160"), {NULL}, 128, 160, 1, 5, 1, B_K_MAJOR, 0.363, 0.23, 2.83, 10.0, 3.95},
+    {SB_GEMM_MODULES("gemm16_128x144"), {NULL}, 128, 144, 1, 5, 1, B_K_MAJOR, 0.330, 0.20, 2.81, 10.6, 3.86},
+    {SB_GEMM_MODULES("gemm16_128x80"), {NULL}, 128, 80, 1, 7, 1, B_K_MAJOR, 0.188, 1.82, 0.88, 11.3, 3.80},
+    {SB_GEMM_MODULES("gemm16_64x96"), {NULL}, 64, 96, 2, 32, 1, B_K_MAJOR, 0.097, 3.94, 0.13, 11.0, 4.30},
+    {SB_GEMM_MODULES("gemm16_64x80"), {NULL}, 64, 80, 2, 32, 1, B_K_MAJOR, 0.114, 2.85, 0.08, 11.3, 4.20},
+    {SB_GEMM_MODULES("gemm16_64x192"), {NULL}, 64, 192, 1, 32, 1, SWAPPED | B_K_MAJOR, 0.208, 0.20, 5.33, 15.2, 3.98},
+    {SB_GEMM_MODULES("gemm16_64x160"), {NULL}, 64, 160, 1, 32, 1, SWAPPED | B_K_MAJOR, 0.168, 0.20, 4.92, 13.5, 4.12},
+    {SB_GEMM_MODULES("gemm16_64x144"), {NULL}, 64, 144, 1, 32, 1, SWAPPED | B_K_MAJOR, 0.153, 0.37, 4.24, 12.8, 4.26},
+    {SB_GEMM_MODULES("gemm16_64x128"), {NULL}, 64, 128, 2, 32, 1, SWAPPED | B_K_MAJOR, 0.144, 1.07, 3.17, 11.4, 4.49},
+    {SB_GEMM_MODULES("gemm16_64x112"), {NULL}, 64, 112, 2, 32, 1, SWAPPED | B_K_MAJOR, 0.109, 1.00, 3.97, 11.1, 5.45},
+    {SB_GEMM_MODULES("gemm16_64x96"), {NULL}, 64, 96, 2, 32, 1, SWAPPED | B_K_MAJOR, 0.091, 1.09, 3.62, 11.1, 4.68},
+    {SB_GEMM_MODULES("gemm16_64x80"), {NULL}, 64, 80, 2, 32, 1, SWAPPED | B_K_MAJOR, 0.069, 1.22, 3.46, 10.9, 4.54},
     {SB_GEMM_MODULES("gemm16_turns_128x128"), SB_GEMM_MODULES("gemm16_fused_turns_128x128"), 128, 128, 1, 6, 2, TURNS,
-     0.475, 4.00},
+     0.375, 3.44, 1.74, 10.7, 3.00},
 };
 
 static bool has(const shape *shape, unsigned form) {
@@ -232,11 +239,6 @@ static const char *refuses(const sb_gemm_schedule *self, sb_cuda_device *device,
     return refuses_plan(self->shape, device, plan);
 }
 
-/* Bytes in a microsecond of the second-level cache in all multiprocessors' fetching, which for tiles of 64 rows is
- * more, as it gives the rows once to multiprocessors that ask for them together. */
-#define CACHE_RATE 7.61e6
-#define SMALL_TILE_CACHE_RATE 9.0e6
-
 /* Clusters that run at the same time. */
 static int at_once(const sb_cuda_device *device, const shape *shape) {
     int clusters = device->multiprocessors / shape->cluster;
@@ -274,11 +276,11 @@ static int rows_of(const shape *shape, const sb_cuda_device *device, const sb_ge
 typedef struct ends {
     double addend, residual, activation, gate, nodes;
 } ends;
-static const ends in_turns = {0.05, 0.13, 0.06, 0.0, 0.12}, together = {0.09, 0.12, 0.06, 0.20, 0.05},
+static const ends in_turns = {0.05, 0.13, 0.06, 0.0, 0.12}, side_by_side = {0.09, 0.12, 0.06, 0.20, 0.07},
                   alone = {0.07, 0.13, 0.08, 0.0, 0.0};
 
 static double epilogue_cost(const shape *shape, const sb_gemm_plan *plan) {
-    const ends *each = has(shape, TURNS) ? &in_turns : shape->rows == 64 ? &alone : &together;
+    const ends *each = has(shape, TURNS) ? &in_turns : shape->rows == 64 ? &alone : &side_by_side;
     const sb_gemm_epilogue *e = &plan->epilogue;
     bool gated = plan->gemm->gate != SB_GATE_NONE;
     double results = (double)shape->n / (has(shape, TURNS) ? 1 : 2) / (gated ? 2 : 1), one = 0;
@@ -290,16 +292,18 @@ static double epilogue_cost(const shape *shape, const sb_gemm_plan *plan) {
     return one * results;
 }
 
-/* What a round of tiles takes besides: the last products of one, and the first ones of the next. */
-#define TURNOVER 0.8
-
 /* Rounds of tiles of so many microseconds of products, and what is between them. Where warpgroups take them in turns, ends of tiles
  * are seen behind the last one, and where they take longer than the other's products. */
 static double rounds_cost(const shape *shape, const sb_gemm_plan *plan, double rounds, double products) {
     double end = epilogue_cost(shape, plan);
     if (!has(shape, TURNS))
-        return rounds * (products + end + TURNOVER);
-    return rounds * (fmax(products, (products + end) / 2) + TURNOVER) + fmin(products, end);
+        return rounds * (products + end + shape->turnover);
+    return rounds * (fmax(products, (products + end) / 2) + shape->turnover) + fmin(products, end);
+}
+
+/* What takes so long by itself takes at the same time: little more than the longest of them, but more. */
+static double together(double computing, double fetching, double moving) {
+    return sqrt(sqrt(pow(computing, 4) + pow(fetching, 4) + pow(moving, 4)));
 }
 
 /* `is_whole`: the shape's times are of whole tiles, with their ends, as those of logits and convolutions are. */
@@ -313,11 +317,10 @@ static double cost_of(const shape *shape, const sb_cuda_device *device, const sb
     /* A stage is multiplied whole. */
     int64_t blocks = sb_gemm_divide_up(blocks_of(shape, plan), shape->boxes) * shape->boxes;
     double products = (double)blocks * shape->step;
-    double computing = shape->around + (is_whole ? rounds * products : rounds_cost(shape, plan, rounds, products));
-    double fetched = tiles * (double)((lines < most ? lines : most) + shape->n) * (double)plan->k * 2 /
-                     (shape->rows == 64 ? SMALL_TILE_CACHE_RATE : CACHE_RATE);
-    /* Of shapes that wait for memory alike, that which computes least. */
-    return fmax(fmax(computing, fetched), sb_gemm16_moving_time(plan)) + computing / 8;
+    double computing = is_whole ? rounds * products : rounds_cost(shape, plan, rounds, products);
+    double fetched = tiles * (double)((lines < most ? lines : most) + shape->n) * (double)plan->k * 2;
+    return shape->around +
+           together(computing, fetched / (1e6 * shape->cache), sb_gemm16_bytes(plan) / (1e6 * shape->memory));
 }
 
 static double cost(const sb_gemm_schedule *self, const sb_cuda_device *device, const sb_gemm_plan *plan) {
@@ -618,8 +621,8 @@ static sb_status launch(const sb_gemm_schedule *self, const sb_cuda_queue *queue
 
 /* Times of the first by its 7.49 ms for 4096 x 4096 x 151,936 on an H200; those of the second are no more than near. */
 static const shape logits_shapes[] = {
-    {SB_GEMM_MODULES("gemm16_logits_128x256"), {NULL}, 128, 256, 1, 4, 2, 0, 0.812, 2.77},
-    {SB_GEMM_MODULES("gemm16_logits_64x256"), {NULL}, 64, 256, 1, 32, 1, 0, 0.480, 2.77},
+    {SB_GEMM_MODULES("gemm16_logits_128x256"), {NULL}, 128, 256, 1, 4, 2, 0, 0.812, 2.77, 0, 7.6, 4.20},
+    {SB_GEMM_MODULES("gemm16_logits_64x256"), {NULL}, 64, 256, 1, 32, 1, 0, 0.480, 2.77, 0, 9.0, 4.20},
 };
 #define LOGITS_SHAPES (int)(sizeof logits_shapes / sizeof logits_shapes[0])
 
@@ -659,12 +662,12 @@ sb_status sb_gemm16_logits_launch(const sb_cuda_queue *queue, const sb_gemm_plan
 
 /* Times are those of the products of these shapes: a map of pixels brings as many bytes as a box. */
 static const shape conv_shapes[] = {
-    {SB_GEMM_MODULES("gemm16_conv_128x256"), {NULL}, 128, 256, 1, 4, 2, B_K_MAJOR, 0.778, 3.28},
-    {SB_GEMM_MODULES("gemm16_conv_128x192"), {NULL}, 128, 192, 1, 4, 1, B_K_MAJOR, 0.600, 2.73},
-    {SB_GEMM_MODULES("gemm16_conv_128x128"), {NULL}, 128, 128, 1, 6, 1, B_K_MAJOR, 0.501, 3.32},
-    {SB_GEMM_MODULES("gemm16_conv_128x64"), {NULL}, 128, 64, 1, 8, 1, B_K_MAJOR, 0.174, 1.69},
-    {SB_GEMM_MODULES("gemm16_conv_64x64"), {NULL}, 64, 64, 2, 32, 1, B_K_MAJOR, 0.161, 1.68},
-    {SB_GEMM_MODULES("gemm16_conv_64x32"), {NULL}, 64, 32, 2, 32, 1, B_K_MAJOR, 0.103, 1.18},
+    {SB_GEMM_MODULES("gemm16_conv_128x256"), {NULL}, 128, 256, 1, 4, 2, B_K_MAJOR, 0.778, 3.28, 0, 7.6, 4.20},
+    {SB_GEMM_MODULES("gemm16_conv_128x192"), {NULL}, 128, 192, 1, 4, 1, B_K_MAJOR, 0.600, 2.73, 0, 7.6, 4.20},
+    {SB_GEMM_MODULES("gemm16_conv_128x128"), {NULL}, 128, 128, 1, 6, 1, B_K_MAJOR, 0.501, 3.32, 0, 7.6, 4.20},
+    {SB_GEMM_MODULES("gemm16_conv_128x64"), {NULL}, 128, 64, 1, 8, 1, B_K_MAJOR, 0.174, 1.69, 0, 7.6, 4.20},
+    {SB_GEMM_MODULES("gemm16_conv_64x64"), {NULL}, 64, 64, 2, 32, 1, B_K_MAJOR, 0.161, 1.68, 0, 9.0, 4.20},
+    {SB_GEMM_MODULES("gemm16_conv_64x32"), {NULL}, 64, 32, 2, 32, 1, B_K_MAJOR, 0.103, 1.18, 0, 9.0, 4.20},
 };
 #define CONV_SHAPES (int)(sizeof conv_shapes / sizeof conv_shapes[0])
 
