@@ -73,7 +73,9 @@ def by_samebit(samebit, model, tokens, dtype):
         window = ",".join(map(str, tokens[first : first + WINDOW]))
         told = json.loads(output(samebit, "generate", model, "--tokens", window, "--score-prompt", "--count", 0, "--logprobs",
                                  "--json", "--dtype", dtype, "--threads", 1))
-        logs += [token["logp"] for token in told["tokens"] if "logp" in token]
+        # (Null is a logarithm that is not finite.)
+        found = [token["logp"] for token in told["tokens"] if "logp" in token]
+        logs += [-math.inf if logp is None else logp for logp in found]
     return numpy.array(logs)
 
 
