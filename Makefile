@@ -24,9 +24,10 @@ all-architectures:
 	tools/install-dependencies build
 	tools/all-architectures $(BUILD)-all $(JOBS)
 
-# Classifies handwritten digits and checks the digest of the result.
+# Classifies handwritten digits, then lets a language model tell a little, and checks the digests of both.
 demo: all
 	$(BUILD)/digits examples/digits
+	examples/austen/tell $(BUILD)/samebit
 
 # Builds everything and runs all tests; closes with CTest's summary.
 test:
