@@ -138,22 +138,28 @@ SB_CUDA_FUNCTION double sb_attention_factor(const sb_cuda_attention *p) {
     return sb_attention_is_direct(p) ? p->scale : 1;
 }
 
+/* Where a key begins, or its value: the one place that knows how they lie. The past's come first. */
+SB_CUDA_FUNCTION const char *sb_attention_line(const sb_cuda_attention_array *past,
+                                               const sb_cuda_attention_array *fresh, const sb_attention_place *at,
+                                               int64_t key, int64_t element_bytes) {
+    const sb_cuda_attention_array *from = key < at->past ? past : fresh;
+    const int64_t row = key < at->past ? key : key - at->past;
+    return from->data + sb_attention_at(from, at->batch, at->key_head, row, 0) * element_bytes;
+}
+
 template <class E>
 SB_CUDA_FUNCTION const char *sb_attention_key(const sb_cuda_attention *p, const sb_attention_place *at, int64_t key,
                                               int64_t *step) {
-    const sb_cuda_attention_array *from = key < at->past ? &p->past_k : &p->k;
-    *step = from->column;
-    return from->data + sb_attention_at(from, at->batch, at->key_head, key < at->past ? key : key - at->past, 0) *
-                            (int64_t)sizeof(typename E::stored);
+    *step = key < at->past ? p->past_k.column : p->k.column;
+    return sb_attention_line(&p->past_k, &p->k, at, key, (int64_t)sizeof(typename E::stored));
 }
 
 template <class E>
 SB_CUDA_FUNCTION typename E::stored sb_attention_value(const sb_cuda_attention *p, const sb_attention_place *at,
                                                        int64_t key, int64_t column) {
-    const sb_cuda_attention_array *from = key < at->past ? &p->past_v : &p->v;
-    const int64_t row = key < at->past ? key : key - at->past;
-    return ((const typename E::stored *)(const void *)
-                from->data)[sb_attention_at(from, at->batch, at->key_head, row, column)];
+    const char *line = sb_attention_line(&p->past_v, &p->v, at, key, (int64_t)sizeof(typename E::stored));
+    const int64_t step = key < at->past ? p->past_v.column : p->v.column;
+    return ((const typename E::stored *)(const void *)line)[column * step];
 }
 
 /* The chain of a query and a key. */
