@@ -6,10 +6,11 @@
 #include "cuda/contraction/gemm16_conv.h"
 #include "ops/attention_values.h"
 
-/* Whether the device reads rows of it in pieces of 16 bytes. */
+/* Whether the device reads rows of it in pieces of 16 bytes, and finds them by numbers of 32 bits. */
 static bool is_regular(const sb_cuda_attention_array *array, int64_t width) {
-    return array->data == NULL || ((width <= 1 || array->column == 1) && array->row % 8 == 0 && array->head % 8 == 0 &&
-                                   array->batch % 8 == 0 && (uintptr_t)array->data % 16 == 0);
+    return array->data == NULL || ((width <= 1 || array->column == 1) && array->row % 8 == 0 &&
+                                   array->row <= INT32_MAX / 2 && array->row >= -(INT32_MAX / 2) &&
+                                   array->head % 8 == 0 && array->batch % 8 == 0 && (uintptr_t)array->data % 16 == 0);
 }
 
 /* Rows that share keys. */
@@ -31,6 +32,8 @@ static const char *obstacle(const sb_call *call, const sb_cuda_attention_call *m
         return "widths of heads are not multiples of 8 up to 256";
     if (a->width == 0 || a->keys == 0)
         return "there is nothing to multiply";
+    if (a->keys > INT32_MAX - SB_ATTENTION_SPLIT)
+        return "there are 2^31 keys or more";
     if (!is_regular(&p->q, a->width) || !is_regular(&p->k, a->width) || !is_regular(&p->past_k, a->width) ||
         !is_regular(&p->v, a->value_width) || !is_regular(&p->past_v, a->value_width))
         return "queries, keys or values do not lie in aligned pieces of 8 elements";
@@ -80,6 +83,7 @@ typedef struct way {
     const char *family;            /* src/cuda/attention/<family>_<width>.cu */
     int rows, width;               /* of a block of threads: the widest heads are these */
     int64_t enough;                /* blocks of threads of which a device needs no more, so that splits stay together */
+    int64_t at_once;               /* blocks of threads that a multiprocessor has at once */
     unsigned shared_bytes;
 } way;
 
@@ -93,6 +97,7 @@ static way choose(const sb_attention_work *a, int64_t widest, int64_t multiproce
                      .width = width,
                      /* Heads of up to 128 have no room for the sums of several splits. */
                      .enough = width == 256 ? multiprocessors : INT64_MAX,
+                     .at_once = width == 256 ? 1 : 2,
                      .shared_bytes = (unsigned)SB_CUDA_ATTENTION16_DECODE_SHARED(width)};
     width = width == 64 ? 64 : 128;
     return (way){.name = "tensor cores, 64 rows at a time",
@@ -101,6 +106,7 @@ static way choose(const sb_attention_work *a, int64_t widest, int64_t multiproce
                  .rows = SB_CUDA_ATTENTION16_ROWS,
                  .width = width,
                  .enough = 2 * multiprocessors,
+                 .at_once = 2,
                  .shared_bytes = (unsigned)SB_CUDA_ATTENTION16_SHARED(width)};
 }
 
@@ -122,7 +128,9 @@ sb_status sb_cuda_attention16_run(sb_call *call, sb_cuda_attention_call *made, b
     bool is_split = splits > 1 && blocks < way.enough;
     if (is_split) {
         SB_TRY(make_room(call, made, &work, splits));
-        blocks *= splits;
+        /* How many splits are used the device knows: blocks that find none would each wait for room in a multiprocessor. */
+        int64_t most = way.at_once * sb_cuda_call_device(call)->multiprocessors;
+        blocks = blocks * splits < most ? blocks * splits : most;
     }
     call->way.name = is_split ? way.split_name : way.name;
     bool is_general = p->mask_kind != SB_CUDA_ATTENTION_NO_MASK || !sb_attention_is_moderate(a->scale) || a->cap != 0;

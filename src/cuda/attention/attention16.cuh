@@ -95,15 +95,20 @@ typedef struct sb_attention16_tile {
     int64_t split;                /* -1: all */
 } sb_attention16_tile;
 
-/* The rows of this block of threads, `count` at most. */
-SB_CUDA_FUNCTION sb_attention16_tile sb_attention16_find_tile(const sb_cuda_attention *p, int count) {
+/* Tiles, and with splits apart of each split. */
+SB_CUDA_FUNCTION int64_t sb_attention16_tiles(const sb_cuda_attention *p) {
+    return p->batch * p->key_heads * p->row_tiles * (p->splits != 0 ? p->splits : 1);
+}
+
+/* Tile `index`, of up to `count` rows. Splits that are used come first, whatever there is room for; and the last rows, to which a
+ * causal mask leaves most. */
+SB_CUDA_FUNCTION sb_attention16_tile sb_attention16_find_tile(const sb_cuda_attention *p, int64_t index, int count) {
     sb_attention16_tile tile;
-    int64_t rest = blockIdx.x;
-    /* The last queries of a causal mask take longest, and begin first. */
+    int64_t rest = index;
+    const int64_t key_head = sb_cuda_take(&rest, p->key_heads), batch = sb_cuda_take(&rest, p->batch);
     const int64_t number = p->row_tiles - 1 - sb_cuda_take(&rest, p->row_tiles);
-    tile.split = p->splits != 0 ? sb_cuda_take(&rest, p->splits) : -1;
-    const int64_t key_head = sb_cuda_take(&rest, p->key_heads);
-    tile.at = sb_attention_sample(p, rest, &tile.length);
+    tile.split = p->splits != 0 ? rest : -1;
+    tile.at = sb_attention_sample(p, batch, &tile.length);
     tile.at.key_head = key_head;
     tile.group = (int32_t)(p->heads / p->key_heads);
     tile.first_row = number * count;
@@ -121,6 +126,16 @@ SB_CUDA_FUNCTION sb_attention16_tile sb_attention16_find_tile(const sb_cuda_atte
         tile.end = tile.end < start + SB_ATTENTION_SPLIT ? tile.end : start + SB_ATTENTION_SPLIT;
     }
     return tile;
+}
+
+/* Whether there is nothing to do for a tile: of splits apart nobody reads what no row sees. */
+SB_CUDA_FUNCTION bool sb_attention16_is_idle(const sb_attention16_tile *tile) {
+    return tile->first_row >= tile->rows || (tile->split >= 0 && tile->begin >= tile->end);
+}
+
+/* Whether the tiles behind it, too, are of splits that nobody sees. */
+SB_CUDA_FUNCTION bool sb_attention16_is_behind(const sb_cuda_attention *p, const sb_attention16_tile *tile) {
+    return p->batch == 1 && p->row_tiles == 1 && tile->split >= 0 && tile->end <= tile->split * SB_ATTENTION_SPLIT;
 }
 
 /* A row of the tile as the definition sees it. */
@@ -193,19 +208,20 @@ template <bool TRANSPOSED> SB_CUDA_FUNCTION void sb_attention16_fetch(uint32_t *
 /* Begins to copy 128 keys, or their values, from `block` on, by 128 threads; zeros stand for those that no row sees, and for
  * columns behind `width`. */
 template <int D>
-SB_CUDA_FUNCTION void sb_attention16_load(const sb_cuda_attention *p, const sb_attention_place *at,
-                                          const sb_cuda_attention_array *past, const sb_cuda_attention_array *fresh,
-                                          int64_t block, int64_t begin, int64_t end, int64_t width, uint16_t *to) {
+SB_CUDA_FUNCTION void sb_attention16_load(const sb_cuda_attention_array *past, const sb_cuda_attention_array *fresh,
+                                          const sb_attention16_tile *tile, int64_t block, int64_t width, uint16_t *to) {
+    const sb_attention_lines<int32_t> lines = sb_attention_lines_of<int32_t>(past, fresh, &tile->at, 2);
+    const int32_t begin = (int32_t)tile->begin, end = (int32_t)tile->end;
     SB_CUDA_KEEP_LOOP
     for (int first = 0; first < D / 8; first += 4) {
         SB_CUDA_UNROLL
         for (int i = first; i < first + 4; i++) {
             const int piece = i * THREADS + (int)threadIdx.x, row = piece / (D / 8), column = piece % (D / 8) * 8;
-            const int64_t key = block + row;
+            const int32_t key = (int32_t)block + row;
             const bool wanted = key >= begin && key < end && column < width;
-            const char *from = sb_attention_line(past, fresh, at, wanted ? key : begin, 2);
-            sb_cuda_copy_16_or_zero(to + row * SB_CUDA_ATTENTION16_PITCH(D) + column, from + (wanted ? column * 2 : 0),
-                                    wanted);
+            sb_cuda_copy_16_or_zero(
+                to + row * SB_CUDA_ATTENTION16_PITCH(D) + column,
+                sb_attention_line<int32_t>(&lines, wanted ? key : begin) + (wanted ? column * 2 : 0), wanted);
         }
     }
 }

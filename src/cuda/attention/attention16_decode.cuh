@@ -52,9 +52,9 @@ SB_CUDA_FUNCTION void sb_attention16_decode_begin(const sb_cuda_attention *p, co
     const int64_t block = first + number / 2 * KEYS;
     uint16_t *to = ring + number % SB_CUDA_ATTENTION16_STAGES(D) * (SB_CUDA_ATTENTION16_UNIT(D) / 2);
     if (block < tile->end && number % 2 == 0)
-        sb_attention16_load<D>(p, &tile->at, &p->past_k, &p->k, block, tile->begin, tile->end, p->width, to);
+        sb_attention16_load<D>(&p->past_k, &p->k, tile, block, p->width, to);
     else if (block < tile->end)
-        sb_attention16_load<D>(p, &tile->at, &p->past_v, &p->v, block, tile->begin, tile->end, p->value_width, to);
+        sb_attention16_load<D>(&p->past_v, &p->v, tile, block, p->value_width, to);
     SB_CUDA_COPIES_END();
 }
 
@@ -228,16 +228,36 @@ SB_CUDA_FUNCTION void sb_attention16_decode_sum(const sb_cuda_attention *p, cons
     }
 }
 
-template <int HALF, int D, bool GENERAL> SB_CUDA_FUNCTION void sb_attention16_decode(const sb_cuda_attention *p) {
-    typedef typename sb_attention16_element<HALF>::type E;
-    DYNAMIC_SHARED(memory);
-    const sb_attention16_decode_memory<D> shared = sb_attention16_decode_cut<D>(memory);
+/* Gives out what a thread has of a row. */
+template <int HALF, int D>
+SB_CUDA_FUNCTION void sb_attention16_decode_give(const sb_cuda_attention *p, const sb_attention16_tile *tile,
+                                                 const sb_attention_place *row,
+                                                 const sb_attention16_decode_sums<D> *sums, int r, float sum) {
     const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
-    const sb_attention16_tile tile = sb_attention16_find_tile(p, ROWS);
-    if (tile.first_row >= tile.rows || (tile.split >= 0 && tile.begin >= tile.end))
-        return;
-    const sb_attention_place rows[2] = {sb_attention16_row(p, &tile, tile.first_row + lane / 4),
-                                        sb_attention16_row(p, &tile, tile.first_row + lane / 4 + 8)};
+    const int32_t maximum = sums->totals[r].maximum;
+    const float share = sb_div_f32(1, sum);
+    if (tile->split >= 0 && warp == 0 && lane % 4 == 0)
+        sb_attention16_give_sum(p, tile, row, sums->is_nan[r], maximum, sum);
+    SB_CUDA_UNROLL
+    EACH_UNIT {
+        SB_CUDA_UNROLL
+        for (int half = 0; half < 2; half++) {
+            const int64_t column = (warp + u * WARPS) * 16 + half * 8 + lane % 4 * 2;
+            if (column < p->value_width)
+                sb_attention16_give<HALF>(p, tile, row, column, sums->values[u][half * 4 + 2 * r],
+                                          sums->values[u][half * 4 + 2 * r + 1], sums->is_nan[r], maximum, share);
+        }
+    }
+}
+
+/* All of a tile. Behind it a thread may still read shared memory. */
+template <int HALF, int D, bool GENERAL>
+SB_CUDA_FUNCTION void sb_attention16_decode_tile(const sb_cuda_attention *p, const sb_attention16_tile *tile,
+                                                 sb_attention16_decode_memory<D> shared, void *memory) {
+    typedef typename sb_attention16_element<HALF>::type E;
+    const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
+    const sb_attention_place rows[2] = {sb_attention16_row(p, tile, tile->first_row + lane / 4),
+                                        sb_attention16_row(p, tile, tile->first_row + lane / 4 + 8)};
     sb_attention16_decode_sums<D> sums;
     sums.again = false;
     EACH_ROW {
@@ -248,41 +268,43 @@ template <int HALF, int D, bool GENERAL> SB_CUDA_FUNCTION void sb_attention16_de
     sb_attention16_decode_clear<D>(&sums);
     if (threadIdx.x == 0)
         *shared.again = 0;
-    sb_attention16_decode_sum<HALF, D, GENERAL>(p, &tile, rows, shared, &sums);
+    sb_attention16_decode_sum<HALF, D, GENERAL>(p, tile, rows, shared, &sums);
     SB_CUDA_BARRIER();
     EACH_ROW {
         if (warp == 0 && lane % 4 == 0)
             shared.largest[lane / 4 + 8 * r] = sums.totals[r].sum;
     }
+    /* Rows that are not there have seen no key. */
     EACH_VALUE {
         const int r = i % 4 / 2;
-        sums.again |=
-            rows[r].used && !sums.is_nan[r] && sums.totals[r].maximum != NONE && sums.values[u][i] != sums.values[u][i];
+        sums.again |= !sums.is_nan[r] && sums.totals[r].maximum != NONE && sums.values[u][i] != sums.values[u][i];
     }
     if (sums.again)
         *shared.again = 1;
     SB_CUDA_BARRIER();
     if (SB_CUDA_SELDOM(*shared.again)) {
-        sb_attention16_again<E>(p, &tile, ROWS, memory);
+        sb_attention16_again<E>(p, tile, ROWS, memory);
         return;
     }
     EACH_ROW {
-        if (!rows[r].used)
+        if (rows[r].used)
+            sb_attention16_decode_give<HALF, D>(p, tile, &rows[r], &sums, r, shared.largest[lane / 4 + 8 * r]);
+    }
+}
+
+template <int HALF, int D, bool GENERAL> SB_CUDA_FUNCTION void sb_attention16_decode(const sb_cuda_attention *p) {
+    DYNAMIC_SHARED(memory);
+    const sb_attention16_decode_memory<D> shared = sb_attention16_decode_cut<D>(memory);
+    const int64_t count = sb_attention16_tiles(p);
+    SB_CUDA_KEEP_LOOP
+    for (int64_t index = blockIdx.x; index < count; index += gridDim.x) {
+        const sb_attention16_tile tile = sb_attention16_find_tile(p, index, ROWS);
+        if (sb_attention16_is_behind(p, &tile))
+            return;
+        if (sb_attention16_is_idle(&tile))
             continue;
-        const int32_t maximum = sums.totals[r].maximum;
-        const float sum = shared.largest[lane / 4 + 8 * r], share = sb_div_f32(1, sum);
-        if (tile.split >= 0 && warp == 0 && lane % 4 == 0)
-            sb_attention16_give_sum(p, &tile, &rows[r], sums.is_nan[r], maximum, sum);
-        SB_CUDA_UNROLL
-        EACH_UNIT {
-            SB_CUDA_UNROLL
-            for (int half = 0; half < 2; half++) {
-                const int64_t column = (warp + u * WARPS) * 16 + half * 8 + lane % 4 * 2;
-                if (column < p->value_width)
-                    sb_attention16_give<HALF>(p, &tile, &rows[r], column, sums.values[u][half * 4 + 2 * r],
-                                              sums.values[u][half * 4 + 2 * r + 1], sums.is_nan[r], maximum, share);
-            }
-        }
+        sb_attention16_decode_tile<HALF, D, GENERAL>(p, &tile, shared, memory);
+        SB_CUDA_BARRIER();
     }
 }
 

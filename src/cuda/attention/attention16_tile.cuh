@@ -19,9 +19,19 @@
 
 /* ---- shared memory ---- */
 
-/* The place of eight elements of a line; those of eight lines, which are fetched at once, are in different banks. */
+/* The places of a line's eights, which are in other banks than those of the next seven lines: of those whose number has `lowest` as its
+ * lowest bit, one that the others follow from without the line. */
+template <int D> SB_CUDA_FUNCTION int sb_attention16_tile_line(int line, int lowest) {
+    return line * D + ((lowest ^ line) & 7) * 8;
+}
+
+/* Eight number `even` + the lowest bit of the line's. */
+SB_CUDA_FUNCTION int sb_attention16_tile_eight(int line, int even) {
+    return (line ^ (even & 6) * 8) + even / 8 * 64;
+}
+
 template <int D> SB_CUDA_FUNCTION int sb_attention16_tile_place(int line, int eight) {
-    return line * D + (eight ^ (line & 7)) * 8;
+    return sb_attention16_tile_eight(sb_attention16_tile_line<D>(line, eight & 1), eight & ~1);
 }
 
 /* A block's shared memory, in elements. */
@@ -46,17 +56,18 @@ SB_CUDA_FUNCTION void sb_attention16_tile_load(const sb_attention16_tile *tile, 
                                                const sb_cuda_attention_array *fresh, int64_t block, int64_t width,
                                                uint16_t *to) {
     const int first_line = (int)threadIdx.x / (D / 8), eight = (int)threadIdx.x % (D / 8);
-    const bool has_column = eight * 8 < width;
+    const sb_attention_lines<int32_t> lines = sb_attention_lines_of<int32_t>(past, fresh, &tile->at, 2);
+    const int32_t begin = (int32_t)tile->begin, end = eight * 8 < width ? (int32_t)tile->end : 0;
     SB_CUDA_KEEP_LOOP
     for (int first = 0; first < D / 8; first += 4) {
         SB_CUDA_UNROLL
         for (int i = first; i < first + 4; i++) {
             const int line = first_line + i * (THREADS / (D / 8));
-            const int64_t key = block + line;
-            const bool wanted = has_column && key >= tile->begin && key < tile->end;
-            const char *from = sb_attention_line(past, fresh, &tile->at, wanted ? key : tile->begin, 2);
-            sb_cuda_copy_16_or_zero(to + sb_attention16_tile_place<D>(line, eight), from + (wanted ? eight * 16 : 0),
-                                    wanted);
+            const int32_t key = (int32_t)block + line;
+            const bool wanted = key >= begin && key < end;
+            sb_cuda_copy_16_or_zero(
+                to + sb_attention16_tile_place<D>(line, eight),
+                sb_attention_line<int32_t>(&lines, wanted ? key : begin) + (wanted ? eight * 16 : 0), wanted);
         }
     }
 }
@@ -117,6 +128,8 @@ template <int HALF, int D>
 SB_CUDA_FUNCTION void sb_attention16_tile_scores(const sb_cuda_attention *p, const uint16_t *queries,
                                                  const uint16_t *keys, float s[KEY_GROUPS][4]) {
     const int lane = (int)threadIdx.x % 32, first_row = (int)threadIdx.x / 32 * 16;
+    const int query = sb_attention16_tile_line<D>(first_row + lane % 16, lane / 16);
+    const int key = sb_attention16_tile_line<D>(lane / 16 * 8 + lane % 8, lane / 8 % 2);
     SB_CUDA_UNROLL
     for (int i = 0; i < KEY_GROUPS * 4; i++)
         s[i / 4][i % 4] = 0;
@@ -125,12 +138,10 @@ SB_CUDA_FUNCTION void sb_attention16_tile_scores(const sb_cuda_attention *p, con
         uint32_t left[4], right[4];
         if (k * 16 >= p->width)
             continue;
-        sb_attention16_fetch<false>(left,
-                                    queries + sb_attention16_tile_place<D>(first_row + lane % 16, 2 * k + lane / 16));
+        sb_attention16_fetch<false>(left, queries + sb_attention16_tile_eight(query, 2 * k));
         SB_CUDA_UNROLL
         for (int n = 0; n < KEYS / 16; n++) {
-            const int key = n * 16 + lane / 16 * 8 + lane % 8;
-            sb_attention16_fetch<false>(right, keys + sb_attention16_tile_place<D>(key, 2 * k + lane / 8 % 2));
+            sb_attention16_fetch<false>(right, keys + sb_attention16_tile_eight(key, 2 * k) + n * 16 * D);
             sb_cuda_multiply_matrices<HALF>(s[2 * n], left, right);
             sb_cuda_multiply_matrices<HALF>(s[2 * n + 1], left, right + 2);
         }
@@ -189,7 +200,7 @@ SB_CUDA_FUNCTION void sb_attention16_tile_weigh(const float s[KEY_GROUPS][4], sb
 template <int HALF, int D>
 SB_CUDA_FUNCTION void sb_attention16_tile_add(const sb_cuda_attention *p, const uint32_t weights[KEYS / 16][4],
                                               const uint16_t *values, sb_attention16_tile_sums<D> *sums) {
-    const int lane = (int)threadIdx.x % 32;
+    const int lane = (int)threadIdx.x % 32, line = sb_attention16_tile_line<D>(lane % 16, lane / 16);
     SB_CUDA_UNROLL
     for (int k = 0; k < KEYS / 16; k++) {
         SB_CUDA_UNROLL
@@ -197,8 +208,7 @@ SB_CUDA_FUNCTION void sb_attention16_tile_add(const sb_cuda_attention *p, const 
             uint32_t right[4];
             if (n * 16 >= p->value_width)
                 continue;
-            sb_attention16_fetch<true>(right,
-                                       values + sb_attention16_tile_place<D>(k * 16 + lane % 16, 2 * n + lane / 16));
+            sb_attention16_fetch<true>(right, values + sb_attention16_tile_eight(line, 2 * n) + k * 16 * D);
             sb_cuda_multiply_matrices<HALF>(sums->values[2 * n], weights[k], right);
             sb_cuda_multiply_matrices<HALF>(sums->values[2 * n + 1], weights[k], right + 2);
         }
@@ -276,19 +286,12 @@ SB_CUDA_FUNCTION void sb_attention16_tile_give(const sb_cuda_attention *p, const
     }
 }
 
-template <int HALF, int D, bool GENERAL> SB_CUDA_FUNCTION void sb_attention16_tile_run(const sb_cuda_attention *p) {
+/* All of a tile. `*again` is shared, and false. Behind it a thread may still read shared memory. */
+template <int HALF, int D, bool GENERAL>
+SB_CUDA_FUNCTION void sb_attention16_tile_compute(const sb_cuda_attention *p, const sb_attention16_tile *tile,
+                                                  unsigned char *memory, int *again) {
     typedef typename sb_attention16_element<HALF>::type E;
-    DYNAMIC_SHARED(memory);
-    SB_CUDA_SHARED sb_attention16_tile tile;
-    SB_CUDA_SHARED int again;
     sb_attention16_tile_sums<D> sums;
-    if (threadIdx.x == 0) {
-        tile = sb_attention16_find_tile(p, ROWS);
-        again = 0;
-    }
-    SB_CUDA_BARRIER();
-    if (tile.first_row >= tile.rows || (tile.split >= 0 && tile.begin >= tile.end))
-        return;
     sums.again = false;
     EACH_ROW {
         sums.totals[r].maximum = NONE;
@@ -296,19 +299,39 @@ template <int HALF, int D, bool GENERAL> SB_CUDA_FUNCTION void sb_attention16_ti
         sums.is_nan[r] = false;
     }
     sb_attention16_tile_clear<D>(&sums);
-    sb_attention16_tile_sum<HALF, D, GENERAL>(p, &tile, sb_attention16_tile_cut<D>(memory), &sums);
+    sb_attention16_tile_sum<HALF, D, GENERAL>(p, tile, sb_attention16_tile_cut<D>(memory), &sums);
     /* Rows that are not there have seen no key. */
     EACH_SUM sums.again |=
         !sums.is_nan[i / 2] && sums.totals[i / 2].maximum != NONE && sums.values[j][i] != sums.values[j][i];
     if (sums.again)
-        again = 1;
+        *again = 1;
     SB_CUDA_BARRIER();
-    if (SB_CUDA_SELDOM(again)) {
-        sb_attention16_again<E>(p, &tile, ROWS, memory);
+    if (SB_CUDA_SELDOM(*again)) {
+        sb_attention16_again<E>(p, tile, ROWS, memory);
         return;
     }
     SB_CUDA_UNROLL
-    EACH_ROW sb_attention16_tile_give<HALF, D>(p, &tile, &sums, r);
+    EACH_ROW sb_attention16_tile_give<HALF, D>(p, tile, &sums, r);
+}
+
+template <int HALF, int D, bool GENERAL> SB_CUDA_FUNCTION void sb_attention16_tile_run(const sb_cuda_attention *p) {
+    DYNAMIC_SHARED(memory);
+    SB_CUDA_SHARED sb_attention16_tile tile;
+    SB_CUDA_SHARED int again;
+    const int64_t count = sb_attention16_tiles(p);
+    SB_CUDA_KEEP_LOOP
+    for (int64_t index = blockIdx.x; index < count; index += gridDim.x) {
+        if (threadIdx.x == 0) {
+            tile = sb_attention16_find_tile(p, index, ROWS);
+            again = 0;
+        }
+        SB_CUDA_BARRIER();
+        if (sb_attention16_is_behind(p, &tile))
+            return;
+        if (!sb_attention16_is_idle(&tile))
+            sb_attention16_tile_compute<HALF, D, GENERAL>(p, &tile, memory, &again);
+        SB_CUDA_BARRIER();
+    }
 }
 
 /* The kernels of a source: heads of up to `width`, and how many blocks a multiprocessor shall take. */
