@@ -60,14 +60,16 @@ SB_CUDA_FUNCTION void sb_attention16_decode_begin(const sb_cuda_attention *p, co
 
 /* Scores of the warp's 32 keys of a block. */
 template <int HALF, int D>
-SB_CUDA_FUNCTION void sb_attention16_decode_scores(const uint32_t queries[D / 16][4], const uint16_t *keys,
-                                                   float s[OWN_GROUPS][4]) {
+SB_CUDA_FUNCTION void sb_attention16_decode_scores(const sb_cuda_attention *p, const uint32_t queries[D / 16][4],
+                                                   const uint16_t *keys, float s[OWN_GROUPS][4]) {
     const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
     SB_CUDA_UNROLL
     for (int i = 0; i < OWN_GROUPS * 4; i++)
         s[i / 4][i % 4] = 0;
     SB_CUDA_UNROLL
     for (int k = 0; k < D / 16; k++) {
+        if (k * 16 >= p->width)
+            continue;
         SB_CUDA_UNROLL
         for (int n = 0; n < OWN_GROUPS / 2; n++) {
             uint32_t fetched[4];
@@ -196,7 +198,7 @@ SB_CUDA_FUNCTION void sb_attention16_decode_sum(const sb_cuda_attention *p, cons
         SB_CUDA_COPIES_WAIT(SB_CUDA_ATTENTION16_STAGES(D) - 2);
         SB_CUDA_BARRIER();
         sb_attention16_decode_begin<D>(p, tile, first, number + stages - 1, shared.ring);
-        sb_attention16_decode_scores<HALF, D>(queries, shared.ring + number++ % stages * unit, s);
+        sb_attention16_decode_scores<HALF, D>(p, queries, shared.ring + number++ % stages * unit, s);
         if (GENERAL)
             sb_attention16_finish<E, OWN_GROUPS>(p, s, rows, own);
         else if (block < tile->full_begin || block + KEYS > tile->full_end)
