@@ -45,6 +45,7 @@ static const char *obstacle(const sb_call *call, const sb_cuda_attention_call *m
     return NULL;
 }
 
+/* Blocks of threads go on to further work a grid apart, so any number of them will do. */
 static sb_status launch_one(sb_call *call, sb_cuda_work *work, const sb_cuda_attention *parameters, const char *module,
                             const char *kernel, int64_t blocks) {
     work->module = module;
@@ -52,10 +53,7 @@ static sb_status launch_one(sb_call *call, sb_cuda_work *work, const sb_cuda_att
     work->parameters = parameters;
     work->parameter_bytes = sizeof *parameters;
     work->threads = SB_CUDA_ATTENTION16_THREADS;
-    if (blocks > INT32_MAX)
-        return sb_call_fail(call, SB_ERROR_UNSUPPORTED, "%lld blocks of threads are too many for a GPU's launch",
-                            (long long)blocks);
-    work->blocks = (unsigned)blocks;
+    work->blocks = (unsigned)(blocks < INT32_MAX ? blocks : INT32_MAX);
     return sb_cuda_call_launch(call, work);
 }
 

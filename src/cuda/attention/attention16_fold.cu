@@ -1,5 +1,5 @@
 /* What splits have come to, folded (docs/numerics.md, section 10, 6 and 7).
- * A module for each of bf16, f16. */
+ * Compiled for 90a alone. A module for each of bf16, f16. */
 #include "cuda/attention/attention16.cuh"
 
 /* Splits whose parts are on their way at once. */
