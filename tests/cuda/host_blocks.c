@@ -167,6 +167,19 @@ void host_exchange(void *value, size_t bytes, unsigned source) {
     memcpy(value, &place[source], bytes);
 }
 
+const char *host_exchange_all(const void *value, size_t bytes) {
+    static char given[2][HOST_MOST_THREADS * HOST_GIVEN_BYTES];
+    refuse_meeting();
+    host_thread *thread = state.current;
+    if (host_warp_size(thread) < 32)
+        host_refuse("it has instructions of whole warps, and a warp that is not whole");
+    unsigned first = host_current_number() - thread->index % 32;
+    char *place = given[thread->exchanges++ % 2] + (size_t)first * HOST_GIVEN_BYTES;
+    memcpy(place + thread->index % 32 * HOST_GIVEN_BYTES, value, bytes);
+    host_meet_warp();
+    return place;
+}
+
 /* ---- turns ---- */
 
 static void run_thread(void) {
@@ -309,6 +322,8 @@ static void run_cluster(unsigned first_index, unsigned blocks, uint32_t shared_b
     state.thread_count = state.alive = blocks * blockDim.x;
     for (unsigned rank = 0; rank < blocks; rank++)
         prepare_block(rank, first_index, shared_bytes);
+    if (state.kernel->cluster > 0 || shared_bytes > 0)
+        host_windows_begin();
     if (state.kernel->cluster > 0)
         host_engines_begin();
     run_threads();

@@ -77,6 +77,12 @@ host_block *host_block_of(unsigned rank);
 unsigned host_cluster_size(void);
 const char *host_kernel_name(void);
 
+/** What each thread of the warp gives, as all see it: of thread `lane` at lane * HOST_GIVEN_BYTES, until the thread's exchange but
+ * one after this. */
+#define HOST_GIVEN_BYTES 32
+const char *host_exchange_all(const void *value, size_t bytes);
+/** Gives each block of the cluster its shared memory, the dynamic part full of poison. */
+void host_windows_begin(void);
 /** Until `condition` holds. */
 void host_wait(const host_condition *condition);
 /** Until `count` threads have come. */

@@ -672,13 +672,8 @@ static void count_uses(const host_block *block) {
     rings.stages = stages;
 }
 
-void host_copies_begin(void) {
+void host_windows_begin(void) {
     static char *windows[HOST_MOST_BLOCKS];
-    if (host_block_of(0)->index + host_cluster_size() == gridDim.x) /* the first that runs */
-        rings = (host_rings){host_kernel_name(), UINT32_MAX, 0, 0};
-    memset(ended, 0, sizeof ended);
-    cluster_meeting = (host_meeting){0};
-    flying.count = 0;
     for (unsigned rank = 0; rank < host_cluster_size(); rank++) {
         if (windows[rank] == NULL)
             windows[rank] = aligned_alloc(1024, (HOST_WINDOW_BYTES + 1023) / 1024 * 1024);
@@ -688,6 +683,14 @@ void host_copies_begin(void) {
         memset(windows[rank], 0, HOST_DYNAMIC_SHARED);
         host_block_of(rank)->shared = windows[rank];
     }
+}
+
+void host_copies_begin(void) {
+    if (host_block_of(0)->index + host_cluster_size() == gridDim.x) /* the first that runs */
+        rings = (host_rings){host_kernel_name(), UINT32_MAX, 0, 0};
+    memset(ended, 0, sizeof ended);
+    cluster_meeting = (host_meeting){0};
+    flying.count = 0;
     for (unsigned thread = 0; thread < host_cluster_size() * blockDim.x; thread++) {
         actions *own = &all_actions[thread];
         own->write_count = own->init_count = own->cluster_meetings = own->batches = own->in_batch = 0;

@@ -20,5 +20,7 @@ void sb_cuda_attention_yields(sb_cuda_attention_call *made, const sb_tensor *y, 
 
 /** Computes what `attention` wants. Errors: as for launches and workspaces. */
 sb_status sb_cuda_attention_run(sb_call *call, sb_cuda_attention_call *made);
+/** The output by tensor cores, if `*given`; else call->way says why not. Errors: as above. */
+sb_status sb_cuda_attention16_run(sb_call *call, sb_cuda_attention_call *made, bool *given);
 
 #endif

@@ -35,7 +35,31 @@ typedef struct sb_cuda_attention {
     int32_t scores_dtype, stage;
     int64_t tiles;               /* of columns of values, for rows one by one */
     sb_cuda_attention_row *rows; /* [batch, heads, queries], for the probabilities */
+    int64_t row_tiles;           /* of a head of keys, for tiles of rows */
+    int64_t splits; /* 0: a block of threads goes through all of a row's splits; else that there is room for */
+    float *partial; /* of splits: [batch, heads, queries, splits, value_width + 2] */
 } sb_cuda_attention;
+
+/* Of a row of a split lie behind its sums of values that of its weights and, as s32, its largest exponent: of a row that sees
+ * no key the least that there is, of one that is NaN the greatest. */
+#define SB_CUDA_ATTENTION_PARTIAL(value_width) ((value_width) + 2)
+
+/* Rows are queries of the heads that share keys, the heads side by side. Rows of a tile, a quarter for each of four warps; and
+ * of a block that decodes, which have all of them. */
+#define SB_CUDA_ATTENTION16_ROWS 64
+#define SB_CUDA_ATTENTION16_DECODE_ROWS 16
+#define SB_CUDA_ATTENTION16_THREADS 128
+/* Elements from a key, or its value, to the next in shared memory: eight rows of a matrix are in different banks. */
+#define SB_CUDA_ATTENTION16_PITCH(width) ((width) + 8)
+#define SB_CUDA_ATTENTION16_UNIT(width) (128 * SB_CUDA_ATTENTION16_PITCH(width) * 2)
+/* A tile's queries, a block of keys, one of values, and the totals; and 1024 bytes less than half of a multiprocessor's. */
+#define SB_CUDA_ATTENTION16_SHARED(width) ((64 + 2 * 128) * (width)*2 + SB_CUDA_ATTENTION16_ROWS * (width)*4)
+/* Blocks of 128 keys, or values, that are in shared memory or on their way there. */
+#define SB_CUDA_ATTENTION16_STAGES(width) ((width) == 64 ? 5 : (width) == 96 ? 4 : 3)
+/* Behind them weights of 16 rows, the largest score of each row and warp, a word, and for the widest heads the totals. */
+#define SB_CUDA_ATTENTION16_DECODE_SHARED(width)                                                                       \
+    (SB_CUDA_ATTENTION16_STAGES(width) * SB_CUDA_ATTENTION16_UNIT(width) + 16 * SB_CUDA_ATTENTION16_PITCH(128) * 2 +   \
+     16 * 4 * 4 + 16 + ((width) == 256 ? 16 * (width)*4 : 0))
 
 /* Columns of values that a block of threads sums at once. */
 #define SB_CUDA_ATTENTION_COLUMNS 128

@@ -138,22 +138,48 @@ SB_CUDA_FUNCTION double sb_attention_factor(const sb_cuda_attention *p) {
     return sb_attention_is_direct(p) ? p->scale : 1;
 }
 
+/* How the keys of a sample and head lie, or their values: the past's come first. `Step` is a type that holds keys, and what lies
+ * between two in bytes. */
+template <class Step> struct sb_attention_lines {
+    const char *past, *fresh; /* `fresh` as if what is new began at key 0 */
+    Step past_step, fresh_step, past_count;
+};
+
+template <class Step>
+SB_CUDA_FUNCTION sb_attention_lines<Step> sb_attention_lines_of(const sb_cuda_attention_array *past,
+                                                                const sb_cuda_attention_array *fresh,
+                                                                const sb_attention_place *at, int64_t element_bytes) {
+    sb_attention_lines<Step> lines;
+    lines.past = past->data + sb_attention_at(past, at->batch, at->key_head, 0, 0) * element_bytes;
+    lines.fresh = fresh->data + sb_attention_at(fresh, at->batch, at->key_head, -at->past, 0) * element_bytes;
+    lines.past_step = (Step)(past->row * element_bytes);
+    lines.fresh_step = (Step)(fresh->row * element_bytes);
+    lines.past_count = (Step)at->past;
+    return lines;
+}
+
+/* Where a key begins, or its value: the one place that finds it. */
+template <class Step> SB_CUDA_FUNCTION const char *sb_attention_line(const sb_attention_lines<Step> *lines, Step key) {
+    const bool is_past = key < lines->past_count;
+    return (is_past ? lines->past : lines->fresh) + (int64_t)key * (is_past ? lines->past_step : lines->fresh_step);
+}
+
 template <class E>
 SB_CUDA_FUNCTION const char *sb_attention_key(const sb_cuda_attention *p, const sb_attention_place *at, int64_t key,
                                               int64_t *step) {
-    const sb_cuda_attention_array *from = key < at->past ? &p->past_k : &p->k;
-    *step = from->column;
-    return from->data + sb_attention_at(from, at->batch, at->key_head, key < at->past ? key : key - at->past, 0) *
-                            (int64_t)sizeof(typename E::stored);
+    const sb_attention_lines<int64_t> lines =
+        sb_attention_lines_of<int64_t>(&p->past_k, &p->k, at, (int64_t)sizeof(typename E::stored));
+    *step = key < at->past ? p->past_k.column : p->k.column;
+    return sb_attention_line<int64_t>(&lines, key);
 }
 
 template <class E>
 SB_CUDA_FUNCTION typename E::stored sb_attention_value(const sb_cuda_attention *p, const sb_attention_place *at,
                                                        int64_t key, int64_t column) {
-    const sb_cuda_attention_array *from = key < at->past ? &p->past_v : &p->v;
-    const int64_t row = key < at->past ? key : key - at->past;
-    return ((const typename E::stored *)(const void *)
-                from->data)[sb_attention_at(from, at->batch, at->key_head, row, column)];
+    const sb_attention_lines<int64_t> lines =
+        sb_attention_lines_of<int64_t>(&p->past_v, &p->v, at, (int64_t)sizeof(typename E::stored));
+    const int64_t step = key < at->past ? p->past_v.column : p->v.column;
+    return ((const typename E::stored *)(const void *)sb_attention_line<int64_t>(&lines, key))[column * step];
 }
 
 /* The chain of a query and a key. */

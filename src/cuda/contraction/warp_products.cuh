@@ -11,6 +11,12 @@
 #include "cuda/common/shuffle.cuh"
 #include "numerics/chain.h"
 
+#if !defined(__CUDACC__)
+/* What the instructions do on the host: tests/cuda/host_warps.c. */
+extern "C" void host_fetch_matrices(uint32_t *matrices, const void *row, bool transposed);
+extern "C" void host_multiply_matrices(float *sums, const uint32_t *left, const uint32_t *right, bool is_f16);
+#endif
+
 /* Begins a copy of 16 bytes (asynchronous.cuh), of zeros where nothing is `wanted`; `from` is an address in any case. */
 SB_CUDA_FUNCTION void sb_cuda_copy_16_or_zero(void *to, const void *from, bool wanted) {
 #if defined(__CUDACC__)
@@ -38,16 +44,7 @@ template <bool TRANSPOSED> SB_CUDA_FUNCTION void sb_cuda_fetch_matrices(uint32_t
                      : "r"(address)
                      : "memory");
 #else
-    const unsigned lane = threadIdx.x % 32, warp = threadIdx.x - lane;
-    for (unsigned m = 0; m < 4; m++) {
-        uint16_t halves[2];
-        for (unsigned i = 0; i < 2; i++) {
-            const sb_cuda_eight *named = row;
-            host_exchange(&named, sizeof named, warp + m * 8 + (TRANSPOSED ? lane % 4 * 2 + i : lane / 4));
-            halves[i] = sb_cuda_of_eight(*named, (int)(TRANSPOSED ? lane / 4 : lane % 4 * 2 + i));
-        }
-        matrices[m] = halves[0] | (uint32_t)halves[1] << 16;
-    }
+    host_fetch_matrices(matrices, row, TRANSPOSED);
 #endif
 }
 
@@ -66,29 +63,7 @@ SB_CUDA_FUNCTION void sb_cuda_multiply_matrices(float *sums, const uint32_t *lef
             : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
             : "r"(left[0]), "r"(left[1]), "r"(left[2]), "r"(left[3]), "r"(right[0]), "r"(right[1]));
 #else
-    const unsigned lane = threadIdx.x % 32, warp = threadIdx.x - lane, quad = warp + lane / 4 * 4;
-    uint16_t rows[2][16], columns[2][16];
-    for (unsigned t = 0; t < 4; t++) {
-        for (unsigned half = 0; half < 2; half++) {
-            uint32_t pairs[2] = {left[2 * half], left[2 * half + 1]};
-            host_exchange(pairs, sizeof pairs, quad + t);
-            for (unsigned i = 0; i < 2; i++) {
-                rows[i][8 * half + 2 * t] = (uint16_t)pairs[i];
-                rows[i][8 * half + 2 * t + 1] = (uint16_t)(pairs[i] >> 16);
-            }
-        }
-        for (unsigned column = 0; column < 2; column++) {
-            uint32_t pairs[2] = {right[0], right[1]};
-            host_exchange(pairs, sizeof pairs, warp + (lane % 4 * 2 + column) * 4 + t);
-            for (unsigned half = 0; half < 2; half++) {
-                columns[column][8 * half + 2 * t] = (uint16_t)pairs[half];
-                columns[column][8 * half + 2 * t + 1] = (uint16_t)(pairs[half] >> 16);
-            }
-        }
-    }
-    for (int i = 0; i < 4; i++)
-        sums[i] = HALF == SB_CUDA_F16 ? sb_chain16_step_f16(rows[i / 2], columns[i % 2], sums[i])
-                                      : sb_chain16_step_bf16(rows[i / 2], columns[i % 2], sums[i]);
+    host_multiply_matrices(sums, left, right, HALF == SB_CUDA_F16);
 #endif
 }
 

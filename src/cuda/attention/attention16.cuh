@@ -1,0 +1,388 @@
+/* What the kernels of attention by tensor cores share (docs/numerics.md, section 10): scalars, where their rows are, how keys
+ * and values come to shared memory, and what parts of rows come to.
+ *
+ * A row is a query of one of the heads that share keys, so that these are read once for all. A multiplication of 16 k is a step
+ * of the chain. A warp has 16 rows; a thread holds two of them, lane / 4 and lane / 4 + 8, and of every eight keys or columns
+ * two neighbours. So the threads that hold a row are the four lanes of the denominator.
+ *
+ * Where a weight of +0 meets an infinity or a NaN in the values, which the definition leaves out, a tensor core makes a NaN
+ * that stays. So does a value that is NaN. What ends with a NaN where no score was one is computed again by the definition;
+ * so is what has a block of a row whose scores are all below about -0.7 million. */
+#ifndef SB_CUDA_ATTENTION_ATTENTION16_CUH
+#define SB_CUDA_ATTENTION_ATTENTION16_CUH
+
+#include "cuda/attention/attention_row.cuh"
+#include "cuda/contraction/warp_products.cuh"
+
+#if defined(__CUDACC__)
+/* The shared memory that the launch asks for. */
+#define DYNAMIC_SHARED(name) extern __shared__ __align__(16) unsigned char name[]
+/* Code apart, whose registers do not count where it is called seldom. */
+#define APART static __device__ __noinline__
+#else
+#define DYNAMIC_SHARED(name) unsigned char *const name = host_dynamic_shared_memory()
+#define APART static
+#endif
+
+#define THREADS SB_CUDA_ATTENTION16_THREADS
+#define KEYS SB_ATTENTION_BLOCK
+#define NONE (-SB_SPLIT_EXPONENT_LIMIT)
+
+/* Two rows of a thread. */
+#define EACH_ROW for (int r = 0; r < 2; r++)
+
+template <int HALF> struct sb_attention16_element;
+template <> struct sb_attention16_element<SB_CUDA_F16> { typedef sb_attention_f16 type; };
+template <> struct sb_attention16_element<SB_CUDA_BF16> { typedef sb_attention_bf16 type; };
+
+/* ---- scalars ---- */
+
+/* The larger one; a NaN wins. */
+SB_CUDA_FUNCTION float sb_attention16_larger(float a, float b) {
+#if defined(__CUDA_ARCH__)
+    float larger;
+    asm("max.NaN.f32 %0, %1, %2;" : "=f"(larger) : "f"(a), "f"(b));
+    return larger;
+#else
+    return a != a || a > b ? a : b;
+#endif
+}
+
+/* P(f) · 2^62: scaled so, each step rounds as it does in sb_attention_power_f32. */
+template <int HALF> SB_CUDA_FUNCTION float sb_attention16_power(float f) {
+    if (HALF == SB_CUDA_BF16) {
+        float p = sb_fma_f32(0x1.c3f798p57f, f, 0x1.f0de26p59f);
+        p = sb_fma_f32(p, f, 0x1.62f31ap61f);
+        return sb_fma_f32(p, f, 0x1.fff692p61f);
+    }
+    float p = sb_fma_f32(0x1.39a2a2p55f, f, 0x1.ca147ep57f);
+    p = sb_fma_f32(p, f, 0x1.ec06a6p59f);
+    p = sb_fma_f32(p, f, 0x1.62e0dcp61f);
+    return sb_fma_f32(p, f, 0x1.ffffe8p61f);
+}
+
+/* max(a + b, 0) */
+SB_CUDA_FUNCTION int32_t sb_attention16_add_floor(int32_t a, int32_t b) {
+#if defined(__CUDA_ARCH__)
+    return __viaddmax_s32(a, b, 0);
+#else
+    const int32_t sum = (int32_t)((uint32_t)a + (uint32_t)b);
+    return sum > 0 ? sum : 0;
+#endif
+}
+
+/* The weight of a score that is not above bound, not rounded: P(f) · 2^(n - m), and +0 where n - m < -64. A power of two from
+ * 2^-62 down, made of the exponent n - m + 65, takes the 2^62 of P back; where that exponent is not positive it is +0. */
+template <int HALF> SB_CUDA_FUNCTION float sb_attention16_weight(float s, sb_split_scale_f32 by, int32_t less) {
+    const float held = s > -by.bound ? s : -by.bound;
+    const float shifted = sb_split_shifted_f32(held, by);
+    const int32_t exponent = sb_attention16_add_floor(sb_split_exponent_f32(shifted), less);
+    return sb_attention16_power<HALF>(sb_split_fraction_f32(held, shifted, by)) *
+           sb_bits_to_f32((uint32_t)exponent << 23);
+}
+#define LESS(maximum) (65 - (maximum))
+
+/* ---- where rows are ---- */
+
+/* Some rows of a head of keys. */
+typedef struct sb_attention16_tile {
+    sb_attention_place at; /* of the sample and the head of keys */
+    int64_t length;
+    int32_t group;                /* heads of queries of the head of keys */
+    int64_t first_row, rows;      /* of the tile; used ones of the head of keys */
+    int64_t begin, end;           /* keys that any row sees, but for the mask */
+    int64_t full_begin, full_end; /* keys that every row sees */
+    int64_t split;                /* -1: all */
+} sb_attention16_tile;
+
+/* Tiles, and with splits apart of each split. */
+SB_CUDA_FUNCTION int64_t sb_attention16_tiles(const sb_cuda_attention *p) {
+    return p->batch * p->key_heads * p->row_tiles * (p->splits != 0 ? p->splits : 1);
+}
+
+/* Tile `index`, of up to `count` rows. Splits that are used come first, whatever there is room for; and the last rows, to which a
+ * causal mask leaves most. */
+SB_CUDA_FUNCTION sb_attention16_tile sb_attention16_find_tile(const sb_cuda_attention *p, int64_t index, int count) {
+    sb_attention16_tile tile;
+    int64_t rest = index;
+    const int64_t key_head = sb_cuda_take(&rest, p->key_heads), batch = sb_cuda_take(&rest, p->batch);
+    const int64_t number = p->row_tiles - 1 - sb_cuda_take(&rest, p->row_tiles);
+    tile.split = p->splits != 0 ? rest : -1;
+    tile.at = sb_attention_sample(p, batch, &tile.length);
+    tile.at.key_head = key_head;
+    tile.group = (int32_t)(p->heads / p->key_heads);
+    tile.first_row = number * count;
+    tile.rows = tile.group * sb_cuda_used(p->used_queries, p->queries);
+    const int64_t last = tile.first_row + count < tile.rows ? tile.first_row + count : tile.rows;
+    const sb_attention_reach low = sb_attention_reach_at(p, &tile.at, tile.length, tile.first_row / tile.group);
+    const sb_attention_reach high = sb_attention_reach_at(p, &tile.at, tile.length, (last - 1) / tile.group);
+    tile.begin = low.first;
+    tile.end = high.last;
+    tile.full_begin = high.first;
+    tile.full_end = low.last;
+    if (tile.split >= 0) {
+        const int64_t start = tile.split * SB_ATTENTION_SPLIT;
+        tile.begin = tile.begin > start ? tile.begin : start;
+        tile.end = tile.end < start + SB_ATTENTION_SPLIT ? tile.end : start + SB_ATTENTION_SPLIT;
+    }
+    return tile;
+}
+
+/* Whether there is nothing to do for a tile: of splits apart nobody reads what no row sees. */
+SB_CUDA_FUNCTION bool sb_attention16_is_idle(const sb_attention16_tile *tile) {
+    return tile->first_row >= tile->rows || (tile->split >= 0 && tile->begin >= tile->end);
+}
+
+/* Whether the tiles behind it, too, are of splits that nobody sees. */
+SB_CUDA_FUNCTION bool sb_attention16_is_behind(const sb_cuda_attention *p, const sb_attention16_tile *tile) {
+    return p->batch == 1 && p->row_tiles == 1 && tile->split >= 0 && tile->end <= tile->split * SB_ATTENTION_SPLIT;
+}
+
+/* A row of the tile as the definition sees it. */
+SB_CUDA_FUNCTION sb_attention_place sb_attention16_row(const sb_cuda_attention *p, const sb_attention16_tile *tile,
+                                                       int64_t row) {
+    sb_attention_place at = tile->at;
+    at.query = row / tile->group;
+    at.head = at.key_head * tile->group + row % tile->group;
+    at.used = row < tile->rows;
+    at.reach = sb_attention_reach_at(p, &at, tile->length, at.query);
+    if (!at.used)
+        at.reach.first = at.reach.last = 0;
+    return at;
+}
+
+SB_CUDA_FUNCTION float *sb_attention16_partial(const sb_cuda_attention *p, const sb_attention_place *at,
+                                               int64_t split) {
+    const int64_t row = (at->batch * p->heads + at->head) * p->queries + at->query;
+    return p->partial + (row * p->splits + split) * SB_CUDA_ATTENTION_PARTIAL(p->value_width);
+}
+
+/* ---- the definition ---- */
+
+template <class E>
+SB_CUDA_FUNCTION void sb_attention16_again_columns(const sb_cuda_attention *p, const sb_attention16_tile *tile,
+                                                   const sb_attention_place *at, int64_t column,
+                                                   sb_attention_scratch<E, sb_attention_real_f32> *shared) {
+    typedef sb_attention_real_f32 R;
+    sb_attention_sums<E, R> sums;
+    if (tile->split < 0) {
+        sb_attention_sum_row<E, R>(p, at, column, shared, &sums);
+        if (column >= 0)
+            sb_attention_store<E, R>(p, at, column, &sums);
+        return;
+    }
+    sb_attention_split<E, R>(p, at, tile->split * SB_ATTENTION_SPLIT, column, shared, &sums);
+    float *to = sb_attention16_partial(p, at, tile->split);
+    if (column >= 0)
+        to[column] = sums.value;
+    if (threadIdx.x == 0) {
+        to[p->value_width] = sums.sum;
+        ((int32_t *)(void *)to)[p->value_width + 1] = sums.outcome == SB_CUDA_ATTENTION_NOTHING ? NONE
+                                                      : sums.outcome == SB_CUDA_ATTENTION_NAN   ? -NONE
+                                                                                                : sums.maximum;
+    }
+}
+
+/* `count` rows by the definition, by 128 threads. */
+template <class E>
+APART void sb_attention16_again(const sb_cuda_attention *p, const sb_attention16_tile *tile, int count, void *memory) {
+    sb_attention_scratch<E, sb_attention_real_f32> *shared = (sb_attention_scratch<E, sb_attention_real_f32> *)memory;
+    SB_CUDA_KEEP_LOOP
+    for (int64_t row = tile->first_row; row < tile->first_row + count && row < tile->rows; row++) {
+        const sb_attention_place at = sb_attention16_row(p, tile, row);
+        SB_CUDA_KEEP_LOOP
+        for (int64_t first = 0; first < p->value_width; first += THREADS) {
+            const int64_t column = first + threadIdx.x < p->value_width ? first + (int64_t)threadIdx.x : -1;
+            sb_attention16_again_columns<E>(p, tile, &at, column, shared);
+            SB_CUDA_BARRIER();
+        }
+    }
+}
+
+/* ---- from memory ---- */
+
+template <bool TRANSPOSED> SB_CUDA_FUNCTION void sb_attention16_fetch(uint32_t *matrices, const uint16_t *row) {
+    sb_cuda_fetch_matrices<TRANSPOSED>(matrices, (const sb_cuda_eight *)(const void *)row);
+}
+
+/* Begins to copy 128 keys, or their values, from `block` on, by 128 threads; zeros stand for those that no row sees, and for
+ * columns behind `width`. */
+template <int D>
+SB_CUDA_FUNCTION void sb_attention16_load(const sb_cuda_attention_array *past, const sb_cuda_attention_array *fresh,
+                                          const sb_attention16_tile *tile, int64_t block, int64_t width, uint16_t *to) {
+    const sb_attention_lines<int32_t> lines = sb_attention_lines_of<int32_t>(past, fresh, &tile->at, 2);
+    const int32_t begin = (int32_t)tile->begin, end = (int32_t)tile->end;
+    SB_CUDA_KEEP_LOOP
+    for (int first = 0; first < D / 8; first += 4) {
+        SB_CUDA_UNROLL
+        for (int i = first; i < first + 4; i++) {
+            const int piece = i * THREADS + (int)threadIdx.x, row = piece / (D / 8), column = piece % (D / 8) * 8;
+            const int32_t key = (int32_t)block + row;
+            const bool wanted = key >= begin && key < end && column < width;
+            sb_cuda_copy_16_or_zero(
+                to + row * SB_CUDA_ATTENTION16_PITCH(D) + column,
+                sb_attention_line<int32_t>(&lines, wanted ? key : begin) + (wanted ? column * 2 : 0), wanted);
+        }
+    }
+}
+
+/* The left factor of 16 rows from `first` on, as a warp multiplies it; zeros for rows that are not there. */
+template <int D>
+SB_CUDA_FUNCTION void sb_attention16_load_queries(const sb_cuda_attention *p, const sb_attention_place *rows,
+                                                  uint32_t queries[D / 16][4]) {
+    const int pair = (int)threadIdx.x % 4 * 2;
+    EACH_ROW {
+        const char *from = p->q.data + sb_attention_at(&p->q, rows[r].batch, rows[r].head, rows[r].query, 0) * 2;
+        SB_CUDA_UNROLL
+        for (int k = 0; k < D / 16; k++) {
+            SB_CUDA_UNROLL
+            for (int half = 0; half < 2; half++) {
+                const int column = 16 * k + 8 * half + pair;
+                queries[k][r + 2 * half] =
+                    rows[r].used && column < p->width ? *(const uint32_t *)(const void *)(from + column * 2) : 0;
+            }
+        }
+    }
+}
+
+/* ---- scores ---- */
+
+/* Scores of a thread, of `GROUPS` times eight keys from `first` on: those of group j, row i / 2 and column i % 2. */
+#define EACH_SCORE                                                                                                     \
+    SB_CUDA_UNROLL                                                                                                     \
+    for (int j = 0; j < GROUPS; j++)                                                                                   \
+    SB_CUDA_UNROLL for (int i = 0; i < 4; i++)
+
+SB_CUDA_FUNCTION int sb_attention16_within(int64_t key) {
+    return key < 0 ? 0 : key > KEYS ? KEYS : (int)key;
+}
+
+/* Keys that a row does not see become -infinity. */
+template <int GROUPS>
+SB_CUDA_FUNCTION void sb_attention16_hide(float s[GROUPS][4], const sb_attention_place *rows, int64_t first) {
+    const int pair = (int)threadIdx.x % 4 * 2;
+    int begin[2], end[2];
+    EACH_ROW {
+        begin[r] = sb_attention16_within(rows[r].reach.first - first);
+        end[r] = sb_attention16_within(rows[r].reach.last - first);
+    }
+    EACH_SCORE {
+        const int key = 8 * j + pair + i % 2;
+        if (key < begin[i / 2] || key >= end[i / 2])
+            s[j][i] = -sb_infinity_f32();
+    }
+}
+
+/* Scale, cap and mask, element by element. */
+template <class E, int GROUPS>
+SB_CUDA_FUNCTION void sb_attention16_finish(const sb_cuda_attention *p, float s[GROUPS][4],
+                                            const sb_attention_place *rows, int64_t first) {
+    const bool direct = sb_attention_is_direct(p), biased = p->mask_kind == SB_CUDA_ATTENTION_BIAS;
+    const int pair = (int)threadIdx.x % 4 * 2;
+    EACH_SCORE {
+        double bias = 0;
+        const int64_t key = first + 8 * j + pair + i % 2;
+        const bool reached = key >= rows[i / 2].reach.first && key < rows[i / 2].reach.last;
+        const bool seen = reached && sb_attention_look(p, &rows[i / 2], E::dtype, key, &bias);
+        if (!direct)
+            s[j][i] = sb_attention_finish(s[j][i], p->scale, p->cap, biased, bias);
+        if (!seen)
+            s[j][i] = -sb_infinity_f32();
+    }
+}
+
+/* The largest of a thread's scores of a row, and of the four threads that hold the row. */
+template <int GROUPS> SB_CUDA_FUNCTION void sb_attention16_largest(const float s[GROUPS][4], float *largest) {
+    EACH_ROW largest[r] = -sb_infinity_f32();
+    EACH_SCORE largest[i / 2] = sb_attention16_larger(largest[i / 2], s[j][i]);
+    EACH_ROW {
+        largest[r] = sb_attention16_larger(largest[r], sb_cuda_shuffle_exchange_f32(largest[r], 1));
+        largest[r] = sb_attention16_larger(largest[r], sb_cuda_shuffle_exchange_f32(largest[r], 2));
+    }
+}
+
+/* The exponent of a block's largest score; NONE if no key is seen, and if the row is NaN, which is noted. `again` becomes true
+ * where the definition has to compute. */
+SB_CUDA_FUNCTION int32_t sb_attention16_exponent(float largest, sb_split_scale_f32 by, bool *is_nan, bool *again) {
+    const float held = sb_split_hold_f32(largest, by);
+    const int32_t n = sb_split_exponent_f32(sb_split_shifted_f32(held, by));
+    if (held != held || n >= -NONE) {
+        *is_nan = true;
+        return NONE;
+    }
+    *again |= n > NONE && n < NONE / 2;
+    return n;
+}
+
+/* The sum of a row's four lanes. */
+SB_CUDA_FUNCTION float sb_attention16_join(float lane) {
+    const float pair = lane + sb_cuda_shuffle_exchange_f32(lane, 1);
+    return pair + sb_cuda_shuffle_exchange_f32(pair, 2);
+}
+
+/* What a row's splits have come to so far, but for the values. */
+typedef struct sb_attention16_total {
+    int32_t maximum; /* NONE: nothing */
+    float sum;
+} sb_attention16_total;
+
+/* By what the split's values and those before it are multiplied. */
+typedef struct sb_attention16_factors {
+    float own, before;
+    bool is_none, is_first;
+} sb_attention16_factors;
+
+/* Folds a split's row, but for the values, which sb_attention16_fold_value does. */
+SB_CUDA_FUNCTION sb_attention16_factors sb_attention16_fold_row(sb_attention16_total *total, int32_t maximum,
+                                                                float sum) {
+    sb_attention16_factors by = {1, 1, maximum == NONE, total->maximum == NONE};
+    if (by.is_none)
+        return by;
+    if (by.is_first) {
+        total->sum = sum;
+        total->maximum = maximum;
+    } else if (maximum < total->maximum) {
+        by.own = sb_split_factor_f32(maximum, total->maximum);
+        total->sum = total->sum + sum * by.own;
+    } else {
+        by.before = sb_split_factor_f32(total->maximum, maximum);
+        total->sum = total->sum * by.before + sum;
+        total->maximum = maximum;
+    }
+    return by;
+}
+
+SB_CUDA_FUNCTION void sb_attention16_fold_value(float *total, float value, sb_attention16_factors by) {
+    if (by.is_none)
+        return;
+    *total = by.is_first ? value : *total * by.before + value * by.own;
+}
+
+/* ---- what comes of it ---- */
+
+/* Gives out two neighbouring columns of a row. */
+template <int HALF>
+SB_CUDA_FUNCTION void sb_attention16_give(const sb_cuda_attention *p, const sb_attention16_tile *tile,
+                                          const sb_attention_place *row, int64_t column, float low, float high,
+                                          bool is_nan, int32_t maximum, float share) {
+    if (tile->split >= 0) {
+        float *to = sb_attention16_partial(p, row, tile->split) + column;
+        to[0] = low;
+        to[1] = high;
+        return;
+    }
+    low = is_nan ? sb_nan_f32() : maximum == NONE ? 0 : low * share;
+    high = is_nan ? sb_nan_f32() : maximum == NONE ? 0 : high * share;
+    char *to = p->y.data + sb_attention_at(&p->y, row->batch, row->head, row->query, column) * 2;
+    *(uint32_t *)(void *)to = sb_cuda_canonical_pair<HALF>(sb_cuda_round_pair<HALF>(low, high));
+}
+
+/* Of a part, what is not its columns. */
+SB_CUDA_FUNCTION void sb_attention16_give_sum(const sb_cuda_attention *p, const sb_attention16_tile *tile,
+                                              const sb_attention_place *row, bool is_nan, int32_t maximum, float sum) {
+    float *to = sb_attention16_partial(p, row, tile->split);
+    to[p->value_width] = sum;
+    ((int32_t *)(void *)to)[p->value_width + 1] = is_nan ? -NONE : maximum;
+}
+
+#endif
