@@ -5,6 +5,7 @@
 
 #include "cuda/common/elements.h"
 #include "cuda/list.h"
+#include "ops/paged.h"
 
 enum { Q, K, V, MASK, PAST_KEY, PAST_VALUE, LENGTHS };
 enum { Y, PRESENT_KEY, PRESENT_VALUE, SCORES };
@@ -229,11 +230,35 @@ static sb_status launch_attention(sb_call *call) {
     return present(call, PRESENT_VALUE, PAST_VALUE, V, &a->v, &a->past_v, a, a->value_width);
 }
 
+/* ---- PagedAttention ---- */
+
+static bool supports_paged(const sb_kernel_query *query, char *why) {
+    if (sb_paged_in_one_piece(query->inputs[K], query->inputs[5]))
+        return true;
+    snprintf(why, SB_WHY_BYTES, "a GPU reads the cache of one sequence, in one piece, and here there are pages");
+    return false;
+}
+
+static sb_status launch_paged(sb_call *call) {
+    sb_cuda_attention_call made;
+    sb_tensor *y;
+    SB_TRY(sb_paged_attention_describe(call, &made.attention));
+    sb_cuda_attention_describe(call, &made);
+    SB_TRY(sb_call_output(call, 0, &y));
+    sb_cuda_attention_yields(&made, y, NULL);
+    return sb_cuda_attention_run(call, &made);
+}
+
 const sb_kernel sb_cuda_kernels_attention[] = {
     {.op = "Attention",
      .name = "attention",
      .supports = sb_cuda_supports_all,
      .bounded = bounded_attention,
      .launch = launch_attention},
+    {.op = "PagedAttention",
+     .domain = "samebit",
+     .name = "attention",
+     .supports = supports_paged,
+     .launch = launch_paged},
     {0},
 };

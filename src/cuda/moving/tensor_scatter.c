@@ -1,11 +1,13 @@
-/* TensorScatter: onto the cache itself where nobody else needs it any more. */
+/* TensorScatter: onto the cache itself where nobody else needs it any more. So PagedScatter, where the cache is one piece. */
 #include "ops/tensor_scatter.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "cuda/common/elements.h"
 #include "cuda/list.h"
 #include "cuda/moving/tensor_scatter_parameters.h"
+#include "ops/paged.h"
 
 static int in_place_tensor_scatter(const sb_kernel_query *query) {
     return 0;
@@ -83,12 +85,25 @@ static sb_status launch_tensor_scatter(sb_call *call) {
     return write_rows(call, axis, output);
 }
 
+static bool supports_paged_scatter(const sb_kernel_query *query, char *why) {
+    if (sb_paged_in_one_piece(query->inputs[0], query->inputs[4]))
+        return true;
+    snprintf(why, SB_WHY_BYTES, "a GPU writes the cache of one sequence, in one piece, and here there are pages");
+    return false;
+}
+
 const sb_kernel sb_cuda_kernels_tensor_scatter[] = {
     {.op = "TensorScatter",
      .name = "tensor_scatter",
      .supports = sb_cuda_supports_all,
      .in_place = in_place_tensor_scatter,
      .bounded = bounded_tensor_scatter,
+     .launch = launch_tensor_scatter},
+    {.op = "PagedScatter",
+     .domain = "samebit",
+     .name = "tensor_scatter",
+     .supports = supports_paged_scatter,
+     .in_place = in_place_tensor_scatter,
      .launch = launch_tensor_scatter},
     {0},
 };
