@@ -149,8 +149,8 @@ static sb_status choose(sb_generating *g, const taken *from, int64_t row, sb_err
     int64_t token, position = g->begin + g->count + g->result.new_tokens;
     if (g->result.new_tokens == g->about.limit)
         return end(g, SB_LLM_END_LIMIT);
-    SB_TRY(sb_llm_sample(logits_of(g, from, row), g->llm->config.vocabulary, &g->about.sampling, position, &token,
-                         error));
+    SB_TRY(
+        sb_llm_sample(logits_of(g, from, row), g->llm->config.vocabulary, &g->about.sampling, position, &token, error));
     SB_TRY(tell(g, from, position, token, false, row, error));
     if (g->result.new_tokens++ == 0)
         g->result.first_token_ns = now_ns() - g->begun;

@@ -124,12 +124,12 @@ sb_status sb_llm_sequence_reserve(sb_llm_sequence *sequence, int64_t count, sb_e
     int64_t pages = pages_for(batch, sequence->length + count);
     int64_t fresh = pages > sequence->page_count ? pages - sequence->page_count : 0;
     if (fresh + copies > batch->pages.free_count)
-        return sb_fail(error, SB_ERROR_LIMIT,
-                       "%lld tokens behind %lld need %lld more pages of %lld positions, and of %lld pages %lld are free: "
-                       "release or trim sequences, or make the batch with more pages",
-                       (long long)count, (long long)sequence->length, (long long)(fresh + copies),
-                       (long long)batch->page_positions, (long long)batch->pages.count,
-                       (long long)batch->pages.free_count);
+        return sb_fail(
+            error, SB_ERROR_LIMIT,
+            "%lld tokens behind %lld need %lld more pages of %lld positions, and of %lld pages %lld are free: "
+            "release or trim sequences, or make the batch with more pages",
+            (long long)count, (long long)sequence->length, (long long)(fresh + copies),
+            (long long)batch->page_positions, (long long)batch->pages.count, (long long)batch->pages.free_count);
     SB_TRY(make_room(sequence, pages, error));
     if (copies)
         SB_TRY(copy_next(sequence, error));

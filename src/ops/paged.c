@@ -72,7 +72,8 @@ typedef struct lists {
 static const char *find_odd_list(const lists *lists) {
     int64_t sequences = lists->table[0], counts = lists->counts, begins = lists->begins;
     bool odd = (counts >= 0 && sequences >= 0 && counts != sequences) ||
-               (begins >= 0 && sequences >= 0 && begins != sequences) || (counts >= 0 && begins >= 0 && counts != begins);
+               (begins >= 0 && sequences >= 0 && begins != sequences) ||
+               (counts >= 0 && begins >= 0 && counts != begins);
     return odd ? "starts or lengths, begins and the table must have an entry for each sequence" : NULL;
 }
 
@@ -337,7 +338,6 @@ const sb_op sb_ops_paged[] = {
     {0},
 };
 
-
 /* ---- rules ---- */
 
 /* Of starts or lengths, begins and the table. */
@@ -400,14 +400,15 @@ static sb_dim paged_attention_flops(const sb_cost_question *question, int64_t nu
     sb_scope *scope = question->scope;
     sb_dim heads = sb_dim_constant(scope, params->heads), key_heads = sb_dim_constant(scope, params->key_heads);
     sb_dim keys = sb_dim_multiply(scope, table->dims[1], k->dims[1]);
-    sb_dim widths =
-        sb_dim_add(scope, sb_dim_floor_divide(scope, q->dims[2], heads), sb_dim_floor_divide(scope, v->dims[2], key_heads));
+    sb_dim widths = sb_dim_add(scope, sb_dim_floor_divide(scope, q->dims[2], heads),
+                               sb_dim_floor_divide(scope, v->dims[2], key_heads));
     sb_dim each = sb_dim_add(scope, sb_cost_times(question, 2, widths), sb_dim_constant(scope, number));
     return sb_dim_multiply(scope, sb_dim_multiply(scope, sb_dim_multiply(scope, q->dims[1], heads), keys), each);
 }
 
 static const sb_flops_rule paged_attention_rule = {
-    paged_attention_flops, "per row, head and key that a table has room for: 2 for each width of a key and a value, and #"};
+    paged_attention_flops,
+    "per row, head and key that a table has room for: 2 for each width of a key and a value, and #"};
 
 const sb_cost_entry sb_cost_paged[] = {
     {.op = {"PagedScatter", "samebit"}, .flops = &sb_flops_none, .bytes = &sb_bytes_whole},
