@@ -258,6 +258,69 @@ SB_API SB_MUST_CHECK sb_status sb_llm_generate(sb_llm_session *session, int64_t 
                                                const sb_llm_generation *generation, sb_llm_result *result,
                                                sb_error *error);
 
+/* ---- generating for many requests ----
+ *
+ * A queue runs requests over a batch: as many at a time as it is told, in one step each time. Requests join and leave between
+ * steps; long prompts are cut into pieces, beside which others go on. What comes of a request is what sb_llm_generate makes of it
+ * in an empty session, bit for bit, whatever else is in the queue. A queue is for one thread at a time, the batch's. */
+
+typedef struct sb_llm_queue sb_llm_queue;
+
+/** How a queue runs requests; changes no bit. Start from SB_LLM_QUEUE_OPTIONS_DEFAULT. */
+typedef struct sb_llm_queue_options {
+    size_t struct_bytes; /**< sizeof(sb_llm_queue_options): lets the struct grow */
+    int64_t parallel;    /**< the most requests at a time; 0: 16 */
+    int64_t rows;        /**< the most tokens in a step, where requests that are at new tokens leave room; 0: 512 */
+    bool no_sharing;     /**< each prompt is run whole, also where another one begins like it */
+} sb_llm_queue_options;
+
+#define SB_LLM_QUEUE_OPTIONS_DEFAULT                                                                                   \
+    { sizeof(sb_llm_queue_options), 0, 0, false }
+
+/** Told once of each request that ends. `result` is NULL, and `error` says why, unless `status` is SB_OK. May add requests. */
+typedef void sb_llm_end_function(void *context, sb_status status, const sb_error *error, const sb_llm_result *result);
+
+/** A request. Start from SB_LLM_REQUEST_DEFAULT. */
+typedef struct sb_llm_request {
+    size_t struct_bytes; /**< sizeof(sb_llm_request): lets the struct grow */
+    int64_t count;       /**< of the prompt's tokens, at least 1 */
+    const int64_t *tokens;
+    sb_llm_generation generation; /**< its on_token may add requests; a status other than SB_OK ends this one alone */
+    sb_llm_end_function *on_end;  /**< is given generation.context; NULL: nobody wants to know */
+} sb_llm_request;
+
+#define SB_LLM_REQUEST_DEFAULT                                                                                         \
+    { sizeof(sb_llm_request), 0, NULL, SB_LLM_GENERATION_DEFAULT, NULL }
+
+/** Creates a queue, which keeps the batch alive. `options` may be NULL. The caller destroys it. */
+SB_API SB_MUST_CHECK sb_status sb_llm_queue_create(sb_llm_batch *batch, const sb_llm_queue_options *options,
+                                                   sb_llm_queue **queue, sb_error *error);
+/** Requests that have not ended are gone, without a word. NULL is allowed. */
+SB_API void sb_llm_queue_destroy(sb_llm_queue *queue);
+
+/** Puts a request behind those that wait; what it points to but `generation.context` and `generation.receipt` is copied.
+ *
+ * It joins when fewer than `parallel` run and there are pages for its prompt and all of its tokens, so that it never runs
+ * out of them because of others. A prompt that begins like that of another one, which runs or has lately ended, takes over
+ * the pages of that beginning: so do all samples of one prompt. Errors: INVALID_ARGUMENT for settings and for tokens that do
+ * not exist; LIMIT when the context, or all pages of the batch, are too few for it; OUT_OF_MEMORY. */
+SB_API SB_MUST_CHECK sb_status sb_llm_queue_add(sb_llm_queue *queue, const sb_llm_request *request, sb_error *error);
+
+/** A run for all that take part; *more says whether there are requests left. What fails for one request ends it alone, and is
+ * told to its on_end. Errors, after which nothing has changed: those of sb_session_run. */
+SB_API SB_MUST_CHECK sb_status sb_llm_queue_step(sb_llm_queue *queue, bool *more, sb_error *error);
+/** Steps until there are none left. */
+SB_API SB_MUST_CHECK sb_status sb_llm_queue_run(sb_llm_queue *queue, sb_error *error);
+
+/** What a queue has done so far, and what it has to do. */
+typedef struct sb_llm_queue_counters {
+    int64_t waiting, running;
+    int64_t steps, rows; /**< runs, and tokens in them */
+    int64_t shared;      /**< tokens of prompts that another one's pages had already */
+} sb_llm_queue_counters;
+
+SB_API sb_llm_queue_counters sb_llm_queue_count(const sb_llm_queue *queue);
+
 /* ---- tokenizers ----
  *
  * A tokenizer makes token ids of text and text of token ids, the same ones as the library with which its model was trained.

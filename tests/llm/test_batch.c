@@ -71,12 +71,14 @@ static sb_llm_batch *batch_of(sb_llm *llm, const way *how, int64_t pages) {
 
 /* Random tokens, and what a session makes of them, all at once. */
 static void make_text(sb_llm *llm, int64_t count, text *made) {
+    sb_session_options options = SB_SESSION_OPTIONS_DEFAULT;
     sb_llm_session *session;
     sb_tensor *logits;
+    options.threads = 1;
     made->count = count;
     for (int64_t i = 0; i < count; i++)
         made->tokens[i] = draw(VOCABULARY);
-    MUST(sb_llm_session_create(llm, NULL, &session, error));
+    MUST(sb_llm_session_create(llm, &options, &session, error));
     MUST(sb_llm_step(session, count, made->tokens, count, all_rows, &logits, error));
     size_t bytes = (size_t)(count * VOCABULARY) * sizeof(float);
     made->expected = malloc(bytes);
@@ -125,9 +127,9 @@ static bool step(sb_llm_batch *batch, int count, reader *readers, int64_t now, i
         const reader *r = &readers[chosen[p]];
         int64_t first = sb_llm_sequence_length(r->sequence) - parts[p].count;
         if (!same_rows(r->of, first, parts[p].count, row))
-            fail_msg("%s: text %d of %lld tokens differs from itself alone at tokens %lld to %lld, among %d others", what,
-                     chosen[p], (long long)r->of->count, (long long)first, (long long)(first + parts[p].count - 1),
-                     part_count - 1);
+            fail_msg("%s: text %d of %lld tokens differs from itself alone at tokens %lld to %lld, among %d others",
+                     what, chosen[p], (long long)r->of->count, (long long)first,
+                     (long long)(first + parts[p].count - 1), part_count - 1);
         row += parts[p].count * VOCABULARY;
     }
     assert_int_equal(row - (const float *)sb_tensor_data(logits), sb_tensor_elements(logits));
@@ -213,7 +215,8 @@ static void test_families(void **unused) {
 /* ---- forks ---- */
 
 /* Puts tokens of the text behind the sequence, up to `until`, and compares. */
-static void read_until(sb_llm_batch *batch, sb_llm_sequence *sequence, const text *of, int64_t until, const char *what) {
+static void read_until(sb_llm_batch *batch, sb_llm_sequence *sequence, const text *of, int64_t until,
+                       const char *what) {
     int64_t done = sb_llm_sequence_length(sequence), count = until - done;
     const sb_llm_step_part part = {sequence, count, of->tokens + done, count, all_rows};
     sb_tensor *logits;
@@ -226,8 +229,10 @@ static void read_until(sb_llm_batch *batch, sb_llm_sequence *sequence, const tex
 /* Two texts with the same first `same` tokens, of which the second begins on the first one's pages. */
 static void check_fork(sb_llm *llm, sb_llm_batch *batch, int64_t same, int64_t forked_at) {
     static text first, second;
+    sb_session_options options = SB_SESSION_OPTIONS_DEFAULT;
     sb_llm_sequence *a, *b, *c;
     char what[96];
+    options.threads = 1;
     make_text(llm, 60, &first);
     free(first.expected);
     second = first;
@@ -239,7 +244,7 @@ static void check_fork(sb_llm *llm, sb_llm_batch *batch, int64_t same, int64_t f
         memcpy(kept, of->tokens, sizeof kept);
         sb_llm_session *session;
         sb_tensor *logits;
-        MUST(sb_llm_session_create(llm, NULL, &session, error));
+        MUST(sb_llm_session_create(llm, &options, &session, error));
         MUST(sb_llm_step(session, 60, kept, 60, all_rows, &logits, error));
         of->expected = malloc(60 * VOCABULARY * sizeof(float));
         memcpy(of->expected, sb_tensor_data(logits), 60 * VOCABULARY * sizeof(float));
@@ -274,7 +279,7 @@ static void check_fork(sb_llm *llm, sb_llm_batch *batch, int64_t same, int64_t f
 static void test_fork(void **unused) {
     (void)unused;
     for (int d = 0; d < 2; d++) {
-        const way how = {d == 0 ? SB_BF16 : SB_F32, 2, SB_ISA_BEST, false};
+        const way how = {d == 0 ? SB_BF16 : SB_F32, 1, SB_ISA_BEST, false};
         sb_llm *llm = load("gemma2", &how, CONTEXT);
         sb_llm_batch *batch = batch_of(llm, &how, 16);
         static const int64_t places[][2] = {{0, 20}, {1, 1}, {5, 40}, {15, 16}, {16, 16}, {16, 33}, {17, 17}, {33, 60}};
@@ -471,8 +476,8 @@ static void test_memory(void **unused) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_many),    cmocka_unit_test(test_families), cmocka_unit_test(test_fork),
-        cmocka_unit_test(test_pages),   cmocka_unit_test(test_refused),  cmocka_unit_test(test_planted),
+        cmocka_unit_test(test_many),   cmocka_unit_test(test_families), cmocka_unit_test(test_fork),
+        cmocka_unit_test(test_pages),  cmocka_unit_test(test_refused),  cmocka_unit_test(test_planted),
         cmocka_unit_test(test_memory),
     };
     for (int64_t i = 0; i < LONGEST; i++)
