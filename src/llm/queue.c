@@ -9,8 +9,8 @@
 
 #define DEFAULT_PARALLEL 16
 #define DEFAULT_ROWS SB_LLM_CHUNK
-#define MOST_KEPT 64             /* requests that have ended, whose pages are there for the next */
-#define LEAST_SHARED 16          /* tokens for which another request's pages are worth it */
+#define MOST_KEPT 64    /* requests that have ended, whose pages are there for the next */
+#define LEAST_SHARED 16 /* tokens for which another request's pages are worth it */
 
 typedef struct entry {
     struct entry *next;
@@ -95,10 +95,11 @@ sb_status sb_llm_queue_create(sb_llm_batch *batch, const sb_llm_queue_options *o
     options = options != NULL ? options : &standard;
     if (options->struct_bytes != sizeof *options || options->parallel < 0 || options->parallel > 1 << 16 ||
         options->rows < 0)
-        return sb_fail(error, SB_ERROR_INVALID_ARGUMENT,
-                       "sb_llm_queue_options: struct_bytes is not set, %lld in parallel are not from 0 to 65536, or %lld "
-                       "rows are negative",
-                       (long long)options->parallel, (long long)options->rows);
+        return sb_fail(
+            error, SB_ERROR_INVALID_ARGUMENT,
+            "sb_llm_queue_options: struct_bytes is not set, %lld in parallel are not from 0 to 65536, or %lld "
+            "rows are negative",
+            (long long)options->parallel, (long long)options->rows);
     sb_llm_queue *fresh = sb_allocate_array(1, sizeof *fresh);
     if (fresh == NULL)
         return sb_fail_memory(error, sizeof *fresh);
@@ -131,11 +132,12 @@ static sb_status measure(const sb_llm_queue *queue, const sb_llm_request *reques
     *pages = positions / page + (positions % page != 0);
     if (*pages <= queue->batch->pages.count)
         return SB_OK;
-    return sb_fail(error, SB_ERROR_LIMIT,
-                   "a prompt of %lld tokens and %lld new ones need %lld pages of %lld positions, and there are %lld: make "
-                   "the batch with more pages, or ask for fewer tokens",
-                   (long long)request->count, (long long)request->generation.limit, (long long)*pages, (long long)page,
-                   (long long)queue->batch->pages.count);
+    return sb_fail(
+        error, SB_ERROR_LIMIT,
+        "a prompt of %lld tokens and %lld new ones need %lld pages of %lld positions, and there are %lld: make "
+        "the batch with more pages, or ask for fewer tokens",
+        (long long)request->count, (long long)request->generation.limit, (long long)*pages, (long long)page,
+        (long long)queue->batch->pages.count);
 }
 
 static sb_status check_request(const sb_llm_queue *queue, const sb_llm_request *request, sb_error *error) {
@@ -372,11 +374,11 @@ static void hand_out(sb_llm_queue *queue, int count, sb_tensor *const outputs[SB
 static void refuse_first(sb_llm_queue *queue) {
     entry *e = queue->waiting.first;
     sb_error error;
-    sb_status status = sb_fail(&error, SB_ERROR_LIMIT,
-                               "%lld pages are needed, and sequences outside of the queue leave %lld of %lld: release "
-                               "them, or make the batch with more pages",
-                               (long long)e->pages, (long long)queue->batch->pages.free_count,
-                               (long long)queue->batch->pages.count);
+    sb_status status =
+        sb_fail(&error, SB_ERROR_LIMIT,
+                "%lld pages are needed, and sequences outside of the queue leave %lld of %lld: release "
+                "them, or make the batch with more pages",
+                (long long)e->pages, (long long)queue->batch->pages.free_count, (long long)queue->batch->pages.count);
     take_out(&queue->waiting, e);
     if (e->on_end != NULL)
         e->on_end(e->g.about.context, status, &error, NULL);

@@ -181,8 +181,10 @@ static void check_model(const char *name, sb_dtype dtype, bool receipts) {
         int64_t pages;
         sb_llm_queue_options how;
     } ways[] = {
-        {1, 200, {sizeof(sb_llm_queue_options), 16, 512, false}}, {2, 11, {sizeof(sb_llm_queue_options), 64, 70, false}},
-        {1, 30, {sizeof(sb_llm_queue_options), 3, 5, false}},     {1, 400, {sizeof(sb_llm_queue_options), 64, 1, true}},
+        {1, 200, {sizeof(sb_llm_queue_options), 16, 512, false}},
+        {2, 11, {sizeof(sb_llm_queue_options), 64, 70, false}},
+        {1, 30, {sizeof(sb_llm_queue_options), 3, 5, false}},
+        {1, 400, {sizeof(sb_llm_queue_options), 64, 1, true}},
         {1, 60, {sizeof(sb_llm_queue_options), 1, 0, false}},
     };
     sb_llm *llm = load(name, dtype, receipts);
