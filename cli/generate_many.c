@@ -194,7 +194,8 @@ static void take_end(void *context, sb_status status, const sb_error *error, con
 
 static int begin_answer(many *of, const request *asked, int64_t sample, answer *a) {
     sb_error error;
-    *a = (answer){.of = of, .asked = asked, .sample = sample, .tokens = json_array(), .watch = {.stops = &asked->stops}};
+    *a =
+        (answer){.of = of, .asked = asked, .sample = sample, .tokens = json_array(), .watch = {.stops = &asked->stops}};
     a->logps = json_array();
     if (a->tokens == NULL || a->logps == NULL)
         return out_of_memory();

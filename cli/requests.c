@@ -123,10 +123,11 @@ static bool read_member(reading *r, const char *name, const json_t *value) {
         return read_stops(r, name, value);
     if (strcmp(name, "ignore_stops") == 0)
         return read_truth(r, name, value, &r->made->ignore_stops);
-    snprintf(r->why, REQUEST_WHY_BYTES,
-             "\"%.40s\" is not known; there are prompt, tokens, count, samples, temperature, top_k, top_p, min_p, seed, "
-             "request, stop, ignore_stops",
-             name);
+    snprintf(
+        r->why, REQUEST_WHY_BYTES,
+        "\"%.40s\" is not known; there are prompt, tokens, count, samples, temperature, top_k, top_p, min_p, seed, "
+        "request, stop, ignore_stops",
+        name);
     return false;
 }
 
