@@ -5,7 +5,16 @@
 #include "ops/number.h"
 #include "support/must.h"
 
-enum { SEQUENCES = 3, HEADS = 4, KEY_HEADS = 2, WIDTH = 20, VALUE_WIDTH = 12, ROWS_OF_PAGE = 16, PAGES = 60, COLUMNS = 40 };
+enum {
+    SEQUENCES = 3,
+    HEADS = 4,
+    KEY_HEADS = 2,
+    WIDTH = 20,
+    VALUE_WIDTH = 12,
+    ROWS_OF_PAGE = 16,
+    PAGES = 60,
+    COLUMNS = 40
+};
 
 static const sb_dtype dtypes[] = {SB_BF16, SB_F16, SB_F32, SB_F64};
 static const int64_t lengths[SEQUENCES] = {600, 17, 131}, new_rows[SEQUENCES] = {3, 17, 1};
