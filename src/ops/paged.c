@@ -67,6 +67,7 @@ static sb_status take_input(const sb_infer *infer, int index, uint32_t dtypes, i
 /* Starts or lengths, begins and the table: extents of their axes, or -1, and what is wrong with them; NULL: nothing. */
 typedef struct lists {
     int64_t counts, begins, table[2];
+    int64_t rows; /* for which they are */
 } lists;
 
 static const char *find_odd_list(const lists *lists) {
@@ -74,11 +75,14 @@ static const char *find_odd_list(const lists *lists) {
     bool odd = (counts >= 0 && sequences >= 0 && counts != sequences) ||
                (begins >= 0 && sequences >= 0 && begins != sequences) ||
                (counts >= 0 && begins >= 0 && counts != begins);
-    return odd ? "starts or lengths, begins and the table must have an entry for each sequence" : NULL;
+    if (odd)
+        return "starts or lengths, begins and the table must have an entry for each sequence";
+    return sequences == 0 && lists->rows > 0 ? "there are rows and no sequences" : NULL;
 }
 
-static sb_status take_lists(const sb_infer *infer, int counts, lists *lists) {
+static sb_status take_lists(const sb_infer *infer, int counts, int64_t rows, lists *lists) {
     const sb_fact *fact;
+    lists->rows = rows;
     SB_TRY(take_input(infer, counts, SB_SET(SB_S64), 1, &lists->counts, &fact));
     SB_TRY(take_input(infer, BEGINS(counts), SB_SET(SB_S64), 1, &lists->begins, &fact));
     return take_input(infer, TABLE(counts), SB_SET(SB_S64), 2, lists->table, &fact);
@@ -92,11 +96,9 @@ static sb_status describe_pages(const sb_call *call, int counts, const sb_tensor
     const sb_tensor *table = sb_call_input(call, TABLE(counts));
     if (list->rank != 1 || begins->rank != 1 || table->rank != 2)
         return sb_call_fail(call, SB_ERROR_SHAPE, "starts or lengths and begins must have rank 1, the table 2");
-    const lists extents = {list->dims[0], begins->dims[0], {table->dims[0], table->dims[1]}};
+    const lists extents = {list->dims[0], begins->dims[0], {table->dims[0], table->dims[1]}, rows};
     if (wrong == NULL)
         wrong = find_odd_list(&extents);
-    if (wrong == NULL && table->dims[0] == 0 && rows != 0)
-        wrong = "there are rows and no sequences";
     if (wrong != NULL)
         return sb_call_fail(call, SB_ERROR_SHAPE, "%s", wrong);
     *pages = (sb_pages){.table = table->data != NULL ? table->data : nothing,
@@ -112,22 +114,7 @@ static sb_status describe_pages(const sb_call *call, int counts, const sb_tensor
     return SB_OK;
 }
 
-static bool is_one(const sb_fact *fact, int axis) {
-    return fact->rank > axis && number_or_none(fact->dims[axis]) == 1;
-}
-
-bool sb_paged_in_one_piece(const sb_fact *cache, const sb_fact *table) {
-    return is_one(cache, 0) && is_one(table, 0) && is_one(table, 1);
-}
-
 /* ---- PagedScatter ---- */
-
-/* Along axis 1, as TensorScatter has it. */
-static sb_status prepare_paged_scatter(sb_node *node, sb_error *error) {
-    sb_paged_scatter_params *params = node->params;
-    *params = (sb_paged_scatter_params){.axis = 1, .circular = false};
-    return SB_OK;
-}
 
 static const char *find_odd_rows(const int64_t *cache, const int64_t *rows) {
     if (rows[0] >= 0 && rows[0] != 1)
@@ -142,7 +129,7 @@ static sb_status infer_paged_scatter(sb_infer *infer) {
     lists lists;
     SB_TRY(take_input(infer, CACHE, SB_SET_PLAIN, 3, cache_dims, &cache));
     SB_TRY(take_input(infer, ROWS, SB_SET(cache->dtype), 3, row_dims, &rows));
-    SB_TRY(take_lists(infer, STARTS, &lists));
+    SB_TRY(take_lists(infer, STARTS, row_dims[1], &lists));
     const char *odd = find_odd_rows(cache_dims, row_dims);
     odd = odd != NULL ? odd : find_odd_list(&lists);
     if (odd != NULL)
@@ -257,7 +244,7 @@ static sb_status infer_paged_attention(sb_infer *infer) {
     SB_TRY(take_input(infer, Q, SB_SET_FLOAT, 3, q_dims, &q));
     SB_TRY(take_input(infer, K, SB_SET(q->dtype), 3, k_dims, &k));
     SB_TRY(take_input(infer, V, SB_SET(q->dtype), 3, v_dims, &v));
-    SB_TRY(take_lists(infer, LENGTHS, &lists));
+    SB_TRY(take_lists(infer, LENGTHS, q_dims[1], &lists));
     const char *odd = find_odd_heads(params, q_dims, k_dims, v_dims);
     odd = odd != NULL ? odd : find_odd_list(&lists);
     if (odd != NULL)
@@ -321,8 +308,6 @@ const sb_op sb_ops_paged[] = {
      .most_inputs = 5,
      .least_outputs = 1,
      .most_outputs = 1,
-     .params_size = sizeof(sb_paged_scatter_params),
-     .prepare = prepare_paged_scatter,
      .infer = infer_paged_scatter,
      .eval = eval_paged_scatter},
     {.name = "PagedAttention",

@@ -5,14 +5,6 @@
 #include "graph/op.h"
 #include "ops/attention.h"
 #include "ops/pages.h"
-#include "ops/tensor_scatter.h"
-
-/* With one page and one sequence this is TensorScatter along axis 1 on the first three inputs: attributes are those of that. */
-typedef sb_tensor_scatter_params sb_paged_scatter_params;
-
-/** Whether, by these facts, there is one sequence with one page: then they are TensorScatter and Attention on their first
- * inputs, the lengths being nonpad_kv_seqlen. */
-bool sb_paged_in_one_piece(const sb_fact *cache, const sb_fact *table);
 
 /* ---- PagedScatter ---- */
 

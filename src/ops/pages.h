@@ -43,10 +43,11 @@ static SB_HD sb_pages_place sb_pages_of_row(const sb_pages *pages, int64_t row) 
     sb_pages_place place;
     int64_t end = pages->new_rows;
     place.sequence = pages->sequences - 1;
-    while (place.sequence > 0 && sb_pages_begin(pages, place.sequence) > row)
+    while (place.sequence > 0 && sb_pages_begin(pages, place.sequence) > row) {
+        const int64_t begin = sb_pages_begin(pages, place.sequence);
+        end = begin < end ? begin : end;
         place.sequence--;
-    if (place.sequence + 1 < pages->sequences && sb_pages_begin(pages, place.sequence + 1) < end)
-        end = sb_pages_begin(pages, place.sequence + 1);
+    }
     place.before = place.sequence > 0 ? row - sb_pages_begin(pages, place.sequence) : row;
     place.left = end - row;
     return place;

@@ -40,6 +40,7 @@ void sb_cuda_attention_describe(sb_call *call, sb_cuda_attention_call *made) {
         .past_v = array_of(&a->past_v),
         .mask = array_of(&a->mask),
         .mask_keys = a->mask_keys,
+        .pages = a->pages,
         .lengths = (const int64_t *)(const void *)a->lengths,
         .lengths_stride = a->lengths_stride,
         .left = a->left,
@@ -232,13 +233,6 @@ static sb_status launch_attention(sb_call *call) {
 
 /* ---- PagedAttention ---- */
 
-static bool supports_paged(const sb_kernel_query *query, char *why) {
-    if (sb_paged_in_one_piece(query->inputs[K], query->inputs[5]))
-        return true;
-    snprintf(why, SB_WHY_BYTES, "a GPU reads the cache of one sequence, in one piece, and here there are pages");
-    return false;
-}
-
 static sb_status launch_paged(sb_call *call) {
     sb_cuda_attention_call made;
     sb_tensor *y;
@@ -258,7 +252,7 @@ const sb_kernel sb_cuda_kernels_attention[] = {
     {.op = "PagedAttention",
      .domain = "samebit",
      .name = "attention",
-     .supports = supports_paged,
+     .supports = sb_cuda_supports_all,
      .launch = launch_paged},
     {0},
 };
