@@ -237,6 +237,10 @@ static sb_status launch_paged(sb_call *call) {
     sb_cuda_attention_call made;
     sb_tensor *y;
     SB_TRY(sb_paged_attention_describe(call, &made.attention));
+    /* One sequence on one page is Attention with lengths, without looking for pages. */
+    sb_pages *pages = &made.attention.pages;
+    if (pages->pages == 1 && pages->columns == 1 && pages->sequences == 1)
+        pages->table = NULL;
     sb_cuda_attention_describe(call, &made);
     SB_TRY(sb_call_output(call, 0, &y));
     sb_cuda_attention_yields(&made, y, NULL);
