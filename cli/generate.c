@@ -5,6 +5,7 @@
 
 #include "chat.h"
 #include "commands.h"
+#include "generate_many.h"
 #include "language_model.h"
 #include "placement.h"
 #include "telling.h"
@@ -28,7 +29,9 @@ const option generate_options[] = {
      "Sample from tokens with at least this share of the likeliest one's probability; 0 by default"},
     {"seed", "N", false, "The seed of sampling; 0 by default"},
     {"request", "N", false, "Which of several requests with one seed this is; 0 by default"},
+    {"stop", "TEXT", true, "End where the text has come to TEXT, which is left out"},
     {"ignore-stops", NULL, false, "Go on behind tokens that end a text"},
+    MANY_OPTIONS,
     {"prefill-chunk", "N", false, "The most tokens of the prompt in one run, up to 512; changes no bit"},
     {"logprobs", NULL, false, "Print each token's log-probability"},
     {"score-prompt", NULL, false, "Print the prompt's tokens too, with what the model made of them"},
@@ -123,12 +126,7 @@ static bool read_generation(const arguments *arguments, sb_llm_generation *gener
 
 /* ---- what is told ---- */
 
-static const char *end_name(sb_llm_end end) {
-    static const char *const names[] = {"limit", "stop", "context", "caller"};
-    return names[end];
-}
-
-static void print_result(const arguments *arguments, const sb_llm_result *result) {
+static void print_result(const arguments *arguments, const sb_llm_result *result, const telling *told) {
     char first[TEXT_BYTES], each[TEXT_BYTES];
     if (!has_option(arguments, "logprobs"))
         printf("\n");
@@ -140,15 +138,15 @@ static void print_result(const arguments *arguments, const sb_llm_result *result
     if (steps > 0)
         fprintf(stderr, ", then %s each (%.1f/s)", duration(result->decode_ns / (double)steps, each),
                 (double)steps * 1e9 / result->decode_ns);
-    fprintf(stderr, "; ended by %s\n", end_name(result->end));
+    fprintf(stderr, "; ended by %s\n", generation_end_name(result->end, told->watch.found));
 }
 
 static json_t *result_json(const sb_llm_result *result, const telling *told) {
     json_t *json =
         json_pack("{s:O, s:s, s:I, s:I, s:s, s:f, s:f, s:f}", "tokens", told->tokens, "digest", result->digest,
                   "prompt_tokens", (json_int_t)result->prompt_tokens, "new_tokens", (json_int_t)result->new_tokens,
-                  "end", end_name(result->end), "prompt_ms", result->prompt_ns / 1e6, "first_token_ms",
-                  result->first_token_ns / 1e6, "decode_ms", result->decode_ns / 1e6);
+                  "end", generation_end_name(result->end, told->watch.found), "prompt_ms", result->prompt_ns / 1e6,
+                  "first_token_ms", result->first_token_ns / 1e6, "decode_ms", result->decode_ns / 1e6);
     if (json != NULL && told->tokenizer != NULL)
         json_object_set_new(json, "text", told_text(told));
     return json;
@@ -207,7 +205,7 @@ static int tell_all(const arguments *arguments, sb_llm *llm, sb_llm_session *ses
     } else if (code == EXIT_RIGHT && to->form == TELL_JSON) {
         code = print_json_value(stdout, result_json(&result, to)) ? EXIT_RIGHT : EXIT_FAILED;
     } else if (code == EXIT_RIGHT) {
-        print_result(arguments, &result);
+        print_result(arguments, &result, to);
     }
     if (receipt != NULL && code == EXIT_RIGHT)
         code = write_receipt(arguments, receipt);
@@ -218,53 +216,147 @@ static int tell_all(const arguments *arguments, sb_llm *llm, sb_llm_session *ses
     return code;
 }
 
-/* The tokenizer, where text is asked for; else NULL. */
-static int open_tokenizer(const arguments *arguments, sb_tokenizer **tokenizer) {
+/* The tokenizer, where a prompt is a text, or what comes of it is asked for; else NULL. */
+static int open_tokenizer(const arguments *arguments, bool text, sb_tokenizer **tokenizer) {
     const char *path = option_value(arguments, "tokenizer");
-    bool text = has_option(arguments, "prompt");
     sb_error error;
-    if (text && has_option(arguments, "tokens"))
-        return usage_error("--prompt and --tokens are two prompts: give one");
     bool bare = has_option(arguments, "bare"), plain = has_option(arguments, "plain");
     if (!text && (bare || plain))
         return usage_error("--bare and --plain are for --prompt");
-    if (!text && path == NULL)
+    if (!text && path == NULL && !has_option(arguments, "stop"))
         return EXIT_RIGHT;
     return sb_tokenizer_open(path != NULL ? path : arguments->positional[0], tokenizer, &error) == SB_OK
                ? EXIT_RIGHT
                : report(&error);
 }
 
+/* ---- many ---- */
+
+/* What options say of each request. */
+static bool read_defaults(const arguments *arguments, const sb_llm_generation *generation, request *defaults) {
+    long long samples = 1;
+    *defaults = (request){.line = 1,
+                          .limit = generation->limit,
+                          .ignore_stops = generation->ignore_stops,
+                          .sampling = generation->sampling};
+    const char *stop;
+    for (int i = 0; (stop = option_value_at(arguments, "stop", i)) != NULL; i++) {
+        if (*stop == '\0') {
+            usage_error("--stop: a text that is not empty is expected");
+            return false;
+        }
+        if (!add_stop_text(&defaults->stops, stop)) {
+            out_of_memory();
+            return false;
+        }
+    }
+    if (!read_count(arguments, "samples", 1, 4096, &samples))
+        return false;
+    defaults->samples = samples;
+    return true;
+}
+
+/* Requests of --batch, if there is one: before anything is loaded. *text says whether a tokenizer is needed. */
+static int read_batch(const arguments *arguments, const request *defaults, request_list *list, bool *text) {
+    static const char *const others[] = {"prompt", "tokens", "chat", "receipt", "score-prompt"};
+    const char *path = option_value(arguments, "batch");
+    bool many = path != NULL || defaults->samples > 1;
+    *text = has_option(arguments, "prompt");
+    if (*text && has_option(arguments, "tokens"))
+        return usage_error("--prompt and --tokens are two prompts: give one");
+    for (size_t i = path != NULL ? 0 : 3; i < sizeof others / sizeof *others && many; i++) {
+        if (has_option(arguments, others[i]))
+            return usage_error("--%s does not go with --%s", others[i], path != NULL ? "batch" : "samples");
+    }
+    for (int i = 0; i < 2 && !many; i++) {
+        static const char *const own[] = {"parallel", "pages"};
+        if (has_option(arguments, own[i]))
+            return usage_error("--%s is for --batch and --samples", own[i]);
+    }
+    if (path == NULL)
+        return EXIT_RIGHT;
+    int code = read_requests(path, defaults, list);
+    for (int64_t i = 0; i < list->count && code == EXIT_RIGHT; i++)
+        *text = *text || list->all[i].prompt != NULL || list->all[i].stops.count > 0;
+    return code;
+}
+
+/* The only prompt, of which several samples are wanted. */
+static int read_only(const arguments *arguments, const sb_llm *llm, const sb_tokenizer *tokenizer,
+                     const request *defaults, request_list *list) {
+    if (list->count > 0)
+        return EXIT_RIGHT;
+    list->all = calloc(1, sizeof *list->all);
+    if (list->all == NULL)
+        return out_of_memory();
+    list->count = 1;
+    *list->all = *defaults;
+    list->all->stops = (stop_texts){0};
+    if (!copy_stop_texts(&defaults->stops, &list->all->stops))
+        return out_of_memory();
+    return read_prompt(arguments, llm, tokenizer, &list->all->tokens, &list->all->token_count);
+}
+
+/* ---- the command ---- */
+
+/* One prompt, whose text is told as it comes. */
+static int generate_one(const arguments *arguments, sb_llm *llm, const sb_session_options *options,
+                        const sb_tokenizer *tokenizer, const stop_texts *stops, sb_llm_generation *generation) {
+    sb_llm_session *session = NULL;
+    telling told = {0};
+    sb_error error;
+    int code = EXIT_RIGHT;
+    if (sb_llm_session_create(llm, options, &session, &error) != SB_OK)
+        code = report(&error);
+    if (code == EXIT_RIGHT)
+        code = begin_telling(arguments, tokenizer, stops, &told);
+    if (code == EXIT_RIGHT)
+        code = tell_all(arguments, llm, session, generation, &told);
+    end_telling(&told);
+    sb_llm_session_destroy(session);
+    return code;
+}
+
+/* With what was read: `list` has the requests of --batch. */
+static int generate(const arguments *arguments, sb_session_options *options, const sb_model_options *model,
+                    sb_llm_generation *generation, const request *defaults, request_list *list, bool text) {
+    sb_device *device = NULL;
+    sb_llm *llm = NULL;
+    sb_tokenizer *tokenizer = NULL;
+    int code = check_receipt(arguments);
+    if (code == EXIT_RIGHT)
+        code = open_tokenizer(arguments, text, &tokenizer);
+    if (code == EXIT_RIGHT)
+        code = open_device(arguments, options, &device);
+    if (code == EXIT_RIGHT)
+        code = load_language_model(arguments, model, has_option(arguments, "receipt"), &llm);
+    if (code == EXIT_RIGHT && list->count == 0 && defaults->samples == 1) {
+        code = generate_one(arguments, llm, options, tokenizer, &defaults->stops, generation);
+    } else if (code == EXIT_RIGHT) {
+        code = read_only(arguments, llm, tokenizer, defaults, list);
+        if (code == EXIT_RIGHT)
+            code = generate_many(arguments, llm, options, tokenizer, generation->chunk, list);
+    }
+    sb_tokenizer_release(tokenizer);
+    sb_llm_release(llm);
+    sb_device_release(device);
+    return code;
+}
+
 int run_generate(const arguments *arguments) {
     sb_model_options model;
     sb_session_options options;
     sb_llm_generation generation = SB_LLM_GENERATION_DEFAULT;
-    sb_device *device = NULL;
-    sb_llm *llm = NULL;
-    sb_llm_session *session = NULL;
-    sb_tokenizer *tokenizer = NULL;
-    telling told = {0};
-    sb_error error;
-    if (!check_chat(arguments) || !read_generation(arguments, &generation) || !read_model_options(arguments, &model) ||
-        !read_session_options(arguments, &options))
-        return EXIT_USAGE;
-    int code = check_receipt(arguments);
+    request defaults = {0};
+    request_list list = {0};
+    bool text;
+    int code = EXIT_USAGE;
+    if (check_chat(arguments) && read_generation(arguments, &generation) && read_model_options(arguments, &model) &&
+        read_session_options(arguments, &options) && read_defaults(arguments, &generation, &defaults))
+        code = read_batch(arguments, &defaults, &list, &text);
     if (code == EXIT_RIGHT)
-        code = open_tokenizer(arguments, &tokenizer);
-    if (code == EXIT_RIGHT)
-        code = open_device(arguments, &options, &device);
-    if (code == EXIT_RIGHT)
-        code = load_language_model(arguments, &model, has_option(arguments, "receipt"), &llm);
-    if (code == EXIT_RIGHT && sb_llm_session_create(llm, &options, &session, &error) != SB_OK)
-        code = report(&error);
-    if (code == EXIT_RIGHT)
-        code = begin_telling(arguments, tokenizer, &told);
-    if (code == EXIT_RIGHT)
-        code = tell_all(arguments, llm, session, &generation, &told);
-    end_telling(&told);
-    sb_tokenizer_release(tokenizer);
-    sb_llm_session_destroy(session);
-    sb_llm_release(llm);
-    sb_device_release(device);
+        code = generate(arguments, &options, &model, &generation, &defaults, &list, text);
+    free_requests(&list);
+    free_request(&defaults);
     return code;
 }

@@ -6,9 +6,11 @@
 
 #include "text.h"
 
-int begin_telling(const arguments *arguments, const sb_tokenizer *tokenizer, telling *telling) {
+int begin_telling(const arguments *arguments, const sb_tokenizer *tokenizer, const stop_texts *stops,
+                  telling *telling) {
     sb_error error;
-    *telling = (struct telling){.logprobs = has_option(arguments, "logprobs"), .tokenizer = tokenizer};
+    *telling = (struct telling){
+        .logprobs = has_option(arguments, "logprobs"), .tokenizer = tokenizer, .watch = {.stops = stops}};
     telling->form = has_option(arguments, "json") ? TELL_JSON
                     : telling->logprobs           ? TELL_TABLE
                     : tokenizer != NULL           ? TELL_TEXT
@@ -25,8 +27,14 @@ static json_t *logp_json(float logp) {
     return isfinite(logp) ? json_real((double)logp) : json_null();
 }
 
+static sb_status run_out(sb_error *error) {
+    error->status = SB_ERROR_OUT_OF_MEMORY;
+    snprintf(error->message, sizeof error->message, "out of memory");
+    return SB_ERROR_OUT_OF_MEMORY;
+}
+
 /* Prints a part of the text, or keeps it for JSON. */
-static sb_status tell_text(telling *to, const char *text, size_t bytes, sb_error *error) {
+static sb_status print_text(telling *to, const char *text, size_t bytes, sb_error *error) {
     if (to->form == TELL_TEXT) {
         fwrite(text, 1, bytes, stdout);
         fflush(stdout);
@@ -34,15 +42,20 @@ static sb_status tell_text(telling *to, const char *text, size_t bytes, sb_error
     if (to->form != TELL_JSON)
         return SB_OK;
     char *more = realloc(to->text, to->text_bytes + bytes + 1);
-    if (more == NULL) {
-        error->status = SB_ERROR_OUT_OF_MEMORY;
-        snprintf(error->message, sizeof error->message, "out of memory");
-        return SB_ERROR_OUT_OF_MEMORY;
-    }
+    if (more == NULL)
+        return run_out(error);
     memcpy(more + to->text_bytes, text, bytes);
     to->text = more;
     to->text_bytes += bytes;
     return SB_OK;
+}
+
+/* The same with what comes before the texts of --stop. */
+static sb_status tell_text(telling *to, const char *part, size_t part_bytes, sb_error *error) {
+    const char *text;
+    size_t bytes;
+    return watch_text(&to->watch, part, part_bytes, &text, &bytes) ? print_text(to, text, bytes, error)
+                                                                   : run_out(error);
 }
 
 static void tell_json(telling *to, const sb_llm_token *token, const char *piece, size_t piece_bytes) {
@@ -70,7 +83,6 @@ sb_status tell_token(void *context, const sb_llm_token *token, bool *stop, sb_er
     telling *to = context;
     size_t bytes = 0;
     const char *text, *piece = to->tokenizer != NULL ? sb_tokenizer_token(to->tokenizer, token->token, &bytes) : NULL;
-    (void)stop;
     if (to->form == TELL_JSON)
         tell_json(to, token, piece, bytes);
     else if (to->form == TELL_TABLE)
@@ -82,7 +94,10 @@ sb_status tell_token(void *context, const sb_llm_token *token, bool *stop, sb_er
     if (to->stream == NULL || token->given || token->stops)
         return SB_OK;
     sb_status status = sb_decode_stream_push(to->stream, token->token, &text, &bytes, error);
-    return status == SB_OK ? tell_text(to, text, bytes, error) : status;
+    if (status == SB_OK)
+        status = tell_text(to, text, bytes, error);
+    *stop = to->watch.found;
+    return status;
 }
 
 sb_status tell_rest(telling *telling, sb_error *error) {
@@ -91,7 +106,10 @@ sb_status tell_rest(telling *telling, sb_error *error) {
     if (telling->stream == NULL)
         return SB_OK;
     sb_status status = sb_decode_stream_finish(telling->stream, &text, &bytes, error);
-    return status == SB_OK ? tell_text(telling, text, bytes, error) : status;
+    if (status == SB_OK)
+        status = tell_text(telling, text, bytes, error);
+    watch_rest(&telling->watch, &text, &bytes);
+    return status == SB_OK ? print_text(telling, text, bytes, error) : status;
 }
 
 json_t *told_text(const telling *telling) {
@@ -101,5 +119,11 @@ json_t *told_text(const telling *telling) {
 void end_telling(telling *telling) {
     sb_decode_stream_destroy(telling->stream);
     json_decref(telling->tokens);
+    free_watch(&telling->watch);
     free(telling->text);
+}
+
+const char *generation_end_name(sb_llm_end end, bool found) {
+    static const char *const names[] = {"limit", "stop", "context", "caller"};
+    return found ? names[SB_LLM_END_STOP] : names[end];
 }

@@ -4,6 +4,7 @@
 
 #include <jansson.h>
 
+#include "stop_texts.h"
 #include "support.h"
 
 typedef enum telling_form { TELL_IDS, TELL_TEXT, TELL_TABLE, TELL_JSON } telling_form;
@@ -13,13 +14,14 @@ typedef struct telling {
     bool logprobs;
     const sb_tokenizer *tokenizer; /* NULL: ids are told, and no text */
     sb_decode_stream *stream;      /* of the new tokens; NULL without a tokenizer */
+    stop_watch watch;              /* of --stop */
     json_t *tokens;                /* JSON: what was told, else NULL */
     char *text;                    /* JSON: the text so far */
     size_t text_bytes;
 } telling;
 
-/** Begins, with text where there is a tokenizer. Exit codes as in options.h, after printing what is wrong. */
-int begin_telling(const arguments *arguments, const sb_tokenizer *tokenizer, telling *telling);
+/** Begins, with text where there is a tokenizer; `stops`, the caller's, may be empty. Exit codes as in options.h, after printing what is wrong. */
+int begin_telling(const arguments *arguments, const sb_tokenizer *tokenizer, const stop_texts *stops, telling *telling);
 /** An sb_llm_token_function; `context` is the telling. */
 sb_status tell_token(void *context, const sb_llm_token *token, bool *stop, sb_error *error);
 /** Tells what of the text still waits for a next token. */
@@ -27,5 +29,8 @@ sb_status tell_rest(telling *telling, sb_error *error);
 /** The text that was told, for JSON; NULL where memory ran out. */
 json_t *told_text(const telling *telling);
 void end_telling(telling *telling);
+
+/** "limit", "stop", "context", "caller"; `found` where a text of --stop has ended it, which is a stop too. */
+const char *generation_end_name(sb_llm_end end, bool found);
 
 #endif

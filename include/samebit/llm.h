@@ -75,7 +75,7 @@ SB_API const sb_llm_description *sb_llm_describe(const sb_llm *llm);
 /** The model with the entry graph "step", for whoever wants to look at it. Borrowed. */
 SB_API sb_model *sb_llm_model(const sb_llm *llm);
 
-/* ---- sequences ---- */
+/* ---- one sequence ---- */
 
 /** One sequence: its cache and how many positions that has. For one thread at a time. */
 typedef struct sb_llm_session sb_llm_session;
@@ -101,6 +101,77 @@ SB_API SB_MUST_CHECK sb_status sb_llm_session_trim(sb_llm_session *session, int6
 SB_API SB_MUST_CHECK sb_status sb_llm_step(sb_llm_session *session, int64_t count, const int64_t *tokens,
                                            int64_t wanted_count, const int64_t *wanted, sb_tensor **logits,
                                            sb_error *error);
+
+/* ---- many sequences ----
+ *
+ * A batch has sequences over one cache of pages, of 16 positions each. A step takes new tokens of any of them in one run: a
+ * prompt, a piece of one or a single token each. No bit of a logit depends on what else is in the step, on which pages a
+ * sequence has, or on whether others have them too. A batch and its sequences are for one thread at a time. */
+
+typedef struct sb_llm_batch sb_llm_batch;
+typedef struct sb_llm_sequence sb_llm_sequence;
+
+/** Positions on a page. */
+#define SB_LLM_PAGE_POSITIONS 16
+
+/** How a batch is made. Start from SB_LLM_BATCH_OPTIONS_DEFAULT. */
+typedef struct sb_llm_batch_options {
+    size_t struct_bytes; /**< sizeof(sb_llm_batch_options): lets the struct grow */
+    int64_t pages;       /**< that all sequences share; 0: those of eight sequences of the whole context */
+    /** NULL: the defaults. `entry`, `state` and capacities have to be left as they are. */
+    const sb_session_options *session;
+} sb_llm_batch_options;
+
+#define SB_LLM_BATCH_OPTIONS_DEFAULT                                                                                   \
+    { sizeof(sb_llm_batch_options), 0, NULL }
+
+/** Creates a batch without sequences, which keeps the model alive. `options` may be NULL. The caller releases it. Errors:
+ * INVALID_ARGUMENT; those of sb_state_create and sb_session_create. */
+SB_API SB_MUST_CHECK sb_status sb_llm_batch_create(sb_llm *llm, const sb_llm_batch_options *options,
+                                                   sb_llm_batch **batch, sb_error *error);
+/** Drops the caller's reference; sequences keep a batch alive. NULL is allowed. */
+SB_API void sb_llm_batch_release(sb_llm_batch *batch);
+/** Ends the run in progress, or the next one: sb_session_interrupt. From any thread. */
+SB_API void sb_llm_batch_interrupt(sb_llm_batch *batch);
+
+/** How many pages there are, and how many are free. */
+SB_API int64_t sb_llm_batch_pages(const sb_llm_batch *batch);
+SB_API int64_t sb_llm_batch_free_pages(const sb_llm_batch *batch);
+
+/** Creates an empty sequence. The caller releases it. */
+SB_API SB_MUST_CHECK sb_status sb_llm_sequence_create(sb_llm_batch *batch, sb_llm_sequence **sequence, sb_error *error);
+/** Creates a sequence with the first `length` positions of another one (INVALID_ARGUMENT where that has fewer). Both have the
+ * same pages until one of them writes there, which is then given a copy. The caller releases it. */
+SB_API SB_MUST_CHECK sb_status sb_llm_sequence_fork(const sb_llm_sequence *from, int64_t length,
+                                                    sb_llm_sequence **sequence, sb_error *error);
+/** Lets go of the sequence and of its pages. NULL is allowed. */
+SB_API void sb_llm_sequence_release(sb_llm_sequence *sequence);
+
+/** How many positions the sequence has. */
+SB_API int64_t sb_llm_sequence_length(const sb_llm_sequence *sequence);
+/** Forgets all positions from `length` on, which is at most what there are (INVALID_ARGUMENT), and lets go of pages behind. */
+SB_API SB_MUST_CHECK sb_status sb_llm_sequence_trim(sb_llm_sequence *sequence, int64_t length, sb_error *error);
+/** Sees to it that steps can put `count` tokens behind the sequence: takes pages for them. On failure nothing was taken.
+ * Errors: LIMIT when too few are free, or the context is too short; those of sb_state_copy_slot. */
+SB_API SB_MUST_CHECK sb_status sb_llm_sequence_reserve(sb_llm_sequence *sequence, int64_t count, sb_error *error);
+
+/** What a step puts behind a sequence. */
+typedef struct sb_llm_step_part {
+    sb_llm_sequence *sequence;
+    int64_t count; /**< at least 1 */
+    const int64_t *tokens;
+    int64_t wanted_count;
+    const int64_t *wanted; /**< places in `tokens` of those whose logits are wanted */
+} sb_llm_step_part;
+
+/** Puts tokens behind sequences of the batch, each of which is in one part at most. `*logits` is the f32 tensor [1, all that are
+ * wanted, vocabulary], one part's rows behind the other's, which the caller releases.
+ *
+ * On failure all sequences are as long as they were. Errors: INVALID_ARGUMENT for tokens and places that do not exist, and
+ * sequences of another batch; LIMIT when a context is full, or too few pages are free, with the part; those of
+ * sb_session_run. */
+SB_API SB_MUST_CHECK sb_status sb_llm_batch_step(sb_llm_batch *batch, int count, const sb_llm_step_part *parts,
+                                                 sb_tensor **logits, sb_error *error);
 
 /* ---- choosing tokens: docs/numerics.md, section 11 ---- */
 
@@ -186,6 +257,69 @@ typedef struct sb_llm_result {
 SB_API SB_MUST_CHECK sb_status sb_llm_generate(sb_llm_session *session, int64_t count, const int64_t *tokens,
                                                const sb_llm_generation *generation, sb_llm_result *result,
                                                sb_error *error);
+
+/* ---- generating for many requests ----
+ *
+ * A queue runs requests over a batch: as many at a time as it is told, in one step each time. Requests join and leave between
+ * steps; long prompts are cut into pieces, beside which others go on. What comes of a request is what sb_llm_generate makes of it
+ * in an empty session, bit for bit, whatever else is in the queue. A queue is for one thread at a time, the batch's. */
+
+typedef struct sb_llm_queue sb_llm_queue;
+
+/** How a queue runs requests; changes no bit. Start from SB_LLM_QUEUE_OPTIONS_DEFAULT. */
+typedef struct sb_llm_queue_options {
+    size_t struct_bytes; /**< sizeof(sb_llm_queue_options): lets the struct grow */
+    int64_t parallel;    /**< the most requests at a time; 0: 16 */
+    int64_t rows;        /**< the most tokens in a step, where requests that are at new tokens leave room; 0: 512 */
+    bool no_sharing;     /**< each prompt is run whole, also where another one begins like it */
+} sb_llm_queue_options;
+
+#define SB_LLM_QUEUE_OPTIONS_DEFAULT                                                                                   \
+    { sizeof(sb_llm_queue_options), 0, 0, false }
+
+/** Told once of each request that ends. `result` is NULL, and `error` says why, unless `status` is SB_OK. May add requests. */
+typedef void sb_llm_end_function(void *context, sb_status status, const sb_error *error, const sb_llm_result *result);
+
+/** A request. Start from SB_LLM_REQUEST_DEFAULT. */
+typedef struct sb_llm_request {
+    size_t struct_bytes; /**< sizeof(sb_llm_request): lets the struct grow */
+    int64_t count;       /**< of the prompt's tokens, at least 1 */
+    const int64_t *tokens;
+    sb_llm_generation generation; /**< its on_token may add requests; a status other than SB_OK ends this one alone */
+    sb_llm_end_function *on_end;  /**< is given generation.context; NULL: nobody wants to know */
+} sb_llm_request;
+
+#define SB_LLM_REQUEST_DEFAULT                                                                                         \
+    { sizeof(sb_llm_request), 0, NULL, SB_LLM_GENERATION_DEFAULT, NULL }
+
+/** Creates a queue, which keeps the batch alive. `options` may be NULL. The caller destroys it. */
+SB_API SB_MUST_CHECK sb_status sb_llm_queue_create(sb_llm_batch *batch, const sb_llm_queue_options *options,
+                                                   sb_llm_queue **queue, sb_error *error);
+/** Requests that have not ended are gone, without a word. NULL is allowed. */
+SB_API void sb_llm_queue_destroy(sb_llm_queue *queue);
+
+/** Puts a request behind those that wait; what it points to but `generation.context` and `generation.receipt` is copied.
+ *
+ * It joins when fewer than `parallel` run and there are pages for its prompt and all of its tokens, so that it never runs
+ * out of them because of others. A prompt that begins like that of another one, which runs or has lately ended, takes over
+ * the pages of that beginning: so do all samples of one prompt. Errors: INVALID_ARGUMENT for settings and for tokens that do
+ * not exist; LIMIT when the context, or all pages of the batch, are too few for it; OUT_OF_MEMORY. */
+SB_API SB_MUST_CHECK sb_status sb_llm_queue_add(sb_llm_queue *queue, const sb_llm_request *request, sb_error *error);
+
+/** A run for all that take part; *more says whether there are requests left. What fails for one request ends it alone, and is
+ * told to its on_end. Errors, after which nothing has changed: those of sb_session_run. */
+SB_API SB_MUST_CHECK sb_status sb_llm_queue_step(sb_llm_queue *queue, bool *more, sb_error *error);
+/** Steps until there are none left. */
+SB_API SB_MUST_CHECK sb_status sb_llm_queue_run(sb_llm_queue *queue, sb_error *error);
+
+/** What a queue has done so far, and what it has to do. */
+typedef struct sb_llm_queue_counters {
+    int64_t waiting, running;
+    int64_t steps, rows; /**< runs, and tokens in them */
+    int64_t shared;      /**< tokens of prompts that another one's pages had already */
+} sb_llm_queue_counters;
+
+SB_API sb_llm_queue_counters sb_llm_queue_count(const sb_llm_queue *queue);
 
 /* ---- tokenizers ----
  *

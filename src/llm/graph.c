@@ -18,12 +18,15 @@ static sb_status add_input(building *b, int index, const char *name, int rank, c
 }
 
 static sb_status add_inputs(building *b, sb_error *error) {
-    static const int64_t rows[] = {1, -1}, one[] = {1}, some[] = {-1};
+    static const int64_t rows[] = {1, -1}, some[] = {-1}, pages[] = {-1, -1};
     static const char *const row_texts[] = {NULL, "rows"}, *const wanted[] = {"wanted"};
+    static const char *const sequences[] = {"sequences"}, *const columns[] = {"sequences", "columns"};
     SB_TRY(add_input(b, SB_LLM_TOKENS, "tokens", 2, rows, row_texts, error));
     SB_TRY(add_input(b, SB_LLM_POSITIONS, "positions", 2, rows, row_texts, error));
-    SB_TRY(add_input(b, SB_LLM_START, "start", 1, one, NULL, error));
-    SB_TRY(add_input(b, SB_LLM_LENGTH, "length", 1, one, NULL, error));
+    SB_TRY(add_input(b, SB_LLM_STARTS, "starts", 1, some, sequences, error));
+    SB_TRY(add_input(b, SB_LLM_LENGTHS, "lengths", 1, some, sequences, error));
+    SB_TRY(add_input(b, SB_LLM_BEGINS, "begins", 1, some, sequences, error));
+    SB_TRY(add_input(b, SB_LLM_TABLE, "table", 2, pages, columns, error));
     return add_input(b, SB_LLM_WANTED, "wanted_rows", 1, some, wanted, error);
 }
 

@@ -6,16 +6,24 @@
 
 #include "llm/config.h"
 
-/* Inputs of the entry graph "step", in this order, and its output. `rows` are new tokens of one sequence, at the positions
- * behind those that its cache has; of `wanted` of them there are logits. */
+/* Inputs of the entry graph "step", in this order, and its outputs. `rows` are new tokens of several sequences, one sequence
+ * behind the other, at the positions behind those that each has in the cache; of `wanted` of them there are logits. How they
+ * lie there: ops/pages.h. */
 enum {
     SB_LLM_TOKENS,    /* s64 [1, rows] */
     SB_LLM_POSITIONS, /* s64 [1, rows]: of each token in its sequence */
-    SB_LLM_START,     /* s64 [1]: where the cache gets the first */
-    SB_LLM_LENGTH,    /* s64 [1]: how many positions it has then: start + rows */
+    SB_LLM_STARTS,    /* s64 [sequences]: the position of each one's first row */
+    SB_LLM_LENGTHS,   /* s64 [sequences]: how many positions each has then: start + its rows */
+    SB_LLM_BEGINS,    /* s64 [sequences]: which row its first one is */
+    SB_LLM_TABLE,     /* s64 [sequences, columns]: its pages */
     SB_LLM_WANTED,    /* s64 [wanted]: which rows */
     SB_LLM_INPUTS
 };
+
+/* What the cache's extents are called, which a state gives numbers: pages, and positions on each. */
+#define SB_LLM_PAGES_SYMBOL "pages"
+#define SB_LLM_PAGE_SYMBOL "page"
+
 enum {
     SB_LLM_LOGITS, /* f32 [1, wanted, vocabulary] */
     SB_LLM_HIDDEN, /* [1, wanted, hidden] of the model's type: what the head reads. Only with sb_llm_plan.receipts */
@@ -26,7 +34,7 @@ typedef struct sb_llm_plan {
     const sb_checkpoint *checkpoint;
     const sb_llm_config *config;
     sb_dtype dtype;  /* of weights, activations and cache: f32, f16 or bf16 */
-    int64_t context; /* positions of the cache */
+    int64_t context; /* the most positions of a sequence */
     bool receipts;   /* hidden states are an output */
 } sb_llm_plan;
 

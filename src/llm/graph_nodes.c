@@ -16,13 +16,23 @@ static void write_name(const building *b, const char *what, char name[NAME_BYTES
         snprintf(name, NAME_BYTES, "%s", what);
 }
 
+/* Operators of Samebit's own. */
+static bool is_own(const char *op) {
+    static const char *const own[] = {"MatMulF32", "PagedAttention", "PagedScatter"};
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
+        if (strcmp(op, own[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
 sb_status sb_llm_node(building *b, const char *op, const char *what, int inputs, const value *from, int attributes,
                       const sb_builder_attribute *list, value *to, sb_error *error) {
     char name[NAME_BYTES];
     sb_builder_node node = SB_BUILDER_NODE_DEFAULT;
     write_name(b, what, name);
     node.op = op;
-    node.domain = strcmp(op, "MatMulF32") == 0 ? "samebit" : NULL;
+    node.domain = is_own(op) ? "samebit" : NULL;
     node.name = name;
     node.input_count = inputs;
     node.inputs = from;

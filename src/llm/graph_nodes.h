@@ -16,7 +16,8 @@ typedef struct building {
     int64_t layer;              /* -1: of none */
 } building;
 
-/** Adds a node called `what` of the layer, with one output: of the ONNX standard, but for MatMulF32, which is Samebit's. */
+/** Adds a node called `what` of the layer, with one output: of the ONNX standard, but for MatMulF32 and those of pages, which are
+ * Samebit's. */
 sb_status sb_llm_node(building *b, const char *op, const char *what, int inputs, const value *from, int attributes,
                       const sb_builder_attribute *list, value *to, sb_error *error);
 /** Adds a constant called `what` of the layer, and drops the caller's reference, also on failure. */

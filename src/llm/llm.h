@@ -8,6 +8,7 @@
 
 #include "llm/fingerprint.h"
 #include "llm/graph.h"
+#include "llm/pages.h"
 
 struct sb_llm {
     atomic_int references;
@@ -19,15 +20,43 @@ struct sb_llm {
     sb_llm_fingerprint fingerprint; /* of the files */
 };
 
-struct sb_llm_session {
+struct sb_llm_batch {
+    int references; /* the caller's and the sequences' */
     sb_llm *llm;
     sb_state *state;
     sb_session *session;
-    int64_t length;
+    int64_t page_positions;
+    sb_llm_pages pages;
 };
 
-/** sb_llm_step with all outputs: outputs[SB_LLM_HIDDEN] is NULL for a model without receipts. The caller releases them; on
- * failure there are none. */
+struct sb_llm_sequence {
+    sb_llm_batch *batch;
+    int64_t length;
+    int64_t page_count, page_room;
+    int64_t *pages; /* in the order of positions; room for page_room */
+    int64_t part;   /* while a step is checked: which part it is in; -1: none */
+};
+
+/* A batch with a single page, as long as the context, and the sequence that has it. */
+struct sb_llm_session {
+    sb_llm *llm;
+    sb_llm_batch *batch;
+    sb_llm_sequence *sequence;
+};
+
+/** sb_llm_batch_create with pages of another size. */
+sb_status sb_llm_batch_make(sb_llm *llm, const sb_session_options *options, int64_t pages, int64_t page_positions,
+                            sb_llm_batch **batch, sb_error *error);
+
+/** Drops pages behind those of the sequence's positions. */
+void sb_llm_sequence_let_go(sb_llm_sequence *sequence);
+
+/** sb_llm_batch_step with all outputs: outputs[SB_LLM_HIDDEN] is NULL for a model without receipts. The caller releases
+ * them; on failure there are none. */
+sb_status sb_llm_batch_run(sb_llm_batch *batch, int count, const sb_llm_step_part *parts,
+                           sb_tensor *outputs[SB_LLM_OUTPUTS], sb_error *error);
+
+/** sb_llm_step with all outputs, likewise. */
 sb_status sb_llm_run(sb_llm_session *session, int64_t count, const int64_t *tokens, int64_t wanted_count,
                      const int64_t *wanted, sb_tensor *outputs[SB_LLM_OUTPUTS], sb_error *error);
 

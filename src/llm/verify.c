@@ -297,7 +297,7 @@ static sb_status check_session(const sb_llm_session *session, const sb_llm_recei
     if (options->struct_bytes != sizeof *options || options->sample < 0 || options->chunk < 0 || options->threads < 0)
         return sb_fail(error, SB_ERROR_INVALID_ARGUMENT,
                        "sb_llm_verification: struct_bytes is not set, or a number is negative");
-    if (!session->llm->receipts || session->length != 0)
+    if (!session->llm->receipts || sb_llm_session_length(session) != 0)
         return sb_fail(error, SB_ERROR_INVALID_ARGUMENT,
                        "verifying needs an empty sequence of a model that was loaded with sb_llm_options.receipts");
     if (about->dtype != receipt->dtype || about->context != receipt->context)
@@ -329,7 +329,8 @@ sb_status sb_llm_verify(sb_llm_session *session, const sb_llm_receipt *receipt, 
                          .sequence = numbers,
                          .steps = numbers + receipt->prompt_count + receipt->step_count};
         status = verify(v, error);
-        session->length = 0;
+        sb_status trimmed = sb_llm_session_trim(session, 0, NULL);
+        status = status != SB_OK ? status : trimmed;
     }
     sb_workers_destroy(workers);
     sb_free(numbers);

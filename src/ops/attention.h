@@ -4,6 +4,7 @@
 #define SB_OPS_ATTENTION_H
 
 #include "graph/op.h"
+#include "ops/pages.h"
 
 /* Elements [batch, head, row, column] at `data`, strides in elements. Without `data`: none. */
 typedef struct sb_attention_array {
@@ -30,9 +31,12 @@ typedef struct sb_attention_work {
     sb_attention_array q, k, past_k, v, past_v; /* [batch, heads or key_heads, positions, widths] */
     double scale, cap;                          /* numbers of the type of the chains; cap 0: none */
     sb_attention_array
-        mask;            /* of bool or `dtype`, [batch, heads, queries, mask_keys]: strides of 0 where it is repeated */
-    int64_t mask_keys;   /* keys behind are masked */
-    const char *lengths; /* s64 [batch]: how many keys a sample has; NULL: all */
+        mask;          /* of bool or `dtype`, [batch, heads, queries, mask_keys]: strides of 0 where it is repeated */
+    int64_t mask_keys; /* keys behind are masked */
+    /* Where keys lie of several sequences, whose queries are those of one sample, one sequence behind the other. `k` and `v`
+     * are then [pages, key_heads, rows of a page, widths], and `keys` is how many a sequence has room for. */
+    sb_pages pages;
+    const char *lengths; /* s64 [batch], or of each sequence: how many keys a sample has; NULL: all */
     int64_t lengths_stride;
     bool causal;         /* a query at position p sees keys up to p */
     int64_t left, right; /* … and from p - left, up to p + right; -1: no bound */

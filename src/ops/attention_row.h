@@ -105,7 +105,7 @@ static bool SB_ATTENTION_NAME(sum_row)(const row *r, void *total, SB_ATTENTION_N
     SB_ATTENTION_REAL sum;
     for (int64_t start = r->reach.first - r->reach.first % SB_ATTENTION_SPLIT; start < r->reach.last;
          start += SB_ATTENTION_SPLIT) {
-        int64_t left = r->work->keys - start, end = start + (left < SB_ATTENTION_SPLIT ? left : SB_ATTENTION_SPLIT);
+        int64_t left = r->reach.last - start, end = start + (left < SB_ATTENTION_SPLIT ? left : SB_ATTENTION_SPLIT);
         if (!SB_ATTENTION_NAME(weigh_split)(r, start, end, &split, &sum))
             return false;
         if (!split.any)

@@ -20,6 +20,7 @@
 typedef struct row {
     const sb_attention_work *work;
     int64_t batch, head, key_head, query;
+    int64_t sequence;         /* with pages */
     sb_attention_reach reach; /* keys that positions and lengths allow */
     bool direct;              /* scores go to the softmax as the chain leaves them: the scale is in `split` */
     sb_split_scale_f32 split_f32;
@@ -58,21 +59,43 @@ static char *element(const sb_attention_array *array, int64_t batch, int64_t hea
     return array->data + index * (int64_t)sb_dtype_size(array->dtype);
 }
 
+/* ---- where keys and values lie ---- */
+
+/* Rows of keys or values that follow each other evenly, from one on. */
+typedef struct stretch {
+    char *data;
+    int64_t row, column, count;
+} stretch;
+
+/* The stretch that begins at key `key`: on a page, in the past or behind it. */
+static stretch find_stretch(const row *r, const sb_attention_array *past, const sb_attention_array *fresh, int64_t key,
+                            int64_t column) {
+    const sb_attention_work *work = r->work;
+    int64_t batch = r->batch, at = key - work->past, count = work->keys - key;
+    const sb_attention_array *from = fresh;
+    if (work->pages.table != NULL) {
+        batch = sb_pages_find(&work->pages, r->sequence, key, &at);
+        count = work->pages.rows - at;
+    } else if (key < work->past) {
+        from = past;
+        at = key;
+        count = work->past - key;
+    }
+    return (stretch){element(from, batch, r->key_head, at, column), from->row, from->column, count};
+}
+
 /* ---- scores ---- */
 
-/* The chains of `count` keys from `start`, some of which may be the past's. */
+/* The chains of `count` keys from `start`. */
 static void contract_keys(const row *r, int64_t start, int64_t count, scores_buffer *z) {
     const sb_attention_work *work = r->work;
     const char *q = element(&work->q, r->batch, r->head, r->query, 0);
     memset(z, 0, sizeof *z);
     for (int64_t done = 0; done < count;) {
-        bool old = start + done < work->past;
-        const sb_attention_array *from = old ? &work->past_k : &work->k;
-        int64_t at = start + done - (old ? 0 : work->past), left = count - done;
-        int64_t part = old && work->past - start - done < left ? work->past - start - done : left;
+        const stretch from = find_stretch(r, &work->past_k, &work->k, start + done, 0);
+        int64_t part = from.count < count - done ? from.count : count - done;
         void *acc = work->dtype == SB_F64 ? (void *)(z->f64 + done) : (void *)(z->f32 + done);
-        sb_contract_row(work->dtype, part, work->width, q, work->q.column, element(from, r->batch, r->key_head, at, 0),
-                        from->column, from->row, acc);
+        sb_contract_row(work->dtype, part, work->width, q, work->q.column, from.data, from.column, from.row, acc);
         done += part;
     }
 }
@@ -145,11 +168,9 @@ static double store_weight(sb_dtype dtype, weights_buffer *weights, int64_t at, 
 }
 
 static const char *value_row(const row *r, int64_t key, int64_t column, int64_t *stride) {
-    const sb_attention_work *work = r->work;
-    bool old = key < work->past;
-    const sb_attention_array *from = old ? &work->past_v : &work->v;
-    *stride = from->column;
-    return element(from, r->batch, r->key_head, old ? key : key - work->past, column);
+    const stretch from = find_stretch(r, &r->work->past_v, &r->work->v, key, column);
+    *stride = from.column;
+    return from.data;
 }
 
 /* A step of the 16-bit chain over the values of 16 keys. Values whose weight is +0 take no part: they read as zeros. */
@@ -257,10 +278,16 @@ static row start_row(const sb_attention_work *work, int64_t index) {
     r.batch = index / work->queries / work->heads;
     r.key_head = r.head / (work->heads / work->key_heads);
     int64_t length = work->keys, position = work->past + r.query;
+    int64_t sample = r.batch, left = work->queries - r.query;
+    if (work->pages.table != NULL) {
+        const sb_pages_place place = sb_pages_of_row(&work->pages, r.query);
+        r.sequence = sample = place.sequence;
+        left = place.left;
+    }
     if (work->lengths != NULL) {
-        int64_t given = ((const int64_t *)(const void *)work->lengths)[r.batch * work->lengths_stride];
+        int64_t given = ((const int64_t *)(const void *)work->lengths)[sample * work->lengths_stride];
         length = sb_attention_length(given, work->keys);
-        position = length - work->queries + r.query;
+        position = length - left;
     }
     if (work->mask.data != NULL && work->mask_keys < length)
         length = work->mask_keys;

@@ -144,3 +144,88 @@ says err "--bare and --plain are for texts"
 runs 3 "$samebit" tokenize "$models/gemma3.gguf" a
 says err "the file has no tokenizer"
 finish
+
+# Many requests at once: each is what it is alone, whatever runs beside it.
+cat >requests.jsonl <<'END'
+{"prompt": "Hi there, hi there, hi", "count": 9}
+{"tokens": [1, 50, 7, 23, 88, 4, 61], "count": 9, "temperature": 1, "seed": 5, "ignore_stops": true}
+
+{"prompt": "Hi there, hi there, hi there", "count": 5, "samples": 2, "temperature": 1.5, "request": 3}
+END
+runs 0 "$samebit" generate "$models/llama-text" --batch requests.jsonl --ignore-stops
+cp out many
+[ "$(wc -l <out)" -eq 4 ] || fail "not a line for each answer"
+for options in "--parallel 1" "--parallel 2 --pages 4" "--prefill-chunk 1" "--threads 1" "--isa scalar" "--no-passes"; do
+    # shellcheck disable=SC2086
+    runs 0 "$samebit" generate "$models/llama-text" --batch requests.jsonl --ignore-stops $options
+    cmp -s out many || fail "other answers with $options"
+done
+"$samebit" generate "$models/llama-text" --batch - --ignore-stops <requests.jsonl >out 2>err || fail "standard input"
+cmp -s out many || fail "other answers from standard input"
+alone() {
+    line=$1
+    shift
+    runs 0 "$samebit" generate "$models/llama-text" --ignore-stops --digest "$@"
+    sed -n "${line}p" many >answer
+    says answer "\"digest\":\"$(tail -1 out)\""
+}
+alone 1 -p "Hi there, hi there, hi" --count 9
+alone 2 --tokens 1,50,7,23,88,4,61 --count 9 --temperature 1 --seed 5
+alone 3 -p "Hi there, hi there, hi there" --count 5 --temperature 1.5 --request 3
+says answer '"line":4,"sample":0,'
+alone 4 -p "Hi there, hi there, hi there" --count 5 --temperature 1.5 --request 4
+says answer '"line":4,"sample":1,'
+runs 0 "$samebit" generate "$models/llama-text" -p "Hi there, hi there, hi there" --count 5 --temperature 1.5 --request 3 --samples 2 --ignore-stops
+sed 's/"line":1/"line":4/' out >samples
+sed -n 3,4p many | cmp -s - samples || fail "other samples of a prompt alone"
+says err "tokens of prompts were shared"
+
+# Texts at which a generation ends are left out.
+runs 0 "$samebit" generate "$models/llama-text" -p "Hi " --count 9 --ignore-stops
+text=$(head -1 out)
+stop=$(printf %s "$text" | cut -c4-5)
+before=$(printf '%s' "${text%%"$stop"*}")
+runs 0 "$samebit" generate "$models/llama-text" -p "Hi " --count 9 --ignore-stops --stop "$stop" --stop "not there"
+[ "$(head -1 out)" = "$before" ] || fail "'$(head -1 out)' where '$before' comes before '$stop'"
+says err "ended by stop"
+runs 0 "$samebit" generate "$models/llama-text" -p "Hi " --count 9 --ignore-stops --stop "$text and more" --json
+json end=limit
+runs 0 "$samebit" generate "$models/llama-text" -p "Hi " --count 9 --ignore-stops --stop "$stop" --samples 2
+says out '"end":"stop"'
+
+# What is wrong is said before anything runs.
+refused() {
+    printf '{"tokens": [1]}\n%s\n' "$1" >requests.jsonl
+    runs 2 "$samebit" generate "$models/llama-text" --batch requests.jsonl
+    says err "$2"
+    [ -s out ] && fail "something ran before '$1' was refused"
+}
+refused '[1]' "requests.jsonl: line 2: an object of JSON is expected"
+refused '{"tokens": [1]' "requests.jsonl: line 2: byte 14: "
+refused '{"tokens": [1], "prompt": "a"}' 'line 2: either "prompt" or "tokens" is expected'
+refused '{}' 'line 2: either "prompt" or "tokens" is expected'
+refused '{"tokens": []}' '"tokens": a list of token ids'
+refused '{"tokens": [1.5]}' '"tokens": a whole number from 0'
+refused '{"tokens": [97]}' 'line 2: token 0 of 1 is 97; the model has 97'
+refused '{"tokens": [1], "count": -1}' '"count": a whole number from 0'
+refused '{"tokens": [1], "top_p": 0}' '"top_p": a number from 1e-06 to 1'
+refused '{"tokens": [1], "stop": ""}' '"stop": a text that is not empty'
+refused '{"tokens": [1], "tokens": [2]}' "line 2: byte"
+refused '{"tokens": [1], "colour": 1}' 'line 2: "colour" is not known; there are prompt, tokens,'
+refused '{"prompt": "a", "samples": 0}' '"samples": a whole number from 1 to 4096'
+printf '\n' >requests.jsonl
+runs 2 "$samebit" generate "$models/llama-text" --batch requests.jsonl
+says err "requests.jsonl: there are no requests"
+runs 3 "$samebit" generate "$models/llama-text" --batch none.jsonl
+says err "cannot read none.jsonl"
+printf '{"tokens": [1, 2], "count": 30}\n' >requests.jsonl
+runs 2 "$samebit" generate "$models/llama-text" --batch requests.jsonl --pages 1
+says err "line 1: a prompt of 2 tokens and 30 new ones need 2 pages of 16 positions, and there are 1"
+runs 2 "$samebit" generate "$models/llama-text" --batch requests.jsonl -p a
+says err "--prompt does not go with --batch"
+runs 2 "$samebit" generate "$models/llama-text" -p a --samples 2 --receipt r.json
+says err "--receipt does not go with --samples"
+runs 2 "$samebit" generate "$models/llama-text" -p a --parallel 2
+says err "--parallel is for --batch and --samples"
+runs 2 "$samebit" generate "$models/llama-text" -p a --stop ""
+says err "--stop: a text that is not empty is expected"

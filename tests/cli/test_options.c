@@ -44,7 +44,7 @@ static place place_of(const option *option) {
 }
 
 /* Options that a command is given beside the one in question; those of the same name,
- * and one that excludes it, are left out. */
+ * and of names that exclude it, with commas between, are left out. */
 static const struct {
     place place;
     const char *command, *name, *value, *excluded_by, *only_with;
@@ -63,12 +63,14 @@ static const struct {
     {ON_DEVICE, "conformance", "device", "cuda", NULL, NULL},
     {ANYWHERE, "conformance", "only", "test_abs", NULL, NULL},
     {ON_DEVICE, "generate", "device", "cuda", NULL, NULL},
-    {ANYWHERE, "generate", "prompt", "a text", "tokens", NULL},
+    {ANYWHERE, "generate", "prompt", "a text", "tokens,batch", NULL},
     {.place = ANYWHERE, .command = "generate", .name = "chat", .only_with = "system"},
     {.place = ANYWHERE, .command = "generate", .name = "chat", .only_with = "date"},
     {.place = ANYWHERE, .command = "tokenize", .name = "decode", .only_with = "skip-special"},
     {ANYWHERE, "generate", "count", "1", NULL, NULL},
-    {ANYWHERE, "generate", "receipt", RECEIPT, NULL, NULL},
+    {ANYWHERE, "generate", "receipt", RECEIPT, "batch,samples,parallel,pages", NULL},
+    {ANYWHERE, "generate", "samples", "2", NULL, "parallel"},
+    {ANYWHERE, "generate", "samples", "2", NULL, "pages"},
     {ON_DEVICE, "verify", "device", "cuda", NULL, NULL},
 };
 
@@ -125,6 +127,11 @@ static const struct {
     {NULL, "seed", "7"},
     {NULL, "request", "3"},
     {NULL, "prefill-chunk", "1"},
+    {NULL, "stop", "the end"},
+    {NULL, "batch", "options_requests.jsonl"},
+    {NULL, "samples", "2"},
+    {NULL, "parallel", "2"},
+    {NULL, "pages", "9"},
     {NULL, "dtype", "bf16"},
     {NULL, "context", "64"},
     {NULL, "receipt", RECEIPT},
@@ -182,6 +189,15 @@ static void add_option(call *call, const char *name, const char *value) {
         add(call, "%s", value);
 }
 
+static bool is_among(const char *name, const char *list) {
+    size_t size = strlen(name);
+    for (const char *at = list; at != NULL; at = strchr(at, ',') != NULL ? strchr(at, ',') + 1 : NULL) {
+        if (strncmp(at, name, size) == 0 && (at[size] == ',' || at[size] == '\0'))
+            return true;
+    }
+    return false;
+}
+
 /* Fills what is all zeros, where it stays: arguments point into it. */
 static void make_call(const command *command, const option *option, call *call) {
     place place = place_of(option);
@@ -196,7 +212,7 @@ static void make_call(const command *command, const option *option, call *call) 
     for (size_t i = 0; i < sizeof companions / sizeof companions[0]; i++) {
         bool excluded = (companions[i].place != ANYWHERE && companions[i].place != place) ||
                         strcmp(companions[i].name, option->name) == 0 ||
-                        (companions[i].excluded_by != NULL && strcmp(companions[i].excluded_by, option->name) == 0) ||
+                        is_among(option->name, companions[i].excluded_by) ||
                         (companions[i].only_with != NULL && strcmp(companions[i].only_with, option->name) != 0);
         if (strcmp(companions[i].command, command->name) == 0 && !excluded)
             add_option(call, companions[i].name, companions[i].value);
@@ -274,6 +290,9 @@ int main(void) {
     setenv("SAMEBIT_CUDA_DRIVER", FAKE_GPU, 1);
     FILE *allowed = fopen("options_allowed.txt", "w");
     if (allowed == NULL || fclose(allowed) != 0)
+        return 1;
+    FILE *requests = fopen("options_requests.jsonl", "w");
+    if (requests == NULL || fputs("{\"tokens\": [1, 2]}\n", requests) < 0 || fclose(requests) != 0)
         return 1;
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

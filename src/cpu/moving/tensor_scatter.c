@@ -1,4 +1,4 @@
-/* TensorScatter: onto the cache itself where nobody else needs it any more, so that what a step costs does not grow with
+/* TensorScatter and PagedScatter: onto the cache itself where nobody else needs it any more, so that what a step costs does not grow with
  * the cache. Everything is checked before the first row is written. */
 #include "ops/tensor_scatter.h"
 
@@ -7,6 +7,7 @@
 
 #include "base/allocation.h"
 #include "cpu/list.h"
+#include "ops/paged.h"
 
 static bool supports_tensor_scatter(const sb_kernel_query *query, char *why) {
     if (query->inputs[0]->dtype != SB_STRING)
@@ -63,11 +64,30 @@ static sb_status launch_tensor_scatter(sb_call *call) {
     return status;
 }
 
+static sb_status launch_paged_scatter(sb_call *call) {
+    sb_tensor *output;
+    sb_pages pages;
+    call->untouched = true;
+    SB_TRY(sb_paged_scatter_describe(call, &pages));
+    SB_TRY(sb_paged_scatter_check(call, &pages));
+    call->untouched = false;
+    SB_TRY(sb_call_output(call, 0, &output));
+    SB_TRY(fill(call, sb_call_input(call, 0), output));
+    sb_paged_scatter_write(call, &pages, output);
+    return SB_OK;
+}
+
 const sb_kernel sb_cpu_kernels_tensor_scatter[] = {
     {.op = "TensorScatter",
      .name = "tensor-scatter",
      .supports = supports_tensor_scatter,
      .in_place = in_place_tensor_scatter,
      .launch = launch_tensor_scatter},
+    {.op = "PagedScatter",
+     .domain = "samebit",
+     .name = "paged-scatter",
+     .supports = supports_tensor_scatter,
+     .in_place = in_place_tensor_scatter,
+     .launch = launch_paged_scatter},
     {0},
 };

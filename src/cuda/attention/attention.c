@@ -5,6 +5,7 @@
 
 #include "cuda/common/elements.h"
 #include "cuda/list.h"
+#include "ops/paged.h"
 
 enum { Q, K, V, MASK, PAST_KEY, PAST_VALUE, LENGTHS };
 enum { Y, PRESENT_KEY, PRESENT_VALUE, SCORES };
@@ -39,6 +40,7 @@ void sb_cuda_attention_describe(sb_call *call, sb_cuda_attention_call *made) {
         .past_v = array_of(&a->past_v),
         .mask = array_of(&a->mask),
         .mask_keys = a->mask_keys,
+        .pages = a->pages,
         .lengths = (const int64_t *)(const void *)a->lengths,
         .lengths_stride = a->lengths_stride,
         .left = a->left,
@@ -233,11 +235,32 @@ static sb_status launch_attention(sb_call *call) {
     return present(call, PRESENT_VALUE, PAST_VALUE, V, &a->v, &a->past_v, a, a->value_width);
 }
 
+/* ---- PagedAttention ---- */
+
+static sb_status launch_paged(sb_call *call) {
+    sb_cuda_attention_call made;
+    sb_tensor *y;
+    SB_TRY(sb_paged_attention_describe(call, &made.attention));
+    /* One sequence on one page is Attention with lengths, without looking for pages. */
+    sb_pages *pages = &made.attention.pages;
+    if (pages->pages == 1 && pages->columns == 1 && pages->sequences == 1)
+        pages->table = NULL;
+    sb_cuda_attention_describe(call, &made);
+    SB_TRY(sb_call_output(call, 0, &y));
+    sb_cuda_attention_yields(&made, y, NULL);
+    return sb_cuda_attention_run(call, &made);
+}
+
 const sb_kernel sb_cuda_kernels_attention[] = {
     {.op = "Attention",
      .name = "attention",
      .supports = sb_cuda_supports_all,
      .bounded = bounded_attention,
      .launch = launch_attention},
+    {.op = "PagedAttention",
+     .domain = "samebit",
+     .name = "attention",
+     .supports = sb_cuda_supports_all,
+     .launch = launch_paged},
     {0},
 };

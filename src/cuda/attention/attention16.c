@@ -32,6 +32,8 @@ static const char *obstacle(const sb_call *call, const sb_cuda_attention_call *m
         return "widths of heads are not multiples of 8 up to 256";
     if (a->width == 0 || a->keys == 0)
         return "there is nothing to multiply";
+    if (a->pages.table != NULL)
+        return "keys lie on pages";
     if (a->keys > INT32_MAX - SB_ATTENTION_SPLIT)
         return "there are 2^31 keys or more";
     if (!is_regular(&p->q, a->width) || !is_regular(&p->k, a->width) || !is_regular(&p->past_k, a->width) ||

@@ -3,6 +3,7 @@
 #define SB_CUDA_ATTENTION_ATTENTION_PARAMETERS_H
 
 #include "cuda/common/parameters.h"
+#include "ops/pages.h"
 
 /* Elements [batch, head, row, column]: steps in elements. */
 typedef struct sb_cuda_attention_array {
@@ -26,6 +27,7 @@ typedef struct sb_cuda_attention {
     const int64_t *used_queries, *used_past, *used_fresh, *used_mask;
     sb_cuda_attention_array q, k, past_k, v, past_v, mask, y, scores;
     int64_t mask_keys;
+    sb_pages pages; /* of PagedAttention: `lengths` are then of its sequences */
     const int64_t *lengths;
     int64_t lengths_stride;
     int64_t left, right; /* -1: no bound */

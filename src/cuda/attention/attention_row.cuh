@@ -79,6 +79,7 @@ SB_CUDA_FUNCTION double sb_attention_finish(double s, double scale, double cap, 
 
 typedef struct sb_attention_place {
     int64_t batch, head, key_head, query;
+    int64_t sequence; /* with pages */
     int64_t past, keys, mask_keys, mask_step;
     sb_attention_reach reach;
     bool used; /* whether anybody looks at the row */
@@ -116,13 +117,24 @@ SB_CUDA_FUNCTION sb_attention_reach sb_attention_reach_at(const sb_cuda_attentio
     return sb_attention_reach_of(position, length, p->left, p->right);
 }
 
+/* The same of a new row of one of several sequences, which is found here. */
+SB_CUDA_FUNCTION sb_attention_reach sb_attention_reach_paged(const sb_cuda_attention *p, sb_attention_place *at,
+                                                             int64_t row) {
+    const sb_pages_place place = sb_pages_of_row(&p->pages, row);
+    const int64_t length = sb_attention_length(p->lengths[place.sequence * p->lengths_stride], at->keys);
+    at->sequence = place.sequence;
+    return sb_attention_reach_of(length - place.left, length, p->left, p->right);
+}
+
 SB_CUDA_FUNCTION sb_attention_place sb_attention_row(const sb_cuda_attention *p, int64_t row) {
     int64_t batch = row, query = sb_cuda_take(&batch, p->queries), head = sb_cuda_take(&batch, p->heads), length;
     sb_attention_place at = sb_attention_sample(p, batch, &length);
     at.head = head;
     at.key_head = head / (p->heads / p->key_heads);
     at.query = query;
-    at.reach = sb_attention_reach_at(p, &at, length, query);
+    at.sequence = 0;
+    at.reach =
+        p->pages.table != NULL ? sb_attention_reach_paged(p, &at, query) : sb_attention_reach_at(p, &at, length, query);
     at.used = query < sb_cuda_used(p->used_queries, p->queries);
     return at;
 }
@@ -158,28 +170,40 @@ SB_CUDA_FUNCTION sb_attention_lines<Step> sb_attention_lines_of(const sb_cuda_at
     return lines;
 }
 
-/* Where a key begins, or its value: the one place that finds it. */
+/* Where a key begins, or its value: the one place that finds it for keys that lie in a row. */
 template <class Step> SB_CUDA_FUNCTION const char *sb_attention_line(const sb_attention_lines<Step> *lines, Step key) {
     const bool is_past = key < lines->past_count;
     return (is_past ? lines->past : lines->fresh) + (int64_t)key * (is_past ? lines->past_step : lines->fresh_step);
 }
 
+/* Where an element of a key or value lies, in elements of the array that it is in: on a page, in the past or behind it. */
+SB_CUDA_FUNCTION int64_t sb_attention_find(const sb_cuda_attention *p, const sb_attention_place *at,
+                                           const sb_cuda_attention_array *past, const sb_cuda_attention_array *fresh,
+                                           int64_t key, int64_t column, const sb_cuda_attention_array **from) {
+    int64_t batch = at->batch, row = key;
+    *from = key < at->past ? past : fresh;
+    if (p->pages.table != NULL)
+        batch = sb_pages_find(&p->pages, at->sequence, key, &row);
+    else if (key >= at->past)
+        row = key - at->past;
+    return sb_attention_at(*from, batch, at->key_head, row, column);
+}
+
 template <class E>
 SB_CUDA_FUNCTION const char *sb_attention_key(const sb_cuda_attention *p, const sb_attention_place *at, int64_t key,
                                               int64_t *step) {
-    const sb_attention_lines<int64_t> lines =
-        sb_attention_lines_of<int64_t>(&p->past_k, &p->k, at, (int64_t)sizeof(typename E::stored));
-    *step = key < at->past ? p->past_k.column : p->k.column;
-    return sb_attention_line<int64_t>(&lines, key);
+    const sb_cuda_attention_array *from;
+    const int64_t index = sb_attention_find(p, at, &p->past_k, &p->k, key, 0, &from);
+    *step = from->column;
+    return from->data + index * (int64_t)sizeof(typename E::stored);
 }
 
 template <class E>
 SB_CUDA_FUNCTION typename E::stored sb_attention_value(const sb_cuda_attention *p, const sb_attention_place *at,
                                                        int64_t key, int64_t column) {
-    const sb_attention_lines<int64_t> lines =
-        sb_attention_lines_of<int64_t>(&p->past_v, &p->v, at, (int64_t)sizeof(typename E::stored));
-    const int64_t step = key < at->past ? p->past_v.column : p->v.column;
-    return ((const typename E::stored *)(const void *)sb_attention_line<int64_t>(&lines, key))[column * step];
+    const sb_cuda_attention_array *from;
+    const int64_t index = sb_attention_find(p, at, &p->past_v, &p->v, key, column, &from);
+    return ((const typename E::stored *)(const void *)from->data)[index];
 }
 
 /* The chain of a query and a key. */

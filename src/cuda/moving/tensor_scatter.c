@@ -1,4 +1,4 @@
-/* TensorScatter: onto the cache itself where nobody else needs it any more. */
+/* TensorScatter: onto the cache itself where nobody else needs it any more. So PagedScatter. */
 #include "ops/tensor_scatter.h"
 
 #include <string.h>
@@ -6,6 +6,7 @@
 #include "cuda/common/elements.h"
 #include "cuda/list.h"
 #include "cuda/moving/tensor_scatter_parameters.h"
+#include "ops/paged.h"
 
 static int in_place_tensor_scatter(const sb_kernel_query *query) {
     return 0;
@@ -83,6 +84,45 @@ static sb_status launch_tensor_scatter(sb_call *call) {
     return write_rows(call, axis, output);
 }
 
+/* ---- PagedScatter ---- */
+
+static sb_status write_paged(sb_call *call, const sb_pages *pages, sb_tensor *output) {
+    const sb_tensor *rows = sb_call_input(call, 1), *starts = sb_call_input(call, 2);
+    int64_t size = (int64_t)sb_dtype_size(rows->dtype);
+    sb_cuda_work work = {0};
+    sb_cuda_paged_scatter parameters = {
+        .pages = *pages,
+        .elements = sb_tensor_elements(rows),
+        .width = rows->dims[2],
+        .start_step = starts->strides[0] * (int64_t)sizeof(int64_t),
+        .from_row = rows->strides[1] * size,
+        .from_column = rows->strides[2] * size,
+        .to_page = output->strides[0] * size,
+        .to_row = output->strides[1] * size,
+        .to_column = output->strides[2] * size,
+        .starts = starts->data,
+        .fault = sb_cuda_work_fault(&work, call),
+        .from = rows->data,
+        .out = output->data,
+    };
+    work.parameters = &parameters;
+    work.parameter_bytes = sizeof parameters;
+    sb_cuda_work_writes(&work, output);
+    for (int i = 1; i < 5; i++)
+        sb_cuda_work_reads(&work, sb_call_input(call, i));
+    return sb_cuda_launch_each(call, &work, "tensor_scatter", "sb_cuda_paged_scatter", sb_cuda_size_suffix(rows->dtype),
+                               parameters.elements);
+}
+
+static sb_status launch_paged_scatter(sb_call *call) {
+    sb_pages pages;
+    sb_tensor *output;
+    SB_TRY(sb_paged_scatter_describe(call, &pages));
+    SB_TRY(sb_call_output(call, 0, &output));
+    SB_TRY(fill(call, sb_call_input(call, 0), output));
+    return write_paged(call, &pages, output);
+}
+
 const sb_kernel sb_cuda_kernels_tensor_scatter[] = {
     {.op = "TensorScatter",
      .name = "tensor_scatter",
@@ -90,5 +130,11 @@ const sb_kernel sb_cuda_kernels_tensor_scatter[] = {
      .in_place = in_place_tensor_scatter,
      .bounded = bounded_tensor_scatter,
      .launch = launch_tensor_scatter},
+    {.op = "PagedScatter",
+     .domain = "samebit",
+     .name = "paged_scatter",
+     .supports = sb_cuda_supports_all,
+     .in_place = in_place_tensor_scatter,
+     .launch = launch_paged_scatter},
     {0},
 };

@@ -1,0 +1,356 @@
+#include "generate_many.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <math.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "telling.h"
+#include "tokenizing.h"
+
+/* ---- the file ---- */
+
+static int read_line(const char *path, const char *line, size_t bytes, int64_t number, const request *defaults,
+                     request_list *list) {
+    char why[REQUEST_WHY_BYTES];
+    request *more = realloc(list->all, ((size_t)list->count + 1) * sizeof *more);
+    if (more == NULL)
+        return out_of_memory();
+    list->all = more;
+    if (!read_request(line, bytes, defaults, &more[list->count], why))
+        return usage_error("%s: line %lld: %s", path, (long long)number, why);
+    more[list->count++].line = number;
+    return EXIT_RIGHT;
+}
+
+static bool is_blank(const char *line, size_t bytes) {
+    for (size_t i = 0; i < bytes; i++) {
+        if (strchr(" \t\r", line[i]) == NULL || line[i] == '\0')
+            return false;
+    }
+    return true;
+}
+
+int read_requests(const char *path, const request *defaults, request_list *list) {
+    FILE *file = strcmp(path, "-") == 0 ? stdin : fopen(path, "r");
+    char *line = NULL;
+    size_t room = 0;
+    int64_t number = 0;
+    int code = EXIT_RIGHT;
+    ssize_t bytes;
+    if (file == NULL) {
+        fprintf(stderr, "samebit: cannot read %s: %s\n", path, strerror(errno));
+        return EXIT_FAILED;
+    }
+    while (code == EXIT_RIGHT && (bytes = getline(&line, &room, file)) >= 0) {
+        size_t size = (size_t)bytes - (bytes > 0 && line[bytes - 1] == '\n');
+        number++;
+        if (!is_blank(line, size))
+            code = read_line(path, line, size, number, defaults, list);
+    }
+    if (code == EXIT_RIGHT && ferror(file)) {
+        fprintf(stderr, "samebit: cannot read %s: %s\n", path, strerror(errno));
+        code = EXIT_FAILED;
+    }
+    if (code == EXIT_RIGHT && list->count == 0)
+        code = usage_error("%s: there are no requests", path);
+    free(line);
+    if (file != stdin)
+        fclose(file);
+    return code;
+}
+
+void free_requests(request_list *list) {
+    for (int64_t i = 0; i < list->count; i++)
+        free_request(&list->all[i]);
+    free(list->all);
+    *list = (request_list){0};
+}
+
+/* ---- answers ---- */
+
+typedef struct many many;
+
+/* What comes of a sample of a request. */
+typedef struct answer {
+    many *of;
+    const request *asked;
+    int64_t sample;
+    bool ended;
+    json_t *tokens, *logps;
+    sb_decode_stream *stream; /* NULL without a tokenizer */
+    stop_watch watch;
+    char *text;
+    size_t text_bytes;
+    sb_status status;
+    sb_error error;
+    sb_llm_result result;
+} answer;
+
+struct many {
+    const sb_tokenizer *tokenizer;
+    bool logprobs, failed;
+    answer *answers;
+    int64_t count, printed;
+};
+
+static sb_status run_out(sb_error *error) {
+    error->status = SB_ERROR_OUT_OF_MEMORY;
+    snprintf(error->message, sizeof error->message, "out of memory");
+    return SB_ERROR_OUT_OF_MEMORY;
+}
+
+static sb_status add_text(answer *to, const char *text, size_t bytes, sb_error *error) {
+    char *more = realloc(to->text, to->text_bytes + bytes + 1);
+    if (more == NULL)
+        return run_out(error);
+    memcpy(more + to->text_bytes, text, bytes);
+    to->text = more;
+    to->text_bytes += bytes;
+    return SB_OK;
+}
+
+static sb_status take_text(answer *to, const char *part, size_t part_bytes, sb_error *error) {
+    const char *text;
+    size_t bytes;
+    return watch_text(&to->watch, part, part_bytes, &text, &bytes) ? add_text(to, text, bytes, error) : run_out(error);
+}
+
+static sb_status take_token(void *context, const sb_llm_token *token, bool *stop, sb_error *error) {
+    answer *to = context;
+    const char *text;
+    size_t bytes;
+    if (json_array_append_new(to->tokens, json_integer(token->token)) != 0)
+        return run_out(error);
+    if (to->of->logprobs &&
+        json_array_append_new(to->logps, isfinite(token->logp) ? json_real((double)token->logp) : json_null()) != 0)
+        return run_out(error);
+    if (to->stream == NULL || token->stops)
+        return SB_OK;
+    sb_status status = sb_decode_stream_push(to->stream, token->token, &text, &bytes, error);
+    if (status == SB_OK)
+        status = take_text(to, text, bytes, error);
+    *stop = to->watch.found;
+    return status;
+}
+
+static sb_status take_rest(answer *to, sb_error *error) {
+    const char *text;
+    size_t bytes;
+    if (to->stream == NULL)
+        return SB_OK;
+    sb_status status = sb_decode_stream_finish(to->stream, &text, &bytes, error);
+    if (status == SB_OK)
+        status = take_text(to, text, bytes, error);
+    watch_rest(&to->watch, &text, &bytes);
+    return status == SB_OK ? add_text(to, text, bytes, error) : status;
+}
+
+static json_t *answer_json(const answer *a) {
+    json_t *json = json_pack("{s:I, s:I}", "line", (json_int_t)a->asked->line, "sample", (json_int_t)a->sample);
+    if (a->text != NULL)
+        json_object_set_new(json, "text", json_stringn(a->text, a->text_bytes));
+    json_object_set(json, "tokens", a->tokens);
+    if (a->of->logprobs)
+        json_object_set(json, "logprobs", a->logps);
+    if (a->status != SB_OK) {
+        json_object_set_new(json, "error", json_string(a->error.message));
+        return json;
+    }
+    json_object_set_new(json, "end", json_string(generation_end_name(a->result.end, a->watch.found)));
+    json_object_set_new(json, "prompt_tokens", json_integer(a->result.prompt_tokens));
+    json_object_set_new(json, "new_tokens", json_integer(a->result.new_tokens));
+    json_object_set_new(json, "digest", json_string(a->result.digest));
+    return json;
+}
+
+/* Prints those that have ended and behind which none is missing. */
+static void print_ended(many *of) {
+    for (; of->printed < of->count && of->answers[of->printed].ended; of->printed++) {
+        json_t *json = answer_json(&of->answers[of->printed]);
+        if (json == NULL || json_dumpf(json, stdout, JSON_COMPACT | JSON_REAL_PRECISION(9)) != 0)
+            of->failed = true;
+        printf("\n");
+        json_decref(json);
+    }
+    fflush(stdout);
+}
+
+static void take_end(void *context, sb_status status, const sb_error *error, const sb_llm_result *result) {
+    answer *a = context;
+    a->ended = true;
+    a->status = status;
+    if (status == SB_OK) {
+        a->result = *result;
+        a->status = take_rest(a, &a->error);
+    } else {
+        a->error = *error;
+    }
+    a->of->failed = a->of->failed || a->status != SB_OK;
+    print_ended(a->of);
+}
+
+static int begin_answer(many *of, const request *asked, int64_t sample, answer *a) {
+    sb_error error;
+    *a =
+        (answer){.of = of, .asked = asked, .sample = sample, .tokens = json_array(), .watch = {.stops = &asked->stops}};
+    a->logps = json_array();
+    if (a->tokens == NULL || a->logps == NULL)
+        return out_of_memory();
+    if (of->tokenizer != NULL && sb_decode_stream_create(of->tokenizer, true, &a->stream, &error) != SB_OK)
+        return report(&error);
+    return EXIT_RIGHT;
+}
+
+static void free_answers(many *of) {
+    for (int64_t i = 0; i < of->count; i++) {
+        answer *a = &of->answers[i];
+        json_decref(a->tokens);
+        json_decref(a->logps);
+        sb_decode_stream_destroy(a->stream);
+        free_watch(&a->watch);
+        free(a->text);
+    }
+    free(of->answers);
+}
+
+/* ---- what runs ---- */
+
+/* Tokens of prompts that are texts. */
+static int encode_prompts(const arguments *arguments, const sb_tokenizer *tokenizer, request_list *list) {
+    sb_encode_options options = SB_ENCODE_DEFAULT;
+    options.bare = has_option(arguments, "bare");
+    options.plain = has_option(arguments, "plain");
+    for (int64_t i = 0; i < list->count; i++) {
+        request *r = &list->all[i];
+        if (r->tokens != NULL)
+            continue;
+        int code = encode_text(tokenizer, &options, r->prompt, strlen(r->prompt), &r->tokens, &r->token_count);
+        if (code != EXIT_RIGHT)
+            return code;
+        if (r->token_count == 0)
+            return usage_error("line %lld: the prompt has no tokens, and the tokenizer puts none before it",
+                               (long long)r->line);
+    }
+    return EXIT_RIGHT;
+}
+
+static int descending(const void *left, const void *right) {
+    int64_t a = *(const int64_t *)left, b = *(const int64_t *)right;
+    return a < b ? 1 : a > b ? -1 : 0;
+}
+
+/* Pages for those that take most, as many as run at a time; 0 where memory ran out. */
+static int64_t count_pages(const sb_llm *llm, const request_list *list, int64_t answers, int64_t parallel) {
+    int64_t context = sb_llm_describe(llm)->context, *each = malloc((size_t)answers * sizeof *each), pages = 0, n = 0;
+    if (each == NULL)
+        return 0;
+    for (int64_t i = 0; i < list->count; i++) {
+        const request *r = &list->all[i];
+        int64_t positions = r->token_count + (r->limit < context ? r->limit : context);
+        positions = positions < context ? positions : context;
+        for (int64_t s = 0; s < r->samples; s++)
+            each[n++] = (positions + SB_LLM_PAGE_POSITIONS - 1) / SB_LLM_PAGE_POSITIONS;
+    }
+    qsort(each, (size_t)answers, sizeof *each, descending);
+    for (int64_t i = 0; i < answers && i < parallel; i++)
+        pages += each[i];
+    free(each);
+    return pages;
+}
+
+/* Puts all requests into the queue, before any runs. */
+static int add_all(sb_llm_queue *queue, const request_list *list, int64_t chunk, many *of) {
+    sb_error error;
+    for (int64_t i = 0; i < list->count; i++) {
+        const request *asked = &list->all[i];
+        for (int64_t s = 0; s < asked->samples; s++) {
+            sb_llm_request wanted = SB_LLM_REQUEST_DEFAULT;
+            answer *a = &of->answers[of->count++];
+            int code = begin_answer(of, asked, s, a);
+            if (code != EXIT_RIGHT)
+                return code;
+            wanted.count = asked->token_count;
+            wanted.tokens = asked->tokens;
+            wanted.on_end = take_end;
+            wanted.generation.limit = asked->limit;
+            wanted.generation.chunk = chunk;
+            wanted.generation.ignore_stops = asked->ignore_stops;
+            wanted.generation.sampling = asked->sampling;
+            wanted.generation.sampling.request += (uint32_t)s;
+            wanted.generation.on_token = take_token;
+            wanted.generation.context = a;
+            if (sb_llm_queue_add(queue, &wanted, &error) != SB_OK)
+                return usage_error("line %lld: %s", (long long)asked->line, error.message);
+        }
+    }
+    return EXIT_RIGHT;
+}
+
+static sb_llm_batch *interruptible;
+
+static void interrupt(int signal) {
+    (void)signal;
+    sb_llm_batch_interrupt(interruptible);
+}
+
+static int run_all(sb_llm_batch *batch, sb_llm_queue *queue, const many *of) {
+    struct sigaction action = {.sa_handler = interrupt, .sa_flags = (int)SA_RESETHAND};
+    sb_error error;
+    interruptible = batch;
+    sigaction(SIGINT, &action, NULL); /* the second one ends the process */
+    int code = sb_llm_queue_run(queue, &error) == SB_OK ? EXIT_RIGHT : report(&error);
+    action.sa_handler = SIG_DFL;
+    sigaction(SIGINT, &action, NULL);
+    sb_llm_queue_counters counters = sb_llm_queue_count(queue);
+    if (code == EXIT_RIGHT)
+        fprintf(stderr, "%lld answers: %lld tokens in %lld steps; %lld tokens of prompts were shared\n",
+                (long long)of->count, (long long)counters.rows, (long long)counters.steps, (long long)counters.shared);
+    return code == EXIT_RIGHT && of->failed ? EXIT_FAILED : code;
+}
+
+static int run_queue(sb_llm_batch *batch, const sb_llm_queue_options *how, const request_list *list, int64_t chunk,
+                     many *of) {
+    sb_llm_queue *queue;
+    sb_error error;
+    if (sb_llm_queue_create(batch, how, &queue, &error) != SB_OK)
+        return report(&error);
+    int code = add_all(queue, list, chunk, of);
+    if (code == EXIT_RIGHT)
+        code = run_all(batch, queue, of);
+    sb_llm_queue_destroy(queue);
+    return code;
+}
+
+int generate_many(const arguments *arguments, sb_llm *llm, const sb_session_options *options,
+                  const sb_tokenizer *tokenizer, int64_t chunk, request_list *list) {
+    long long parallel = 16, pages = 0;
+    int64_t answers = 0;
+    sb_llm_queue_options how = SB_LLM_QUEUE_OPTIONS_DEFAULT;
+    sb_llm_batch_options batch_options = SB_LLM_BATCH_OPTIONS_DEFAULT;
+    sb_llm_batch *batch = NULL;
+    sb_error error;
+    if (!read_count(arguments, "parallel", 1, 4096, &parallel) || !read_count(arguments, "pages", 1, 1LL << 32, &pages))
+        return EXIT_USAGE;
+    int code = encode_prompts(arguments, tokenizer, list);
+    if (code != EXIT_RIGHT)
+        return code;
+    for (int64_t i = 0; i < list->count; i++)
+        answers += list->all[i].samples;
+    many of = {.tokenizer = tokenizer, .logprobs = has_option(arguments, "logprobs")};
+    of.answers = calloc((size_t)answers, sizeof *of.answers);
+    batch_options.session = options;
+    batch_options.pages = pages > 0 ? pages : count_pages(llm, list, answers, parallel);
+    how.parallel = parallel;
+    if (of.answers == NULL || batch_options.pages == 0)
+        code = out_of_memory();
+    else if (sb_llm_batch_create(llm, &batch_options, &batch, &error) != SB_OK)
+        code = report(&error);
+    if (code == EXIT_RIGHT)
+        code = run_queue(batch, &how, list, chunk, &of);
+    free_answers(&of);
+    sb_llm_batch_release(batch);
+    return code;
+}

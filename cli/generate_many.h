@@ -1,0 +1,35 @@
+/* What `generate` does with many requests, or several samples of one: a line of JSON for each, in their order. */
+#ifndef CLI_GENERATE_MANY_H
+#define CLI_GENERATE_MANY_H
+
+#include "requests.h"
+#include "support.h"
+
+#define MANY_OPTIONS                                                                                                   \
+    {"batch", "FILE", false,                                                                                           \
+     "Requests to run together, an object of JSON on each line: prompt or tokens, and count, samples, temperature, "   \
+     "top_k, top_p, min_p, seed, request, stop, ignore_stops where they are not those of the options; - for standard " \
+     "input"},                                                                                                         \
+        {"samples", "N", false,                                                                                        \
+         "How many to generate from a prompt, as request --request, the next, …; 1 by default. A line of JSON each"},  \
+        {"parallel", "N", false, "The most that run at a time; 16 by default. Changes no bit"}, {                      \
+        "pages", "N", false,                                                                                           \
+            "Pages of 16 positions for all that run; by default enough for the longest. Changes no bit"                \
+    }
+
+typedef struct request_list {
+    request *all;
+    int64_t count;
+} request_list;
+
+/** Reads the file of --batch: what a line does not say is as in `defaults`. Frees nothing that it has not made. Exit codes as
+ * in options.h, after printing what is wrong, with the line; so below. */
+int read_requests(const char *path, const request *defaults, request_list *list);
+void free_requests(request_list *list);
+
+/** Generates for all, and prints what comes of each. `tokenizer` may be NULL where no prompt and no stop is a text. `chunk` as
+ * in sb_llm_generation. */
+int generate_many(const arguments *arguments, sb_llm *llm, const sb_session_options *options,
+                  const sb_tokenizer *tokenizer, int64_t chunk, request_list *list);
+
+#endif

@@ -1,0 +1,250 @@
+/* Batches: the cache's pages, and steps of several sequences in one run. */
+#include "base/allocation.h"
+#include "llm/llm.h"
+
+#define DEFAULT_SEQUENCES 8
+
+static int64_t pages_for(int64_t positions, int64_t page) {
+    return positions / page + (positions % page != 0);
+}
+
+/* ---- making one ---- */
+
+static sb_status create(sb_llm_batch *fresh, const sb_session_options *options, sb_error *error) {
+    static const char *const symbols[] = {SB_LLM_PAGES_SYMBOL, SB_LLM_PAGE_SYMBOL};
+    const int64_t extents[] = {fresh->pages.count, fresh->page_positions};
+    sb_state_options state = SB_STATE_OPTIONS_DEFAULT;
+    sb_session_options own = *options;
+    state.device = options->device;
+    state.memory_limit = options->memory_limit;
+    state.symbol_count = 2;
+    state.symbols = symbols;
+    state.symbol_values = extents;
+    SB_TRY(sb_state_create(fresh->llm->model, &state, &fresh->state, error));
+    own.state = fresh->state;
+    own.entry = "step";
+    return sb_session_create(fresh->llm->model, &own, &fresh->session, error);
+}
+
+sb_status sb_llm_batch_make(sb_llm *llm, const sb_session_options *options, int64_t pages, int64_t page_positions,
+                            sb_llm_batch **batch, sb_error *error) {
+    if (options->entry != NULL || options->state != NULL || options->capacity_count != 0 || options->device_outputs)
+        return sb_fail(error, SB_ERROR_INVALID_ARGUMENT,
+                       "sequences have an entry graph and a state of their own, and logits come to the host: leave "
+                       "entry, state, capacities and device_outputs as they are");
+    sb_llm_batch *fresh = sb_allocate_array(1, sizeof *fresh);
+    if (fresh == NULL)
+        return sb_fail_memory(error, sizeof *fresh);
+    fresh->references = 1;
+    fresh->llm = llm;
+    fresh->page_positions = page_positions;
+    atomic_fetch_add_explicit(&llm->references, 1, memory_order_relaxed);
+    sb_status status = sb_llm_pages_create(pages, &fresh->pages, error);
+    if (status == SB_OK)
+        status = create(fresh, options, error);
+    if (status != SB_OK) {
+        sb_llm_batch_release(fresh);
+        return status;
+    }
+    *batch = fresh;
+    return SB_OK;
+}
+
+sb_status sb_llm_batch_create(sb_llm *llm, const sb_llm_batch_options *options, sb_llm_batch **batch, sb_error *error) {
+    const sb_llm_batch_options standard = SB_LLM_BATCH_OPTIONS_DEFAULT;
+    const sb_session_options session = SB_SESSION_OPTIONS_DEFAULT;
+    options = options != NULL ? options : &standard;
+    if (options->struct_bytes != sizeof *options || options->pages < 0 || options->pages > (int64_t)1 << 32)
+        return sb_fail(error, SB_ERROR_INVALID_ARGUMENT,
+                       "sb_llm_batch_options: struct_bytes is not set, or %lld pages are not from 0 to 2^32",
+                       (long long)options->pages);
+    int64_t pages = options->pages;
+    if (pages == 0)
+        pages = DEFAULT_SEQUENCES * pages_for(llm->description.context, SB_LLM_PAGE_POSITIONS);
+    return sb_llm_batch_make(llm, options->session != NULL ? options->session : &session, pages, SB_LLM_PAGE_POSITIONS,
+                             batch, error);
+}
+
+void sb_llm_batch_release(sb_llm_batch *batch) {
+    if (batch == NULL || --batch->references > 0)
+        return;
+    sb_session_destroy(batch->session);
+    sb_state_release(batch->state);
+    sb_llm_pages_clear(&batch->pages);
+    sb_llm_release(batch->llm);
+    sb_free(batch);
+}
+
+void sb_llm_batch_interrupt(sb_llm_batch *batch) {
+    sb_session_interrupt(batch->session);
+}
+
+int64_t sb_llm_batch_pages(const sb_llm_batch *batch) {
+    return batch->pages.count;
+}
+
+int64_t sb_llm_batch_free_pages(const sb_llm_batch *batch) {
+    return batch->pages.free_count;
+}
+
+/* ---- checking a step ---- */
+
+static sb_status check_part(const sb_llm_batch *batch, const sb_llm_step_part *part, sb_error *error) {
+    const sb_llm_description *about = &batch->llm->description;
+    int64_t length = part->sequence->length;
+    if (part->sequence->batch != batch)
+        return sb_fail(error, SB_ERROR_INVALID_ARGUMENT, "a sequence is of another batch");
+    if (part->count < 1)
+        return sb_fail(error, SB_ERROR_INVALID_ARGUMENT, "there are no tokens");
+    if (part->count > about->context - length)
+        return sb_fail(error, SB_ERROR_LIMIT,
+                       "%lld tokens behind %lld are more than the context of %lld: load the model with a longer one",
+                       (long long)part->count, (long long)length, (long long)about->context);
+    for (int64_t i = 0; i < part->count; i++) {
+        if (part->tokens[i] < 0 || part->tokens[i] >= about->vocabulary)
+            return sb_fail(error, SB_ERROR_INVALID_ARGUMENT, "token %lld of %lld is %lld; the model has %lld",
+                           (long long)i, (long long)part->count, (long long)part->tokens[i],
+                           (long long)about->vocabulary);
+    }
+    for (int64_t i = 0; i < part->wanted_count; i++) {
+        if (part->wanted[i] < 0 || part->wanted[i] >= part->count)
+            return sb_fail(error, SB_ERROR_INVALID_ARGUMENT, "logits are wanted of token %lld of %lld",
+                           (long long)part->wanted[i], (long long)part->count);
+    }
+    return SB_OK;
+}
+
+/* Whether no sequence is in two parts. */
+static bool are_distinct(int count, const sb_llm_step_part *parts) {
+    bool distinct = true;
+    for (int i = 0; i < count; i++)
+        parts[i].sequence->part = -1;
+    for (int i = 0; i < count; i++) {
+        distinct = distinct && parts[i].sequence->part < 0;
+        parts[i].sequence->part = i;
+    }
+    return distinct;
+}
+
+static sb_status check_parts(const sb_llm_batch *batch, int count, const sb_llm_step_part *parts, sb_error *error) {
+    if (count < 1)
+        return sb_fail(error, SB_ERROR_INVALID_ARGUMENT, "there are no parts");
+    for (int i = 0; i < count; i++)
+        SB_TRY(check_part(batch, &parts[i], error));
+    if (!are_distinct(count, parts))
+        return sb_fail(error, SB_ERROR_INVALID_ARGUMENT, "a sequence is in two parts of one step");
+    return SB_OK;
+}
+
+/* ---- what a run is told ---- */
+
+typedef struct step_extents {
+    int64_t rows, wanted, sequences, columns;
+} step_extents;
+
+static int64_t round_up(int64_t number) {
+    int64_t power = 1;
+    while (power < number)
+        power *= 2;
+    return power;
+}
+
+/* Sequences and columns of the table are rounded up to powers of two, so that most steps find a plan: a sequence behind the
+ * last begins behind all rows. */
+static step_extents measure(int count, const sb_llm_step_part *parts) {
+    step_extents extents = {.sequences = round_up(count)};
+    for (int i = 0; i < count; i++) {
+        extents.rows += parts[i].count;
+        extents.wanted += parts[i].wanted_count;
+        if (parts[i].sequence->page_count > extents.columns)
+            extents.columns = parts[i].sequence->page_count;
+    }
+    extents.columns = round_up(extents.columns);
+    return extents;
+}
+
+static sb_status create_inputs(const step_extents *extents, sb_tensor *inputs[SB_LLM_INPUTS], sb_error *error) {
+    const int64_t rows[] = {1, extents->rows}, table[] = {extents->sequences, extents->columns};
+    SB_TRY(sb_tensor_create(SB_S64, 2, rows, &inputs[SB_LLM_TOKENS], error));
+    SB_TRY(sb_tensor_create(SB_S64, 2, rows, &inputs[SB_LLM_POSITIONS], error));
+    for (int i = SB_LLM_STARTS; i <= SB_LLM_BEGINS; i++)
+        SB_TRY(sb_tensor_create(SB_S64, 1, table, &inputs[i], error));
+    SB_TRY(sb_tensor_create(SB_S64, 2, table, &inputs[SB_LLM_TABLE], error));
+    return sb_tensor_create(SB_S64, 1, &extents->wanted, &inputs[SB_LLM_WANTED], error);
+}
+
+static void fill_inputs(int count, const sb_llm_step_part *parts, const step_extents *extents,
+                        sb_tensor *inputs[SB_LLM_INPUTS]) {
+    int64_t *to[SB_LLM_INPUTS], row = 0, wanted = 0;
+    for (int i = 0; i < SB_LLM_INPUTS; i++)
+        to[i] = sb_tensor_mutable_data(inputs[i]);
+    for (int64_t s = 0; s < extents->sequences; s++) {
+        const sb_llm_step_part *part = s < count ? &parts[s] : NULL;
+        const sb_llm_sequence *sequence = part != NULL ? part->sequence : NULL;
+        to[SB_LLM_BEGINS][s] = row;
+        to[SB_LLM_STARTS][s] = part != NULL ? sequence->length : 0;
+        to[SB_LLM_LENGTHS][s] = part != NULL ? sequence->length + part->count : 0;
+        for (int64_t c = 0; c < extents->columns; c++)
+            to[SB_LLM_TABLE][s * extents->columns + c] =
+                part != NULL && c < sequence->page_count ? sequence->pages[c] : 0;
+        for (int64_t i = 0; part != NULL && i < part->wanted_count; i++)
+            to[SB_LLM_WANTED][wanted++] = row + part->wanted[i];
+        for (int64_t i = 0; part != NULL && i < part->count; i++) {
+            to[SB_LLM_TOKENS][row] = part->tokens[i];
+            to[SB_LLM_POSITIONS][row++] = sequence->length + i;
+        }
+    }
+}
+
+/* ---- a step ---- */
+
+static sb_status reserve(int count, const sb_llm_step_part *parts, sb_error *error) {
+    for (int i = 0; i < count; i++) {
+        sb_error why;
+        sb_status status = sb_llm_sequence_reserve(parts[i].sequence, parts[i].count, &why);
+        if (status != SB_OK)
+            return count == 1 ? sb_fail(error, status, "%s", why.message)
+                              : sb_fail(error, status, "part %d of %d: %s", i, count, why.message);
+    }
+    return SB_OK;
+}
+
+static sb_status run(sb_llm_batch *batch, int count, const sb_llm_step_part *parts, sb_tensor *outputs[SB_LLM_OUTPUTS],
+                     sb_error *error) {
+    sb_tensor *inputs[SB_LLM_INPUTS] = {NULL};
+    const step_extents extents = measure(count, parts);
+    sb_status status = create_inputs(&extents, inputs, error);
+    if (status == SB_OK) {
+        fill_inputs(count, parts, &extents, inputs);
+        status = sb_session_run_tensors(batch->session, inputs, outputs, error);
+    }
+    for (int i = 0; i < SB_LLM_INPUTS; i++)
+        sb_tensor_release(inputs[i]);
+    return status;
+}
+
+sb_status sb_llm_batch_run(sb_llm_batch *batch, int count, const sb_llm_step_part *parts,
+                           sb_tensor *outputs[SB_LLM_OUTPUTS], sb_error *error) {
+    outputs[SB_LLM_LOGITS] = outputs[SB_LLM_HIDDEN] = NULL;
+    SB_TRY(check_parts(batch, count, parts, error));
+    sb_status status = reserve(count, parts, error);
+    if (status == SB_OK)
+        status = run(batch, count, parts, outputs, error);
+    for (int i = 0; i < count; i++) {
+        sb_llm_sequence *sequence = parts[i].sequence;
+        if (status == SB_OK)
+            sequence->length += parts[i].count;
+        else
+            sb_llm_sequence_let_go(sequence);
+    }
+    return status;
+}
+
+sb_status sb_llm_batch_step(sb_llm_batch *batch, int count, const sb_llm_step_part *parts, sb_tensor **logits,
+                            sb_error *error) {
+    sb_tensor *outputs[SB_LLM_OUTPUTS];
+    SB_TRY(sb_llm_batch_run(batch, count, parts, outputs, error));
+    sb_tensor_release(outputs[SB_LLM_HIDDEN]);
+    *logits = outputs[SB_LLM_LOGITS];
+    return SB_OK;
+}

@@ -1,0 +1,216 @@
+#include "llm/generating.h"
+
+#include <string.h>
+#include <time.h>
+
+#include "base/allocation.h"
+
+static double now_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
+}
+
+/* ---- beginning ---- */
+
+static sb_status begin_receipt(sb_generating *g, sb_error *error) {
+    if (!g->llm->receipts)
+        return sb_fail(error, SB_ERROR_INVALID_ARGUMENT,
+                       "a receipt needs a model that was loaded with sb_llm_options.receipts");
+    if (g->begin != 0)
+        return sb_fail(error, SB_ERROR_INVALID_ARGUMENT,
+                       "a receipt is of a whole sequence, and this one has %lld positions before the prompt: begin an "
+                       "empty one",
+                       (long long)g->begin);
+    SB_TRY(sb_receipt_create(g->count, &g->receipt, error));
+    g->receipt->fingerprint = g->llm->fingerprint;
+    g->receipt->dtype = g->llm->description.dtype;
+    g->receipt->context = g->llm->description.context;
+    g->receipt->sampling = g->about.sampling;
+    g->receipt->limit = g->about.limit;
+    g->receipt->ignore_stops = g->about.ignore_stops;
+    memcpy(g->receipt->prompt, g->tokens, (size_t)g->count * sizeof *g->tokens);
+    return SB_OK;
+}
+
+sb_status sb_generating_begin(sb_generating *g, const sb_llm *llm, const sb_llm_generation *about, int64_t begin,
+                              int64_t count, const int64_t *tokens, sb_error *error) {
+    *g = (sb_generating){.llm = llm,
+                         .begin = begin,
+                         .count = count,
+                         .tokens = tokens,
+                         .result = {.prompt_tokens = count, .end = SB_LLM_END_CALLER},
+                         .begun = now_ns()};
+    if (about->struct_bytes != sizeof *about || about->limit < 0 || about->chunk < 0 || count < 1)
+        return sb_fail(
+            error, SB_ERROR_INVALID_ARGUMENT,
+            "a generation needs a prompt of at least one token, and neither limit (%lld) nor chunk (%lld) may "
+            "be negative",
+            (long long)about->limit, (long long)about->chunk);
+    g->about = *about;
+    SB_TRY(sb_digest_begin(&g->digest, error));
+    return about->receipt != NULL ? begin_receipt(g, error) : SB_OK;
+}
+
+/* ---- what comes next ---- */
+
+/* Wants all rows when they are to be scored, else the prompt's last. */
+static int64_t choose_rows(sb_generating *g, int64_t count, bool is_last) {
+    if (!g->about.score_prompt) {
+        g->rows[0] = count - 1;
+        return is_last ? 1 : 0;
+    }
+    for (int64_t i = 0; i < count; i++)
+        g->rows[i] = i;
+    return count;
+}
+
+void sb_generating_next(sb_generating *g, int64_t most, sb_llm_step_part *part) {
+    part->wanted = g->rows;
+    if (g->done == g->count) {
+        part->tokens = &g->next;
+        part->count = part->wanted_count = 1;
+        g->rows[0] = 0;
+        return;
+    }
+    int64_t chunk = g->about.chunk > 0 && g->about.chunk < SB_LLM_CHUNK ? g->about.chunk : SB_LLM_CHUNK;
+    part->count = g->count - g->done < chunk ? g->count - g->done : chunk;
+    part->count = part->count < most ? part->count : most;
+    part->tokens = g->tokens + g->done;
+    part->wanted_count = choose_rows(g, part->count, g->done + part->count == g->count);
+}
+
+/* ---- what becomes of it ---- */
+
+/* Outputs of a step, of which this generation's begin at `first`. */
+typedef struct taken {
+    sb_tensor *const *outputs;
+    int64_t first;
+} taken;
+
+static const float *logits_of(const sb_generating *g, const taken *from, int64_t row) {
+    return (const float *)sb_tensor_data(from->outputs[SB_LLM_LOGITS]) +
+           (from->first + row) * g->llm->config.vocabulary;
+}
+
+static bool is_stop(const sb_generating *g, int64_t token) {
+    const sb_llm_config *config = &g->llm->config;
+    for (int i = 0; i < config->stop_count && !g->about.ignore_stops; i++) {
+        if (config->stops[i] == token)
+            return true;
+    }
+    return false;
+}
+
+/* A token at `position`, whose logits are in row `row`; -1: the first token of the prompt, which has none. */
+static sb_status tell(sb_generating *g, const taken *from, int64_t position, int64_t token, bool given, int64_t row,
+                      sb_error *error) {
+    int64_t vocabulary = g->llm->config.vocabulary;
+    const float *logits = row >= 0 ? logits_of(g, from, row) : NULL;
+    sb_llm_token what = {.position = position,
+                         .token = token,
+                         .given = given,
+                         .stops = !given && is_stop(g, token),
+                         .has_logp = logits != NULL,
+                         .logits = logits};
+    sb_tensor *numbers;
+    sb_digest_add_integer(&g->digest, token);
+    if (logits != NULL) {
+        what.logp = sb_llm_logp(logits, vocabulary, token);
+        SB_TRY(sb_tensor_wrap(SB_F32, 1, &vocabulary, NULL, (void *)(uintptr_t)logits, NULL, NULL, &numbers, error));
+        sb_digest_add_tensor(&g->digest, numbers);
+        sb_tensor_release(numbers);
+    }
+    if (g->receipt != NULL && !given)
+        SB_TRY(sb_receipt_add(g->receipt, token, what.logp, from->outputs[SB_LLM_HIDDEN], from->first + row, error));
+    return g->about.on_token != NULL ? g->about.on_token(g->about.context, &what, &g->stopped, error) : SB_OK;
+}
+
+/* Scores the prompt's tokens that the part's logits are of. */
+static sb_status score(sb_generating *g, const taken *from, const sb_llm_step_part *part, sb_error *error) {
+    for (int64_t i = 0; i < part->count && !g->stopped; i++) {
+        int64_t at = g->done + i;
+        if (at == 0)
+            SB_TRY(tell(g, from, g->begin, g->tokens[0], true, -1, error));
+        if (at + 1 < g->count)
+            SB_TRY(tell(g, from, g->begin + at + 1, g->tokens[at + 1], true, i, error));
+    }
+    return SB_OK;
+}
+
+static sb_status end(sb_generating *g, sb_llm_end why) {
+    g->ended = true;
+    g->result.end = why;
+    return SB_OK;
+}
+
+/* Chooses the token behind all that are there, from the logits of row `row`. */
+static sb_status choose(sb_generating *g, const taken *from, int64_t row, sb_error *error) {
+    int64_t token, position = g->begin + g->count + g->result.new_tokens;
+    if (g->result.new_tokens == g->about.limit)
+        return end(g, SB_LLM_END_LIMIT);
+    SB_TRY(
+        sb_llm_sample(logits_of(g, from, row), g->llm->config.vocabulary, &g->about.sampling, position, &token, error));
+    SB_TRY(tell(g, from, position, token, false, row, error));
+    if (g->result.new_tokens++ == 0)
+        g->result.first_token_ns = now_ns() - g->begun;
+    if (is_stop(g, token))
+        return end(g, SB_LLM_END_STOP);
+    if (g->stopped)
+        return end(g, SB_LLM_END_CALLER);
+    if (g->result.new_tokens == g->about.limit)
+        return end(g, SB_LLM_END_LIMIT);
+    if (position == g->llm->description.context)
+        return end(g, SB_LLM_END_CONTEXT);
+    g->next = token;
+    return SB_OK;
+}
+
+sb_status sb_generating_take(sb_generating *g, const sb_llm_step_part *part, sb_tensor *const outputs[SB_LLM_OUTPUTS],
+                             int64_t row, sb_error *error) {
+    const taken from = {outputs, row};
+    if (g->done < g->count) {
+        if (g->about.score_prompt)
+            SB_TRY(score(g, &from, part, error));
+        g->done += part->count;
+        g->result.prompt_ns = now_ns() - g->begun;
+        if (g->stopped)
+            return end(g, SB_LLM_END_CALLER);
+        if (g->done < g->count)
+            return SB_OK;
+    }
+    return choose(g, &from, part->wanted_count - 1, error);
+}
+
+/* ---- ending ---- */
+
+static sb_status end_receipt(sb_generating *g, sb_error *error) {
+    g->receipt->end = g->result.end;
+    SB_TRY(sb_receipt_settings(g->receipt, g->receipt->settings, error));
+    return sb_receipt_digest(g->receipt, g->receipt->digest, error);
+}
+
+sb_status sb_generating_finish(sb_generating *g, sb_llm_result *result, sb_error *error) {
+    unsigned char digest[SB_DIGEST_BYTES];
+    g->result.decode_ns = now_ns() - g->begun - g->result.first_token_ns;
+    if (g->receipt != NULL)
+        SB_TRY(end_receipt(g, error));
+    if (sb_digest_end(&g->digest, digest, NULL) != SB_OK)
+        return sb_fail_memory(error, sizeof digest);
+    if (g->receipt != NULL)
+        *g->about.receipt = g->receipt;
+    g->receipt = NULL;
+    *result = g->result;
+    sb_hexadecimal(digest, SB_DIGEST_BYTES, result->digest);
+    return SB_OK;
+}
+
+void sb_generating_clear(sb_generating *g) {
+    unsigned char digest[SB_DIGEST_BYTES];
+    if (g->digest.context != NULL) {
+        sb_status unread = sb_digest_end(&g->digest, digest, NULL);
+        (void)unread;
+    }
+    sb_llm_receipt_release(g->receipt);
+    g->receipt = NULL;
+}

@@ -1,0 +1,418 @@
+/* Requests over a batch: who runs, with whose pages, and what each step is made of.
+ *
+ * A request joins only when the pages that are free, less those that the running ones may still take, are enough for all that it
+ * may come to. So whether it fails is a matter of its own size, not of its company. */
+#include <string.h>
+
+#include "base/allocation.h"
+#include "llm/generating.h"
+
+#define DEFAULT_PARALLEL 16
+#define DEFAULT_ROWS SB_LLM_CHUNK
+#define MOST_KEPT 64    /* requests that have ended, whose pages are there for the next */
+#define LEAST_SHARED 16 /* tokens for which another request's pages are worth it */
+
+typedef struct entry {
+    struct entry *next;
+    sb_generating g;
+    sb_llm_end_function *on_end;
+    sb_llm_sequence *sequence;
+    int64_t pages;       /* that it may come to have */
+    struct entry *donor; /* whose prompt it waits for: both run */
+    int64_t same;        /* tokens that it begins with like that */
+    int64_t *tokens;
+} entry;
+
+/* A list, first in first out. */
+typedef struct entries {
+    entry *first, **end;
+    int64_t count;
+} entries;
+
+struct sb_llm_queue {
+    sb_llm_batch *batch;
+    int64_t parallel, rows;
+    bool shares;
+    entries waiting, running, kept; /* kept: have ended */
+    sb_llm_queue_counters counters;
+    sb_llm_step_part *parts; /* of a step: [parallel] */
+    entry **owners;
+};
+
+static void put(entries *list, entry *e) {
+    if (list->first == NULL)
+        list->end = &list->first;
+    e->next = NULL;
+    *list->end = e;
+    list->end = &e->next;
+    list->count++;
+}
+
+static void take_out(entries *list, entry *e) {
+    entry **at = &list->first;
+    while (*at != e)
+        at = &(*at)->next;
+    *at = e->next;
+    if (e->next == NULL)
+        list->end = at;
+    list->count--;
+}
+
+/* ---- making and ending ---- */
+
+static void destroy_entry(entry *e) {
+    if (e == NULL)
+        return;
+    sb_generating_clear(&e->g);
+    sb_llm_sequence_release(e->sequence);
+    sb_free(e->tokens);
+    sb_free(e);
+}
+
+static void destroy_all(entries *list) {
+    while (list->first != NULL) {
+        entry *e = list->first;
+        take_out(list, e);
+        destroy_entry(e);
+    }
+}
+
+void sb_llm_queue_destroy(sb_llm_queue *queue) {
+    if (queue == NULL)
+        return;
+    destroy_all(&queue->waiting);
+    destroy_all(&queue->running);
+    destroy_all(&queue->kept);
+    sb_llm_batch_release(queue->batch);
+    sb_free(queue->parts);
+    sb_free(queue->owners);
+    sb_free(queue);
+}
+
+sb_status sb_llm_queue_create(sb_llm_batch *batch, const sb_llm_queue_options *options, sb_llm_queue **queue,
+                              sb_error *error) {
+    const sb_llm_queue_options standard = SB_LLM_QUEUE_OPTIONS_DEFAULT;
+    options = options != NULL ? options : &standard;
+    if (options->struct_bytes != sizeof *options || options->parallel < 0 || options->parallel > 1 << 16 ||
+        options->rows < 0)
+        return sb_fail(
+            error, SB_ERROR_INVALID_ARGUMENT,
+            "sb_llm_queue_options: struct_bytes is not set, %lld in parallel are not from 0 to 65536, or %lld "
+            "rows are negative",
+            (long long)options->parallel, (long long)options->rows);
+    sb_llm_queue *fresh = sb_allocate_array(1, sizeof *fresh);
+    if (fresh == NULL)
+        return sb_fail_memory(error, sizeof *fresh);
+    fresh->batch = batch;
+    batch->references++;
+    fresh->parallel = options->parallel > 0 ? options->parallel : DEFAULT_PARALLEL;
+    fresh->rows = options->rows > 0 ? options->rows : DEFAULT_ROWS;
+    fresh->shares = !options->no_sharing;
+    fresh->parts = sb_allocate_array((size_t)fresh->parallel, sizeof *fresh->parts);
+    fresh->owners = sb_allocate_array((size_t)fresh->parallel, sizeof *fresh->owners);
+    if (fresh->parts == NULL || fresh->owners == NULL) {
+        sb_llm_queue_destroy(fresh);
+        return sb_fail_memory(error, (size_t)fresh->parallel * sizeof *fresh->parts);
+    }
+    *queue = fresh;
+    return SB_OK;
+}
+
+/* ---- requests ---- */
+
+/* Pages for the prompt and all new tokens but the last, which is put behind nothing. */
+static sb_status measure(const sb_llm_queue *queue, const sb_llm_request *request, int64_t *pages, sb_error *error) {
+    int64_t context = queue->batch->llm->description.context, page = queue->batch->page_positions;
+    if (request->count > context)
+        return sb_fail(error, SB_ERROR_LIMIT,
+                       "a prompt of %lld tokens is more than the context of %lld: load the model with a longer one",
+                       (long long)request->count, (long long)context);
+    int64_t more = request->generation.limit > 0 ? request->generation.limit - 1 : 0;
+    int64_t positions = request->count + (more < context - request->count ? more : context - request->count);
+    *pages = positions / page + (positions % page != 0);
+    if (*pages <= queue->batch->pages.count)
+        return SB_OK;
+    return sb_fail(
+        error, SB_ERROR_LIMIT,
+        "a prompt of %lld tokens and %lld new ones need %lld pages of %lld positions, and there are %lld: make "
+        "the batch with more pages, or ask for fewer tokens",
+        (long long)request->count, (long long)request->generation.limit, (long long)*pages, (long long)page,
+        (long long)queue->batch->pages.count);
+}
+
+static sb_status check_request(const sb_llm_queue *queue, const sb_llm_request *request, sb_error *error) {
+    int64_t vocabulary = queue->batch->llm->description.vocabulary;
+    if (request->struct_bytes != sizeof *request || request->count < 1)
+        return sb_fail(error, SB_ERROR_INVALID_ARGUMENT,
+                       "a request needs struct_bytes and a prompt of at least one token");
+    for (int64_t i = 0; i < request->count; i++) {
+        if (request->tokens[i] < 0 || request->tokens[i] >= vocabulary)
+            return sb_fail(error, SB_ERROR_INVALID_ARGUMENT, "token %lld of %lld is %lld; the model has %lld",
+                           (long long)i, (long long)request->count, (long long)request->tokens[i],
+                           (long long)vocabulary);
+    }
+    return SB_OK;
+}
+
+static sb_status fill_entry(const sb_llm_queue *queue, const sb_llm_request *request, entry *e, sb_error *error) {
+    e->on_end = request->on_end;
+    SB_TRY(measure(queue, request, &e->pages, error));
+    e->tokens = sb_allocate_array((size_t)request->count, sizeof *e->tokens);
+    if (e->tokens == NULL)
+        return sb_fail_memory(error, (size_t)request->count * sizeof *e->tokens);
+    memcpy(e->tokens, request->tokens, (size_t)request->count * sizeof *e->tokens);
+    return sb_generating_begin(&e->g, queue->batch->llm, &request->generation, 0, request->count, e->tokens, error);
+}
+
+sb_status sb_llm_queue_add(sb_llm_queue *queue, const sb_llm_request *request, sb_error *error) {
+    SB_TRY(check_request(queue, request, error));
+    entry *fresh = sb_allocate_array(1, sizeof *fresh);
+    if (fresh == NULL)
+        return sb_fail_memory(error, sizeof *fresh);
+    sb_status status = fill_entry(queue, request, fresh, error);
+    if (status != SB_OK) {
+        destroy_entry(fresh);
+        return status;
+    }
+    put(&queue->waiting, fresh);
+    return SB_OK;
+}
+
+/* ---- pages ---- */
+
+static bool evict(sb_llm_queue *queue) {
+    entry *oldest = queue->kept.first;
+    if (oldest == NULL)
+        return false;
+    take_out(&queue->kept, oldest);
+    destroy_entry(oldest);
+    return true;
+}
+
+/* Pages that a running request may still take: a page that others have too is copied when it is written. */
+static int64_t outstanding(const entry *e) {
+    const sb_llm_sequence *sequence = e->sequence;
+    int64_t at = sequence->length / sequence->batch->page_positions;
+    bool copies = at < sequence->page_count && sequence->batch->pages.holders[sequence->pages[at]] > 1;
+    return e->pages - sequence->page_count + copies;
+}
+
+/* Whether free pages are enough for all that run; lets go of those that are kept until they are. */
+static bool have_pages(sb_llm_queue *queue) {
+    int64_t wanted = 0;
+    for (const entry *e = queue->running.first; e != NULL; e = e->next)
+        wanted += outstanding(e);
+    while (queue->batch->pages.free_count < wanted) {
+        if (!evict(queue))
+            return false;
+    }
+    return true;
+}
+
+/* ---- equal beginnings ---- */
+
+static int64_t count_same(const entry *left, const entry *right) {
+    int64_t most = left->g.count < right->g.count ? left->g.count : right->g.count, same = 0;
+    while (same < most && left->tokens[same] == right->tokens[same])
+        same++;
+    return same;
+}
+
+/* Looks for the request whose prompt begins most like this one's. The last token of a prompt is always run: its logits are
+ * wanted. */
+static void find_donor(const sb_llm_queue *queue, entry *e) {
+    const entries *const lists[] = {&queue->running, &queue->kept};
+    e->donor = NULL;
+    e->same = LEAST_SHARED - 1;
+    for (int l = 0; l < 2 && queue->shares && !e->g.about.score_prompt; l++) {
+        for (entry *other = lists[l]->first; other != NULL; other = other->next) {
+            int64_t same = count_same(e, other);
+            same = same < e->g.count - 1 ? same : e->g.count - 1;
+            if (l == 1 && same > other->sequence->length)
+                same = other->sequence->length;
+            if (same > e->same) {
+                e->donor = other;
+                e->same = same;
+            }
+        }
+    }
+}
+
+/* Takes over the beginning that the donor has by now. */
+static sb_status share(sb_llm_queue *queue, entry *e, sb_error *error) {
+    int64_t length = e->donor->sequence->length < e->same ? e->donor->sequence->length : e->same;
+    sb_llm_sequence *fork;
+    SB_TRY(sb_llm_sequence_fork(e->donor->sequence, length, &fork, error));
+    sb_llm_sequence_release(e->sequence);
+    e->sequence = fork;
+    e->donor = NULL;
+    e->g.done = length;
+    queue->counters.shared += length;
+    return SB_OK;
+}
+
+static bool is_ready(const entry *donor, int64_t same) {
+    return donor->g.ended || donor->sequence->length >= same;
+}
+
+/* ---- joining and leaving ---- */
+
+/* Leaves the running ones, and tells of it. Who waits for it goes on with what it has. */
+static void leave(sb_llm_queue *queue, entry *e, sb_status status, const sb_error *why) {
+    sb_error error = {0};
+    sb_llm_result result;
+    e->g.ended = true;
+    for (entry *other = queue->running.first; other != NULL; other = other->next) {
+        if (other->donor == e && share(queue, other, NULL) != SB_OK)
+            other->donor = NULL; /* it runs its prompt itself */
+    }
+    take_out(&queue->running, e);
+    if (status == SB_OK) {
+        status = sb_generating_finish(&e->g, &result, &error);
+        why = &error;
+    }
+    sb_generating_clear(&e->g);
+    put(&queue->kept, e);
+    if (queue->kept.count > MOST_KEPT)
+        evict(queue);
+    if (e->on_end != NULL)
+        e->on_end(e->g.about.context, status, why, status == SB_OK ? &result : NULL);
+}
+
+/* Lets the first of those that wait join; *joins says whether there were pages. */
+static sb_status join(sb_llm_queue *queue, bool *joins, sb_error *error) {
+    entry *e = queue->waiting.first;
+    *joins = false;
+    SB_TRY(sb_llm_sequence_create(queue->batch, &e->sequence, error));
+    find_donor(queue, e);
+    int64_t shared = queue->counters.shared;
+    sb_status status = e->donor != NULL && is_ready(e->donor, e->same) ? share(queue, e, error) : SB_OK;
+    take_out(&queue->waiting, e);
+    put(&queue->running, e);
+    *joins = status == SB_OK && have_pages(queue);
+    if (*joins)
+        return SB_OK;
+    take_out(&queue->running, e);
+    entry *behind = queue->waiting.first;
+    e->next = behind;
+    queue->waiting.first = e;
+    queue->waiting.end = behind == NULL ? &e->next : queue->waiting.end;
+    queue->waiting.count++;
+    sb_llm_sequence_release(e->sequence);
+    e->sequence = NULL;
+    e->donor = NULL;
+    e->g.done = 0;
+    queue->counters.shared = shared;
+    return status;
+}
+
+/* Those whose donors have come far enough begin. */
+static sb_status settle(sb_llm_queue *queue, sb_error *error) {
+    for (entry *e = queue->running.first; e != NULL; e = e->next) {
+        if (e->donor != NULL && is_ready(e->donor, e->same))
+            SB_TRY(share(queue, e, error));
+    }
+    bool joins = true;
+    while (joins && queue->waiting.first != NULL && queue->running.count < queue->parallel)
+        SB_TRY(join(queue, &joins, error));
+    return SB_OK;
+}
+
+/* ---- a step ---- */
+
+/* What a request puts into the step, if there are pages for it: `most` tokens. Without pages, which somebody else must have
+ * taken from the batch, it ends. */
+static int add_part(sb_llm_queue *queue, entry *e, int64_t most, int count) {
+    sb_llm_step_part *part = &queue->parts[count];
+    sb_error error;
+    part->sequence = e->sequence;
+    sb_generating_next(&e->g, most, part);
+    sb_status status = sb_llm_sequence_reserve(e->sequence, part->count, &error);
+    while (status == SB_ERROR_LIMIT && evict(queue))
+        status = sb_llm_sequence_reserve(e->sequence, part->count, &error);
+    if (status != SB_OK) {
+        leave(queue, e, status, &error);
+        return count;
+    }
+    queue->owners[count] = e;
+    return count + 1;
+}
+
+/* New tokens first, one of each request; then prompts, as far as there is room. */
+static int gather(sb_llm_queue *queue) {
+    int count = 0;
+    int64_t room = queue->rows;
+    for (int prompts = 0; prompts < 2; prompts++) {
+        for (entry *e = queue->running.first, *next; e != NULL; e = next) {
+            next = e->next;
+            bool has_prompt = e->g.done < e->g.count;
+            if (has_prompt != (prompts == 1) || e->donor != NULL || (has_prompt && room < 1))
+                continue;
+            int before = count;
+            count = add_part(queue, e, room, count);
+            room -= count > before ? queue->parts[before].count : 0;
+        }
+    }
+    return count;
+}
+
+static void hand_out(sb_llm_queue *queue, int count, sb_tensor *const outputs[SB_LLM_OUTPUTS]) {
+    int64_t row = 0;
+    for (int i = 0; i < count; i++) {
+        sb_error error;
+        entry *e = queue->owners[i];
+        sb_status status = sb_generating_take(&e->g, &queue->parts[i], outputs, row, &error);
+        row += queue->parts[i].wanted_count;
+        queue->counters.rows += queue->parts[i].count;
+        if (status != SB_OK || e->g.ended)
+            leave(queue, e, status, &error);
+    }
+}
+
+/* The first of those that wait, which nobody runs beside, and who has no pages all the same: the caller's own sequences have
+ * them. */
+static void refuse_first(sb_llm_queue *queue) {
+    entry *e = queue->waiting.first;
+    sb_error error;
+    sb_status status =
+        sb_fail(&error, SB_ERROR_LIMIT,
+                "%lld pages are needed, and sequences outside of the queue leave %lld of %lld: release "
+                "them, or make the batch with more pages",
+                (long long)e->pages, (long long)queue->batch->pages.free_count, (long long)queue->batch->pages.count);
+    take_out(&queue->waiting, e);
+    if (e->on_end != NULL)
+        e->on_end(e->g.about.context, status, &error, NULL);
+    destroy_entry(e);
+}
+
+sb_status sb_llm_queue_step(sb_llm_queue *queue, bool *more, sb_error *error) {
+    sb_tensor *outputs[SB_LLM_OUTPUTS];
+    *more = true;
+    SB_TRY(settle(queue, error));
+    int count = gather(queue);
+    if (count > 0) {
+        SB_TRY(sb_llm_batch_run(queue->batch, count, queue->parts, outputs, error));
+        queue->counters.steps++;
+        hand_out(queue, count, outputs);
+        for (int i = 0; i < SB_LLM_OUTPUTS; i++)
+            sb_tensor_release(outputs[i]);
+    } else if (queue->running.count == 0 && queue->waiting.count > 0) {
+        refuse_first(queue);
+    }
+    *more = queue->running.count + queue->waiting.count > 0;
+    return SB_OK;
+}
+
+sb_status sb_llm_queue_run(sb_llm_queue *queue, sb_error *error) {
+    bool more = true;
+    while (more)
+        SB_TRY(sb_llm_queue_step(queue, &more, error));
+    return SB_OK;
+}
+
+sb_llm_queue_counters sb_llm_queue_count(const sb_llm_queue *queue) {
+    sb_llm_queue_counters counters = queue->counters;
+    counters.waiting = queue->waiting.count;
+    counters.running = queue->running.count;
+    return counters;
+}
