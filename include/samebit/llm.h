@@ -264,6 +264,57 @@ SB_API bool sb_tokenizer_is_special(const sb_tokenizer *tokenizer, int64_t token
 /** Frees what a function of this header says is to be freed by it. NULL is allowed. */
 SB_API void sb_llm_free(void *memory);
 
+/* ---- constraints: docs/llm.md ----
+ *
+ * A constraint lets a model write nothing but texts that are right by a JSON schema: before a token is chosen, the logits of those
+ * become -infinity whose bytes cannot go on with the text. sb_llm_generate does so for sb_llm_generation.constraint; programs with a
+ * loop of their own call
+ *
+ *     sb_llm_constraint_mask(state, logits, vocabulary, stop_count, stops, &allowed, &error);
+ *     sb_llm_sample(logits, vocabulary, &sampling, position, &token, &error);
+ *     sb_llm_constraint_accept(state, token, &error);
+ */
+
+/** A schema and the tokens of a tokenizer. Any number of threads may use it at once. */
+typedef struct sb_llm_constraint sb_llm_constraint;
+/** A text in progress under a constraint. For one thread at a time. */
+typedef struct sb_llm_constraint_state sb_llm_constraint_state;
+
+/** The schema of any JSON object. */
+#define SB_LLM_JSON_OBJECT "{\"type\":\"object\"}"
+
+/** Makes a constraint of `bytes` bytes of JSON, which are copied: a schema of draft 2020-12, as far as docs/llm.md lists it. The
+ * tokenizer must outlive it; its tokens' bytes are collected with the first constraint. The caller releases it.
+ *
+ * Errors: INVALID_FILE for what is no schema, and for one that no value is right by; UNSUPPORTED, with the place as a JSON pointer and
+ * the keyword, for what is not known, and for tokenizers whose tokens have no bytes of their own (WordPiece); LIMIT for a schema that
+ * takes too many states or steps; OUT_OF_MEMORY. */
+SB_API SB_MUST_CHECK sb_status sb_llm_constraint_create(const sb_tokenizer *tokenizer, const char *schema, size_t bytes,
+                                                        sb_llm_constraint **constraint, sb_error *error);
+/** Drops the caller's reference; texts in progress keep a constraint alive. NULL is allowed. */
+SB_API void sb_llm_constraint_release(sb_llm_constraint *constraint);
+
+/** Begins a text, which the caller ends. Errors: OUT_OF_MEMORY. */
+SB_API SB_MUST_CHECK sb_status sb_llm_constraint_begin(sb_llm_constraint *constraint, sb_llm_constraint_state **state,
+                                                       sb_error *error);
+/** A text that has come as far, to go on from there in another way. The caller ends it. Errors: OUT_OF_MEMORY. */
+SB_API SB_MUST_CHECK sb_status sb_llm_constraint_copy(const sb_llm_constraint_state *state,
+                                                      sb_llm_constraint_state **copy, sb_error *error);
+SB_API void sb_llm_constraint_end(sb_llm_constraint_state *state); /**< NULL is allowed */
+
+/** Gives -infinity to the logits of all tokens that cannot come next, and says how many can. A token can if the text with its bytes is
+ * the beginning of one that is right by the schema. One of `stops` can where the text is complete, and nowhere else. So where
+ * `*allowed` is 0, the text is complete and nothing can follow, or the vocabulary has no token that goes on. Errors: LIMIT for a text
+ * that can be going on in too many ways; OUT_OF_MEMORY. The logits are then as they were. */
+SB_API SB_MUST_CHECK sb_status sb_llm_constraint_mask(sb_llm_constraint_state *state, float *logits, int64_t vocabulary,
+                                                      int stop_count, const int64_t *stops, int64_t *allowed,
+                                                      sb_error *error);
+/** Puts a token behind the text. Errors: INVALID_ARGUMENT for one that cannot come next, stops among them; as above. The text is then
+ * as it was. */
+SB_API SB_MUST_CHECK sb_status sb_llm_constraint_accept(sb_llm_constraint_state *state, int64_t token, sb_error *error);
+/** Whether the text is right by the schema as it is. */
+SB_API bool sb_llm_constraint_is_complete(const sb_llm_constraint_state *state);
+
 /* ---- chat templates ---- */
 
 /** What writes a conversation as the text that a model was trained on: a template in the part of Jinja that docs/llm.md
