@@ -37,7 +37,7 @@ def written(program, cases, count):
         json.dump(cases, file)
         file.flush()
         out = subprocess.run([program, file.name, str(count)], check=True, stdout=subprocess.PIPE, text=True).stdout
-    return [(line["case"], line["text"]) for line in map(json.loads, out.splitlines())]
+    return [(line["case"], line["text"]) for line in map(json.loads, out.rstrip("\n").split("\n"))]
 
 
 def loosened(schema):
@@ -54,12 +54,12 @@ def loosened(schema):
 def main():
     program, path, count = sys.argv[1:4]
     with open(path, encoding="utf-8") as file:
-        cases = json.load(file)
+        cases = [case for case in json.load(file) if "dialect" not in case]  # of patterns, which jsonschema reads as Python does
     schemas = {case["name"]: case["schema"] for case in cases}
     planted = "--planted" in sys.argv
     if planted:
         cases = [{"name": case["name"], "schema": loosened(copy.deepcopy(case["schema"]))} for case in cases
-                 if case["name"] in ("small range", "lengths", "pattern", "counted array", "probability")]
+                 if case["name"] in ("small range", "lengths", "counted array", "probability")]
     found = set()
     texts = written(program, cases, count)
     for name, text in texts:
