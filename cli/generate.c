@@ -5,6 +5,7 @@
 
 #include "chat.h"
 #include "commands.h"
+#include "constraining.h"
 #include "language_model.h"
 #include "placement.h"
 #include "telling.h"
@@ -26,8 +27,10 @@ const option generate_options[] = {
      "Sample from the fewest of the likeliest tokens that have this probability together; 1 by default"},
     {"min-p", "P", false,
      "Sample from tokens with at least this share of the likeliest one's probability; 0 by default"},
+    PENALTY_OPTIONS,
     {"seed", "N", false, "The seed of sampling; 0 by default"},
     {"request", "N", false, "Which of several requests with one seed this is; 0 by default"},
+    CONSTRAINT_OPTIONS,
     {"ignore-stops", NULL, false, "Go on behind tokens that end a text"},
     {"prefill-chunk", "N", false, "The most tokens of the prompt in one run, up to 512; changes no bit"},
     {"logprobs", NULL, false, "Print each token's log-probability"},
@@ -87,19 +90,6 @@ static int read_prompt(const arguments *arguments, const sb_llm *llm, const sb_t
     return EXIT_RIGHT;
 }
 
-static bool read_real(const arguments *arguments, const char *name, double least, double most, float *number) {
-    const char *text = option_value(arguments, name);
-    double value;
-    if (text == NULL)
-        return true;
-    if (!parse_number(text, &value) || !(value >= least && value <= most)) {
-        usage_error("--%s %s: a number from %g to %g is expected", name, text, least, most);
-        return false;
-    }
-    *number = (float)value;
-    return true;
-}
-
 static bool read_generation(const arguments *arguments, sb_llm_generation *generation) {
     long long count = generation->limit, chunk = 0, top_k = 0, seed = 0, request = 0;
     sb_llm_sampling *sampling = &generation->sampling;
@@ -109,7 +99,7 @@ static bool read_generation(const arguments *arguments, sb_llm_generation *gener
         !read_count(arguments, "request", 0, UINT32_MAX, &request) ||
         !read_real(arguments, "temperature", 0, 0x1p20, &sampling->temperature) ||
         !read_real(arguments, "top-p", 1e-6, 1, &sampling->top_p) ||
-        !read_real(arguments, "min-p", 0, 1, &sampling->min_p))
+        !read_real(arguments, "min-p", 0, 1, &sampling->min_p) || !read_penalties(arguments, sampling))
         return false;
     generation->limit = count;
     generation->chunk = chunk;
@@ -124,7 +114,7 @@ static bool read_generation(const arguments *arguments, sb_llm_generation *gener
 /* ---- what is told ---- */
 
 static const char *end_name(sb_llm_end end) {
-    static const char *const names[] = {"limit", "stop", "context", "caller"};
+    static const char *const names[] = {"limit", "stop", "context", "caller", "complete"};
     return names[end];
 }
 
@@ -228,7 +218,7 @@ static int open_tokenizer(const arguments *arguments, sb_tokenizer **tokenizer) 
     bool bare = has_option(arguments, "bare"), plain = has_option(arguments, "plain");
     if (!text && (bare || plain))
         return usage_error("--bare and --plain are for --prompt");
-    if (!text && path == NULL)
+    if (!text && path == NULL && !is_constrained(arguments))
         return EXIT_RIGHT;
     return sb_tokenizer_open(path != NULL ? path : arguments->positional[0], tokenizer, &error) == SB_OK
                ? EXIT_RIGHT
@@ -245,12 +235,17 @@ int run_generate(const arguments *arguments) {
     sb_tokenizer *tokenizer = NULL;
     telling told = {0};
     sb_error error;
+    sb_llm_logit_bias *biases = NULL;
     if (!check_chat(arguments) || !read_generation(arguments, &generation) || !read_model_options(arguments, &model) ||
         !read_session_options(arguments, &options))
         return EXIT_USAGE;
     int code = check_receipt(arguments);
     if (code == EXIT_RIGHT)
         code = open_tokenizer(arguments, &tokenizer);
+    if (code == EXIT_RIGHT)
+        code = read_biases(arguments, &generation.sampling, &biases);
+    if (code == EXIT_RIGHT)
+        code = open_constraint(arguments, tokenizer, &generation.constraint);
     if (code == EXIT_RIGHT)
         code = open_device(arguments, &options, &device);
     if (code == EXIT_RIGHT)
@@ -262,6 +257,8 @@ int run_generate(const arguments *arguments) {
     if (code == EXIT_RIGHT)
         code = tell_all(arguments, llm, session, &generation, &told);
     end_telling(&told);
+    sb_llm_constraint_release(generation.constraint);
+    free(biases);
     sb_tokenizer_release(tokenizer);
     sb_llm_session_destroy(session);
     sb_llm_release(llm);

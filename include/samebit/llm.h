@@ -104,20 +104,39 @@ SB_API SB_MUST_CHECK sb_status sb_llm_step(sb_llm_session *session, int64_t coun
 
 /* ---- choosing tokens: docs/numerics.md, section 11 ---- */
 
+/** What is added to a token's logit. */
+typedef struct sb_llm_logit_bias {
+    int64_t token;
+    float bias; /**< finite, or -infinity for a token that is never chosen */
+} sb_llm_logit_bias;
+
 /** How a token is chosen. Start from SB_LLM_SAMPLING_DEFAULT, which is greedy. */
 typedef struct sb_llm_sampling {
     size_t struct_bytes; /**< sizeof(sb_llm_sampling): lets the struct grow */
-    float temperature;   /**< 0: greedy, and nothing below is looked at; else from 2^-20 to 2^20 */
+    float temperature;   /**< 0: greedy, and nothing below is looked at up to `request`; else from 2^-20 to 2^20 */
     int64_t top_k;       /**< so many of the largest; 0: all */
     float top_p;         /**< the fewest of the largest whose probabilities are at least this much; 1: all. Above 0 */
     float min_p;         /**< those that have at least this share of the largest one's; 0: all. At most 1 */
     uint64_t seed;
     uint32_t request; /**< which of several requests with one seed */
+    /* What changes logits before all that, and is done by sb_llm_generate and sb_llm_adjust: */
+    float
+        repetition_penalty; /**< of tokens in the prompt and new ones: logits above 0 are divided by it, others multiplied; 1: none.
+                                   From 2^-20 to 2^20 */
+    float presence_penalty;  /**< is taken from the logits of new tokens; within 2^20 */
+    float frequency_penalty; /**< likewise, as many times as a token is among the new ones */
+    int64_t bias_count;
+    const sb_llm_logit_bias *biases; /**< each token at most once, ascending */
 } sb_llm_sampling;
 
 #define SB_LLM_SAMPLING_DEFAULT                                                                                        \
-    { sizeof(sb_llm_sampling), 0, 0, 1, 0, 0, 0 }
+    { sizeof(sb_llm_sampling), 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, NULL }
 
+/** Gives logits the penalties and biases of the settings, where `count` tokens come before, of which the first `prompt_count` are the
+ * prompt. sb_llm_sample does not. Errors: INVALID_ARGUMENT for tokens that do not exist; OUT_OF_MEMORY. */
+SB_API SB_MUST_CHECK sb_status sb_llm_adjust(float *logits, int64_t vocabulary, const sb_llm_sampling *sampling,
+                                             int64_t prompt_count, int64_t count, const int64_t *tokens,
+                                             sb_error *error);
 /** Chooses the token for `position` from its logits. Errors: INVALID_ARGUMENT for settings out of range, and for logits of
  * which one is NaN or +∞, or none above −∞, with the token; OUT_OF_MEMORY. */
 SB_API SB_MUST_CHECK sb_status sb_llm_sample(const float *logits, int64_t vocabulary, const sb_llm_sampling *sampling,
@@ -131,6 +150,8 @@ SB_API float sb_llm_logp(const float *logits, int64_t vocabulary, int64_t token)
 
 /** What a generation was made of and came to: below. */
 typedef struct sb_llm_receipt sb_llm_receipt;
+/** What a text has to be like: below. */
+typedef struct sb_llm_constraint sb_llm_constraint;
 
 /** A token of the sequence, as sb_llm_generate comes to it. */
 typedef struct sb_llm_token {
@@ -156,18 +177,20 @@ typedef struct sb_llm_generation {
     bool score_prompt;               /**< on_token is told of the prompt's tokens as well */
     sb_llm_token_function *on_token; /**< NULL: nobody wants to know */
     void *context;
-    sb_llm_receipt **receipt; /**< gets a receipt on success, which the caller releases; NULL: nobody wants one */
+    sb_llm_receipt **receipt;      /**< gets a receipt on success, which the caller releases; NULL: nobody wants one */
+    sb_llm_constraint *constraint; /**< the new tokens' text is right by it, if it comes to its end; NULL: any text */
 } sb_llm_generation;
 
 #define SB_LLM_GENERATION_DEFAULT                                                                                      \
-    { sizeof(sb_llm_generation), 128, 0, SB_LLM_SAMPLING_DEFAULT, false, false, NULL, NULL, NULL }
+    { sizeof(sb_llm_generation), 128, 0, SB_LLM_SAMPLING_DEFAULT, false, false, NULL, NULL, NULL, NULL }
 
 /** Why a generation ended. */
 typedef enum sb_llm_end {
     SB_LLM_END_LIMIT,   /**< as many tokens as were asked for */
     SB_LLM_END_STOP,    /**< a token that ends texts */
     SB_LLM_END_CONTEXT, /**< the context is full */
-    SB_LLM_END_CALLER   /**< on_token said so */
+    SB_LLM_END_CALLER,  /**< on_token said so */
+    SB_LLM_END_COMPLETE /**< by the constraint nothing can follow, and the model has no token that ends texts */
 } sb_llm_end;
 
 /** What came of it. */
@@ -182,7 +205,8 @@ typedef struct sb_llm_result {
 /** Puts the prompt (at least one token) behind the sequence, and then one token after the other. The last new token is not
  * put behind it: it is the first of whatever comes next. `result` may be NULL; it is filled on success. Errors: those of
  * sb_llm_step and sb_llm_sample; INVALID_ARGUMENT for a receipt of a model that was loaded without, or of a sequence that is
- * not empty. */
+ * not empty, and for a constraint with ignore_stops; those of sb_llm_constraint_mask; UNSUPPORTED where no token of the vocabulary goes
+ * on as the constraint wants. */
 SB_API SB_MUST_CHECK sb_status sb_llm_generate(sb_llm_session *session, int64_t count, const int64_t *tokens,
                                                const sb_llm_generation *generation, sb_llm_result *result,
                                                sb_error *error);
@@ -275,8 +299,8 @@ SB_API void sb_llm_free(void *memory);
  *     sb_llm_constraint_accept(state, token, &error);
  */
 
-/** A schema and the tokens of a tokenizer. Any number of threads may use it at once. */
-typedef struct sb_llm_constraint sb_llm_constraint;
+/* An sb_llm_constraint is a schema and the tokens of a tokenizer. Any number of threads may use it at once. */
+
 /** A text in progress under a constraint. For one thread at a time. */
 typedef struct sb_llm_constraint_state sb_llm_constraint_state;
 
@@ -358,6 +382,7 @@ typedef struct sb_llm_receipt_description {
     int64_t prompt_tokens, new_tokens;
     bool is_signed;
     char digest[SB_DIGEST_TEXT_BYTES]; /**< over all of it but the signature */
+    const char *schema;                /**< of the constraint, the receipt's; NULL: it was generated without */
 } sb_llm_receipt_description;
 
 SB_API sb_llm_receipt_description sb_llm_receipt_describe(const sb_llm_receipt *receipt);
@@ -412,19 +437,21 @@ typedef struct sb_llm_verdict {
 
 /** How a receipt is verified. Start from SB_LLM_VERIFICATION_DEFAULT. */
 typedef struct sb_llm_verification {
-    size_t struct_bytes; /**< sizeof(sb_llm_verification): lets the struct grow */
-    int64_t sample;      /**< check so many steps that the system's random source chooses; 0: all */
-    int64_t chunk;       /**< the most tokens in one run; 0: 512. Changes no bit */
-    int threads;         /**< for choosing tokens again; 0: one per processor */
+    size_t struct_bytes;           /**< sizeof(sb_llm_verification): lets the struct grow */
+    int64_t sample;                /**< check so many steps that the system's random source chooses; 0: all */
+    int64_t chunk;                 /**< the most tokens in one run; 0: 512. Changes no bit */
+    int threads;                   /**< for choosing tokens again; 0: one per processor */
+    const sb_tokenizer *tokenizer; /**< for receipts with a constraint: that with which it was made; others take none */
 } sb_llm_verification;
 
 #define SB_LLM_VERIFICATION_DEFAULT                                                                                    \
-    { sizeof(sb_llm_verification), 0, 0, 0 }
+    { sizeof(sb_llm_verification), 0, 0, 0, NULL }
 
 /** Computes a generation again, by running the prompt and the receipt's tokens in a few pieces, and compares each hidden state,
  * the token that is chosen from its logits, and that one's log-probability. The model was loaded with `receipts` and the
  * receipt's dtype and context, and the sequence is empty, as it is afterwards. A difference is no error: it is in `*verdict`.
- * Errors: INVALID_ARGUMENT for a session that does not fit; those of sb_llm_step. */
+ * Errors: INVALID_ARGUMENT for a session that does not fit, and for a receipt with a constraint where there is no
+ * tokenizer; those of sb_llm_step and sb_llm_constraint_create. */
 SB_API SB_MUST_CHECK sb_status sb_llm_verify(sb_llm_session *session, const sb_llm_receipt *receipt,
                                              const sb_llm_verification *options, sb_llm_verdict *verdict,
                                              sb_error *error);

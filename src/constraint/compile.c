@@ -76,7 +76,8 @@ static sb_status add_map(sb_compiler *compiler, const sb_dfa *dfa, uint32_t *map
             return SB_OK;
         }
     }
-    if (!sb_grow((void **)&grammar->maps, &compiler->map_capacity, (size_t)grammar->map_count + 1, sizeof *grammar->maps))
+    if (!sb_grow((void **)&grammar->maps, &compiler->map_capacity, (size_t)grammar->map_count + 1,
+                 sizeof *grammar->maps))
         return sb_fail_memory(compiler->error, compiler->map_capacity * sizeof *grammar->maps);
     memcpy(grammar->maps[grammar->map_count], dfa->class_of, sizeof dfa->class_of);
     *map = grammar->map_count++;
@@ -92,10 +93,9 @@ static sb_status make_room(sb_compiler *compiler, const sb_dfa *dfa) {
         return sb_fail(compiler->error, SB_ERROR_LIMIT,
                        "the schema's automaton takes more than 64 MiB: use fewer or shorter enumerations, patterns and "
                        "properties");
-    bool room =
-        sb_grow((void **)&grammar->states, &compiler->state_capacity, states, sizeof *grammar->states) &&
-        sb_grow((void **)&grammar->next, &compiler->next_capacity, next, sizeof *grammar->next) &&
-        sb_grow((void **)&grammar->calls, &compiler->call_capacity, calls + 1, sizeof *grammar->calls);
+    bool room = sb_grow((void **)&grammar->states, &compiler->state_capacity, states, sizeof *grammar->states) &&
+                sb_grow((void **)&grammar->next, &compiler->next_capacity, next, sizeof *grammar->next) &&
+                sb_grow((void **)&grammar->calls, &compiler->call_capacity, calls + 1, sizeof *grammar->calls);
     return room ? SB_OK : sb_fail_memory(compiler->error, next * sizeof *grammar->next);
 }
 
@@ -113,8 +113,7 @@ static sb_status add_dfa(sb_compiler *compiler, const sb_dfa *dfa, uint32_t *sta
             grammar->next[grammar->next_count++] = row[i] == SB_DEAD ? SB_DEAD : row[i] + base;
         for (uint32_t i = 0; i < dfa->called_count; i++) {
             if (row[dfa->classes + i] != SB_DEAD)
-                grammar->calls[grammar->call_count++] =
-                    (sb_grammar_call){dfa->called[i], row[dfa->classes + i] + base};
+                grammar->calls[grammar->call_count++] = (sb_grammar_call){dfa->called[i], row[dfa->classes + i] + base};
         }
         state->calls_end = grammar->call_count;
     }

@@ -37,7 +37,8 @@ typedef struct sb_compiler {
 } sb_compiler;
 
 /** The number of a rule, which takes over `ways` and `parts` (NULL: none), and frees them on failure. Errors: LIMIT; OUT_OF_MEMORY. */
-sb_status sb_compiler_rule(sb_compiler *compiler, sb_rule_kind kind, sb_any_of ways, unsigned char *parts, uint32_t *rule);
+sb_status sb_compiler_rule(sb_compiler *compiler, sb_rule_kind kind, sb_any_of ways, unsigned char *parts,
+                           uint32_t *rule);
 
 /* Adding to automata. What fails is the builder's status. */
 
@@ -48,7 +49,8 @@ void sb_compile_ways(sb_compiler *compiler, sb_nfa *nfa, uint32_t from, uint32_t
 /** The object of a way, from its brace to its brace. */
 void sb_compile_object(sb_compiler *compiler, sb_nfa *nfa, uint32_t from, uint32_t to, sb_all_of way);
 /** The array of a way; *counter is that of its rule. */
-void sb_compile_array(sb_compiler *compiler, sb_nfa *nfa, uint32_t from, uint32_t to, sb_all_of way, sb_counter *counter);
+void sb_compile_array(sb_compiler *compiler, sb_nfa *nfa, uint32_t from, uint32_t to, sb_all_of way,
+                      sb_counter *counter);
 /** Whether the way's array has a counter. */
 bool sb_compile_is_counted(const sb_compiler *compiler, sb_all_of way);
 /** The string of a way that has patterns or formats, quotes included. */

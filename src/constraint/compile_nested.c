@@ -213,7 +213,8 @@ static void add_rest(sb_compiler *compiler, sb_nfa *nfa, uint32_t from, uint32_t
     close_array(compiler, nfa, behind, to, counted ? SB_COUNT_DONE : SB_COUNT_NONE);
 }
 
-void sb_compile_array(sb_compiler *compiler, sb_nfa *nfa, uint32_t from, uint32_t to, sb_all_of way, sb_counter *counter) {
+void sb_compile_array(sb_compiler *compiler, sb_nfa *nfa, uint32_t from, uint32_t to, sb_all_of way,
+                      sb_counter *counter) {
     array_shape shape = shape_of(compiler, way);
     bool counted = sb_compile_is_counted(compiler, way);
     uint32_t open = sb_nfa_text(nfa, from, "[", 1), now = sb_nfa_state(nfa);

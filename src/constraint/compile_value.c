@@ -50,7 +50,8 @@ static void add_list(sb_compiler *compiler, sb_nfa *nfa, uint32_t from, uint32_t
             sb_compile_literal(compiler, nfa, begin, end, json_array_get(value, i));
         } else {
             const char *name = json_object_iter_key(member);
-            uint32_t colon = sb_nfa_text(nfa, add_string(nfa, begin, name, strlen(name)), ":", 1), behind = sb_nfa_state(nfa);
+            uint32_t colon = sb_nfa_text(nfa, add_string(nfa, begin, name, strlen(name)), ":", 1),
+                     behind = sb_nfa_state(nfa);
             sb_nfa_empty(nfa, colon, behind);
             sb_nfa_bytes(nfa, colon, ' ', ' ', SB_COUNT_NONE, behind);
             sb_compile_literal(compiler, nfa, behind, end, json_object_iter_value(member));

@@ -158,7 +158,8 @@ sb_status sb_llm_constraint_accept(sb_llm_constraint_state *state, int64_t token
         passes = end > begin || (stacks->ended && i + 1 == text.bytes);
     }
     if (status == SB_OK && !passes)
-        status = sb_fail(error, SB_ERROR_INVALID_ARGUMENT, "token %lld cannot come next by the schema", (long long)token);
+        status =
+            sb_fail(error, SB_ERROR_INVALID_ARGUMENT, "token %lld cannot come next by the schema", (long long)token);
     if (status == SB_OK) {
         bool ended = stacks->ended;
         status = sb_stacks_keep(stacks, begin, error);
@@ -177,7 +178,8 @@ sb_status sb_constraint_bits(sb_llm_constraint_state *state, uint64_t *bits, int
                              const int64_t *stops, int64_t *allowed, sb_error *error) {
     sb_llm_constraint *constraint = state->constraint;
     int64_t known = constraint->trie->vocabulary;
-    size_t words = sb_constraint_words(vocabulary), common = sb_constraint_words(vocabulary < known ? vocabulary : known);
+    size_t words = sb_constraint_words(vocabulary),
+           common = sb_constraint_words(vocabulary < known ? vocabulary : known);
     if (vocabulary < 1)
         return sb_fail(error, SB_ERROR_INVALID_ARGUMENT, "a vocabulary of %lld tokens", (long long)vocabulary);
     pthread_mutex_lock(&constraint->lock);

@@ -6,7 +6,7 @@
 
 #define SB_DEAD UINT32_MAX
 /* An entry of `next` is a state and, in the two highest bits, what is counted. */
-#define SB_NEXT_STATE(entry) ((entry) & 0x3fffffffu)
+#define SB_NEXT_STATE(entry) ((entry)&0x3fffffffu)
 #define SB_NEXT_ACTION(entry) ((entry) >> 30)
 #define SB_MOST_DFA_STATES ((uint32_t)1 << 16)
 /* Of `next`: 32 MiB. */

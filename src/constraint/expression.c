@@ -18,8 +18,8 @@ typedef struct reader {
 } reader;
 
 static sb_status refuse(reader *r, sb_status status, const char *what) {
-    return sb_nfa_fail(r->nfa, sb_fail(r->nfa->error, status, "at byte %zu of the pattern, %s",
-                                       (size_t)(r->at - r->begin), what));
+    return sb_nfa_fail(
+        r->nfa, sb_fail(r->nfa->error, status, "at byte %zu of the pattern, %s", (size_t)(r->at - r->begin), what));
 }
 
 static bool peek(const reader *r, char c) {
@@ -75,7 +75,7 @@ static sb_status negate(reader *r, class *class) {
 static bool named_ranges(char name, const sb_point_range **ranges, size_t *count) {
     static const sb_point_range digits[] = {{'0', '9'}};
     static const sb_point_range word[] = {{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}};
-    static const sb_point_range space[] = {{9, 13},           {' ', ' '},       {0xa0, 0xa0},     {0x1680, 0x1680},
+    static const sb_point_range space[] = {{9, 13},          {' ', ' '},       {0xa0, 0xa0},     {0x1680, 0x1680},
                                            {0x2000, 0x200a}, {0x2028, 0x2029}, {0x202f, 0x202f}, {0x205f, 0x205f},
                                            {0x3000, 0x3000}, {0xfeff, 0xfeff}};
     switch (name) {
@@ -116,7 +116,10 @@ static sb_status take_named(reader *r, class *class, bool *found) {
 }
 
 static int digit_of(char c) {
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+    return c >= '0' && c <= '9'   ? c - '0'
+           : c >= 'a' && c <= 'f' ? c - 'a' + 10
+           : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                  : -1;
 }
 
 static sb_status take_hex(reader *r, int digits, uint32_t *point) {
@@ -126,7 +129,8 @@ static sb_status take_hex(reader *r, int digits, uint32_t *point) {
          count++)
         *point = *point * 16 + (uint32_t)digit_of(*r->at++);
     if (*point > SB_LAST_POINT || (braces ? count == 0 || !take(r, "}") : count < digits))
-        return refuse(r, SB_ERROR_INVALID_FILE, "\\x wants two hexadecimal digits, \\u four, or {a character's number}");
+        return refuse(r, SB_ERROR_INVALID_FILE,
+                      "\\x wants two hexadecimal digits, \\u four, or {a character's number}");
     return SB_OK;
 }
 

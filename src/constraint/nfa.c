@@ -86,8 +86,8 @@ static void any_rest(sb_nfa *nfa, uint32_t from, uint32_t to, unsigned low, unsi
     }
 }
 
-void sb_nfa_rows(sb_nfa *nfa, uint32_t from, uint32_t to, const unsigned char *low, const unsigned char *high, int count,
-                 unsigned least, unsigned most, sb_count_action action) {
+void sb_nfa_rows(sb_nfa *nfa, uint32_t from, uint32_t to, const unsigned char *low, const unsigned char *high,
+                 int count, unsigned least, unsigned most, sb_count_action action) {
     unsigned first = low[0], last = high[0];
     if (nfa->status != SB_OK)
         return;

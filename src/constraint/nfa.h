@@ -51,8 +51,8 @@ uint32_t sb_nfa_text(sb_nfa *nfa, uint32_t from, const char *text, size_t bytes)
 
 /** Edges for all rows of `count` bytes from `low` to `high`, in the order of memcmp, each of whose bytes but the first is `least` to
  * `most`. The first byte has the action. */
-void sb_nfa_rows(sb_nfa *nfa, uint32_t from, uint32_t to, const unsigned char *low, const unsigned char *high, int count,
-                 unsigned least, unsigned most, sb_count_action action);
+void sb_nfa_rows(sb_nfa *nfa, uint32_t from, uint32_t to, const unsigned char *low, const unsigned char *high,
+                 int count, unsigned least, unsigned most, sb_count_action action);
 /** Fails as the builder says; returns the status. */
 sb_status sb_nfa_fail(sb_nfa *nfa, sb_status status);
 void sb_nfa_clear(sb_nfa *nfa);

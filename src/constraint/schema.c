@@ -39,10 +39,11 @@ void sb_schema_clear(sb_schema *schema) {
 
 sb_status sb_schema_work(sb_schema *schema, int64_t steps) {
     schema->steps -= steps;
-    return schema->steps > 0 ? SB_OK
-                             : sb_fail(schema->error, SB_ERROR_LIMIT,
-                                       "the schema takes too many steps to be understood: combine fewer schemas in allOf, "
-                                       "anyOf and oneOf");
+    return schema->steps > 0
+               ? SB_OK
+               : sb_fail(schema->error, SB_ERROR_LIMIT,
+                         "the schema takes too many steps to be understood: combine fewer schemas in allOf, "
+                         "anyOf and oneOf");
 }
 
 /* ---- places ---- */
@@ -56,9 +57,8 @@ static sb_status make_place(sb_schema *schema, const json_t *json, const char *p
     memcpy(block + sizeof json, pointer, bytes);
     sb_place fresh = {.json = json, .pointer = block + sizeof json};
     sb_status status = sb_keywords_read(json, fresh.pointer, &fresh.keywords, schema->error);
-    if (status == SB_OK &&
-        (!sb_grow((void **)&schema->places, &schema->place_capacity, count + 1, sizeof fresh) ||
-         !sb_names_put_span(&schema->numbers, block, sizeof json, (int32_t)count)))
+    if (status == SB_OK && (!sb_grow((void **)&schema->places, &schema->place_capacity, count + 1, sizeof fresh) ||
+                            !sb_names_put_span(&schema->numbers, block, sizeof json, (int32_t)count)))
         status = sb_fail_memory(schema->error, (count + 1) * sizeof fresh);
     if (status != SB_OK) {
         sb_free(block);
@@ -93,8 +93,8 @@ sb_status sb_schema_add(sb_schema *schema, const json_t *json, const char *point
         return SB_OK;
     }
     if (!json_is_object(json))
-        return sb_fail(schema->error, SB_ERROR_INVALID_FILE, "the schema at '%.300s' is neither an object nor true or false",
-                       pointer);
+        return sb_fail(schema->error, SB_ERROR_INVALID_FILE,
+                       "the schema at '%.300s' is neither an object nor true or false", pointer);
     const int32_t *known = sb_names_find_span(&schema->numbers, (const char *)&json, sizeof json);
     if (known != NULL)
         place = (uint32_t)*known;
@@ -118,10 +118,12 @@ static sb_status add_part(sb_schema *schema, const json_t *json, uint32_t from, 
     if (room && name != NULL)
         room = sb_text_append(&pointer, "/", 1);
     for (const char *c = name; room && c != NULL && *c != '\0'; c++)
-        room = *c == '~' ? sb_text_append(&pointer, "~0", 2) : *c == '/' ? sb_text_append(&pointer, "~1", 2) : sb_text_append(&pointer, c, 1);
+        room = *c == '~'   ? sb_text_append(&pointer, "~0", 2)
+               : *c == '/' ? sb_text_append(&pointer, "~1", 2)
+                           : sb_text_append(&pointer, c, 1);
     room = room && sb_text_append(&pointer, "", 1);
-    sb_status status = room ? sb_schema_add(schema, json, pointer.data, all, possible)
-                            : sb_fail_memory(schema->error, pointer.bytes);
+    sb_status status =
+        room ? sb_schema_add(schema, json, pointer.data, all, possible) : sb_fail_memory(schema->error, pointer.bytes);
     sb_text_clear(&pointer);
     return status;
 }
@@ -166,10 +168,11 @@ static sb_status add_reference(sb_schema *schema, uint32_t from, sb_all_of *all,
     const char *reference = place->keywords.reference, *at = reference + 1;
     const json_t *json = schema->json;
     if (reference[0] != '#' || (reference[1] != '\0' && reference[1] != '/'))
-        return sb_fail(schema->error, SB_ERROR_UNSUPPORTED,
-                       "the schema at '%.300s/$ref' refers to '%.200s': only pointers into the schema itself are followed, such "
-                       "as #/$defs/name",
-                       place->pointer, reference);
+        return sb_fail(
+            schema->error, SB_ERROR_UNSUPPORTED,
+            "the schema at '%.300s/$ref' refers to '%.200s': only pointers into the schema itself are followed, such "
+            "as #/$defs/name",
+            place->pointer, reference);
     char *name = sb_allocate(strlen(reference) + 1);
     if (name == NULL)
         return sb_fail_memory(schema->error, strlen(reference) + 1);
@@ -179,8 +182,8 @@ static sb_status add_reference(sb_schema *schema, uint32_t from, sb_all_of *all,
     }
     sb_free(name);
     if (json == NULL)
-        return sb_fail(schema->error, SB_ERROR_INVALID_FILE, "the schema at '%.300s/$ref' refers to '%.200s', which is not there",
-                       place->pointer, reference);
+        return sb_fail(schema->error, SB_ERROR_INVALID_FILE,
+                       "the schema at '%.300s/$ref' refers to '%.200s', which is not there", place->pointer, reference);
     return sb_schema_add(schema, json, reference + 1, all, possible);
 }
 
@@ -198,8 +201,8 @@ static sb_status add_way(sb_schema *schema, sb_any_of *any, sb_all_of left, sb_a
     sb_all_of both;
     SB_TRY(sb_schema_work(schema, 1 + left.count + right.count + any->count));
     if (any->count == MOST_WAYS)
-        return sb_fail(schema->error, SB_ERROR_LIMIT, "a schema is more than %d ways combined: use fewer in anyOf and oneOf",
-                       MOST_WAYS);
+        return sb_fail(schema->error, SB_ERROR_LIMIT,
+                       "a schema is more than %d ways combined: use fewer in anyOf and oneOf", MOST_WAYS);
     if (!sb_all_of_create(left.count + right.count, &both))
         return sb_fail_memory(schema->error, (size_t)left.count + right.count);
     for (uint32_t i = 0; i < left.count; i++)
@@ -260,11 +263,12 @@ static sb_status check_apart(sb_schema *schema, uint32_t from, const sb_any_of *
             bool apart;
             SB_TRY(sb_schema_disjoint(schema, left->ways[a], right->ways[b], 0, &apart));
             if (!apart)
-                return sb_fail(schema->error, SB_ERROR_UNSUPPORTED,
-                               "the schema at '%.300s/oneOf': schemas %zu and %zu may both hold, as far as can be seen, which "
-                               "oneOf forbids: tell them apart by types, or by a required property with different values "
-                               "of const or enum, or write anyOf",
-                               schema->places[from].pointer, i, j);
+                return sb_fail(
+                    schema->error, SB_ERROR_UNSUPPORTED,
+                    "the schema at '%.300s/oneOf': schemas %zu and %zu may both hold, as far as can be seen, which "
+                    "oneOf forbids: tell them apart by types, or by a required property with different values "
+                    "of const or enum, or write anyOf",
+                    schema->places[from].pointer, i, j);
         }
     }
     return SB_OK;
@@ -332,8 +336,8 @@ static sb_status expand_place(sb_schema *schema, uint32_t place, uint32_t path, 
                        "the schema at '%.300s' refers to itself with neither a property nor an item in between",
                        schema->places[place].pointer);
     if (schema->depth == MOST_DEPTH)
-        return sb_fail(schema->error, SB_ERROR_LIMIT, "references and combined schemas lie deeper in one another than %d",
-                       MOST_DEPTH);
+        return sb_fail(schema->error, SB_ERROR_LIMIT,
+                       "references and combined schemas lie deeper in one another than %d", MOST_DEPTH);
     schema->places[place].path = path;
     schema->depth++;
     sb_status status = add_way(schema, ways, own, (sb_all_of){0});
@@ -441,8 +445,8 @@ sb_status sb_schema_item(sb_schema *schema, sb_all_of way, int64_t index, sb_all
         const sb_keywords k = schema->places[way.places[i]].keywords;
         bool is_named = index >= 0 && (size_t)index < json_array_size(k.prefix);
         if (is_named)
-            status = add_part(schema, json_array_get(k.prefix, (size_t)index), way.places[i], "prefixItems", NULL, index,
-                              all, possible);
+            status = add_part(schema, json_array_get(k.prefix, (size_t)index), way.places[i], "prefixItems", NULL,
+                              index, all, possible);
         else if (k.items != NULL)
             status = add_part(schema, k.items, way.places[i], "items", NULL, -1, all, possible);
     }

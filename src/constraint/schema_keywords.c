@@ -27,9 +27,10 @@ static sb_status unsupported(const reading *r, const char *way_out) {
 static const struct {
     const char *name;
     unsigned types;
-} type_names[] = {{"null", SB_TYPE_NULL},       {"boolean", SB_TYPE_BOOLEAN}, {"integer", SB_TYPE_INTEGER},
-                  {"number", SB_TYPE_NUMBER | SB_TYPE_INTEGER}, {"string", SB_TYPE_STRING},
-                  {"array", SB_TYPE_ARRAY},     {"object", SB_TYPE_OBJECT}};
+} type_names[] = {{"null", SB_TYPE_NULL},       {"boolean", SB_TYPE_BOOLEAN},
+                  {"integer", SB_TYPE_INTEGER}, {"number", SB_TYPE_NUMBER | SB_TYPE_INTEGER},
+                  {"string", SB_TYPE_STRING},   {"array", SB_TYPE_ARRAY},
+                  {"object", SB_TYPE_OBJECT}};
 
 static sb_status add_type(const reading *r, const json_t *name) {
     const char *text = json_string_value(name);
@@ -90,7 +91,8 @@ static sb_status read_required(const reading *r) {
 
 static sb_status read_enumeration(const reading *r) {
     r->to->enumeration = r->value;
-    return json_is_array(r->value) && json_array_size(r->value) > 0 ? SB_OK : wrong(r, "an array of values, at least one");
+    return json_is_array(r->value) && json_array_size(r->value) > 0 ? SB_OK
+                                                                    : wrong(r, "an array of values, at least one");
 }
 
 static sb_status read_count(const reading *r, int64_t *to) {
@@ -114,8 +116,8 @@ static sb_status read_format(const reading *r) {
     if (sb_format_pattern(r->to->format) != NULL)
         return SB_OK;
     return sb_fail(r->error, SB_ERROR_UNSUPPORTED,
-                   "the schema at '%.300s/format': '%.60s' is not supported; these are: %s. Say it by a pattern", r->pointer,
-                   r->to->format, sb_format_names);
+                   "the schema at '%.300s/format': '%.60s' is not supported; these are: %s. Say it by a pattern",
+                   r->pointer, r->to->format, sb_format_names);
 }
 
 /* Of two bounds of a side the tighter one counts. */
@@ -132,8 +134,8 @@ static sb_status read_bound(const reading *r, sb_number_bound *to, bool low, boo
 
 /* What counts for nothing here. */
 static bool is_annotation(const char *keyword) {
-    static const char *const names[] = {"title",    "description", "default",  "examples",  "deprecated",  "readOnly",
-                                        "writeOnly", "$comment",   "$schema", "$defs",     "definitions", "$id"};
+    static const char *const names[] = {"title",     "description", "default", "examples", "deprecated",  "readOnly",
+                                        "writeOnly", "$comment",    "$schema", "$defs",    "definitions", "$id"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         if (strcmp(names[i], keyword) == 0)
             return true;

@@ -224,7 +224,8 @@ static sb_status property_apart(sb_schema *schema, sb_all_of left, sb_all_of rig
     }
     *apart = !possible[0] || !possible[1];
     if (!*apart) /* where it is there in both, which the left one sees to, it tells them apart if the right one wants it too */
-        status = sb_schema_requires(schema, right, name) ? parts_apart(schema, parts[0], parts[1], depth, apart) : SB_OK;
+        status =
+            sb_schema_requires(schema, right, name) ? parts_apart(schema, parts[0], parts[1], depth, apart) : SB_OK;
     sb_free(parts[0].places);
     sb_free(parts[1].places);
     return status;
@@ -237,7 +238,8 @@ static sb_status objects_apart(sb_schema *schema, sb_all_of left, sb_all_of righ
         for (uint32_t i = 0; i < from.count; i++) {
             const json_t *required = schema->places[from.places[i]].keywords.required;
             for (size_t j = 0; j < json_array_size(required) && !*apart; j++)
-                SB_TRY(property_apart(schema, from, other, json_string_value(json_array_get(required, j)), depth, apart));
+                SB_TRY(
+                    property_apart(schema, from, other, json_string_value(json_array_get(required, j)), depth, apart));
         }
     }
     return SB_OK;

@@ -36,10 +36,11 @@ static sb_status push_top(sb_stacks *stacks, size_t begin, uint32_t frame, sb_er
             return SB_OK;
     }
     if (stacks->top_count - begin == SB_MOST_STACKS)
-        return sb_fail(error, SB_ERROR_LIMIT,
-                       "the text so far can go on in more than %d ways by the schema: tell the schemas of anyOf apart earlier, "
-                       "by a property that comes first",
-                       SB_MOST_STACKS);
+        return sb_fail(
+            error, SB_ERROR_LIMIT,
+            "the text so far can go on in more than %d ways by the schema: tell the schemas of anyOf apart earlier, "
+            "by a property that comes first",
+            SB_MOST_STACKS);
     if (stacks->top_count == stacks->top_capacity &&
         !sb_grow((void **)&stacks->tops, &stacks->top_capacity, stacks->top_count + 1, sizeof frame))
         return sb_fail_memory(error, stacks->top_count * sizeof frame);
@@ -62,7 +63,8 @@ static sb_status add_calls(sb_stacks *stacks, size_t begin, uint32_t index, sb_e
             grammar->states[call->to].need > frame.free)
             continue;
         SB_TRY(push_frame(stacks, (sb_frame){frame.below, call->to, frame.counter, frame.free}, &after, error));
-        SB_TRY(push_frame(stacks, (sb_frame){after, rule->start, rule->counter, (uint16_t)(frame.free - 1)}, &top, error));
+        SB_TRY(
+            push_frame(stacks, (sb_frame){after, rule->start, rule->counter, (uint16_t)(frame.free - 1)}, &top, error));
         SB_TRY(push_top(stacks, begin, top, error));
     }
     return SB_OK;

@@ -18,7 +18,8 @@ typedef struct sb_walked {
     uint32_t *tokens; /* that pass, as ids; NULL: they are in `bits` */
     uint32_t token_count;
     uint64_t *bits; /* one for each id */
-    uint32_t *exits; /* nodes at which the frame's rule can be over: tokens below them are a matter of the frame below */
+    uint32_t
+        *exits; /* nodes at which the frame's rule can be over: tokens below them are a matter of the frame below */
     uint32_t exit_count;
 } sb_walked;
 
@@ -29,7 +30,7 @@ typedef struct sb_walks {
     sb_walked **all;
     size_t count, capacity;
     sb_names known;
-    size_t bytes;    /* that they take */
+    size_t bytes;     /* that they take */
     sb_stacks stacks; /* to work in */
     uint32_t *work, *exits;
     size_t work_count, work_capacity, exit_count, exit_capacity;

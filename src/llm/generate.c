@@ -2,6 +2,7 @@
 #include <time.h>
 
 #include "base/allocation.h"
+#include "llm/choose.h"
 #include "llm/llm.h"
 #include "llm/receipt.h"
 
@@ -16,6 +17,7 @@ typedef struct generating {
     sb_llm_result result;
     sb_llm_receipt *receipt;            /* NULL: nobody wants one */
     sb_tensor *outputs[SB_LLM_OUTPUTS]; /* of the last run */
+    sb_chooser chooser;
     double begun;
     bool stopped; /* by the caller */
 } generating;
@@ -122,8 +124,14 @@ static sb_status run_tokens(generating *g, sb_error *error) {
     static const int64_t only = 0;
     while (g->result.new_tokens < g->about->limit && !g->stopped) {
         int64_t token, position = g->session->length;
-        const float *last = logits_of(g, last_row(g));
-        SB_TRY(sb_llm_sample(last, g->config->vocabulary, &g->about->sampling, position, &token, error));
+        const float *last = logits_of(g, last_row(g)), *adjusted;
+        bool complete;
+        SB_TRY(sb_chooser_adjust(&g->chooser, last, &adjusted, &complete, error));
+        if (complete) {
+            g->result.end = SB_LLM_END_COMPLETE;
+            return SB_OK;
+        }
+        SB_TRY(sb_llm_sample(adjusted, g->config->vocabulary, &g->about->sampling, position, &token, error));
         SB_TRY(tell(g, position, token, false, last, error));
         if (g->result.new_tokens++ == 0)
             g->result.first_token_ns = now_ns() - g->begun;
@@ -131,6 +139,7 @@ static sb_status run_tokens(generating *g, sb_error *error) {
             g->result.end = SB_LLM_END_STOP;
             return SB_OK;
         }
+        SB_TRY(sb_chooser_take(&g->chooser, token, error));
         if (g->result.new_tokens == g->about->limit || g->stopped)
             break;
         if (g->session->length == g->session->llm->description.context) {
@@ -144,7 +153,10 @@ static sb_status run_tokens(generating *g, sb_error *error) {
 }
 
 static sb_status run(generating *g, int64_t count, const int64_t *tokens, sb_error *error) {
-    sb_status status = run_prompt(g, count, tokens, error);
+    sb_status status =
+        sb_chooser_begin(&g->chooser, g->config, &g->about->sampling, g->about->constraint, count, tokens, error);
+    if (status == SB_OK)
+        status = run_prompt(g, count, tokens, error);
     g->result.prompt_ns = now_ns() - g->begun;
     g->result.end = SB_LLM_END_CALLER;
     if (status == SB_OK && !g->stopped)
@@ -152,6 +164,7 @@ static sb_status run(generating *g, int64_t count, const int64_t *tokens, sb_err
     g->result.decode_ns = now_ns() - g->begun - g->result.first_token_ns;
     for (int i = 0; i < SB_LLM_OUTPUTS; i++)
         sb_tensor_release(g->outputs[i]);
+    sb_chooser_end(&g->chooser);
     return status;
 }
 
@@ -171,7 +184,9 @@ static sb_status begin_receipt(generating *g, int64_t count, const int64_t *toke
     g->receipt->fingerprint = llm->fingerprint;
     g->receipt->dtype = llm->description.dtype;
     g->receipt->context = llm->description.context;
-    g->receipt->sampling = g->about->sampling;
+    SB_TRY(sb_receipt_set_sampling(g->receipt, &g->about->sampling, error));
+    if (g->about->constraint != NULL)
+        SB_TRY(sb_receipt_set_constraint(g->receipt, g->about->constraint, error));
     g->receipt->limit = g->about->limit;
     g->receipt->ignore_stops = g->about->ignore_stops;
     memcpy(g->receipt->prompt, tokens, (size_t)count * sizeof *tokens);
@@ -208,6 +223,10 @@ sb_status sb_llm_generate(sb_llm_session *session, int64_t count, const int64_t 
             "a generation needs a prompt of at least one token, and neither limit (%lld) nor chunk (%lld) may "
             "be negative",
             (long long)generation->limit, (long long)generation->chunk);
+    if (generation->constraint != NULL && generation->ignore_stops)
+        return sb_fail(
+            error, SB_ERROR_INVALID_ARGUMENT,
+            "a constraint with ignore_stops: behind a text that is complete there would be nothing to choose");
     SB_TRY(sb_digest_begin(&g.digest, error));
     sb_status status = run_with_receipt(&g, count, tokens, error), ended = sb_digest_end(&g.digest, digest, NULL);
     if (status == SB_OK && ended != SB_OK)

@@ -10,10 +10,23 @@
 
 #define LIMIT 0x1p20f
 
+/* Also of what sb_llm_sample itself does not look at. */
+static bool adjustments_fit(const sb_llm_sampling *sampling) {
+    bool fits = sampling->repetition_penalty >= 1 / LIMIT && sampling->repetition_penalty <= LIMIT &&
+                fabsf(sampling->presence_penalty) <= LIMIT && fabsf(sampling->frequency_penalty) <= LIMIT &&
+                sampling->bias_count >= 0;
+    for (int64_t i = 0; i < sampling->bias_count && fits; i++) {
+        float bias = sampling->biases[i].bias;
+        fits = (fabsf(bias) <= LIMIT || bias == -INFINITY) && sampling->biases[i].token >= 0 &&
+               (i == 0 || sampling->biases[i].token > sampling->biases[i - 1].token);
+    }
+    return fits;
+}
+
 bool sb_llm_sampling_fits(const sb_llm_sampling *sampling) {
     bool fits = sampling->temperature == 0 || (sampling->temperature >= 1 / LIMIT && sampling->temperature <= LIMIT);
-    return fits && sampling->top_k >= 0 && sampling->top_p > 0 && sampling->top_p <= 1 && sampling->min_p >= 0 &&
-           sampling->min_p <= 1;
+    return fits && adjustments_fit(sampling) && sampling->top_k >= 0 && sampling->top_p > 0 && sampling->top_p <= 1 &&
+           sampling->min_p >= 0 && sampling->min_p <= 1;
 }
 
 static sb_status check(const float *logits, int64_t vocabulary, const sb_llm_sampling *sampling, sb_error *error) {
@@ -22,7 +35,8 @@ static sb_status check(const float *logits, int64_t vocabulary, const sb_llm_sam
         return sb_fail(
             error, SB_ERROR_INVALID_ARGUMENT,
             "sampling with temperature %g, top_k %lld, top_p %g and min_p %g: they may be 0 or 2^-20 to 2^20, 0 "
-            "or more, above 0 to 1, and 0 to 1",
+            "or more, above 0 to 1, and 0 to 1; a repetition penalty 2^-20 to 2^20, other penalties and biases within "
+            "2^20, biases in the order of their tokens",
             (double)sampling->temperature, (long long)sampling->top_k, (double)sampling->top_p,
             (double)sampling->min_p);
     bool any = false;

@@ -68,14 +68,16 @@ static sb_status add_replaced(sb_text *out, sb_span token, const sb_decode_step 
 sb_status sb_decoder_check_bytes(const sb_decoder *decoder, sb_error *error) {
     for (size_t i = 0; i < decoder->count; i++) {
         const sb_decode_step *step = &decoder->steps[i];
-        bool spaces = step->kind == SB_DECODE_WORDPIECE || step->kind == SB_DECODE_BPE || step->kind == SB_DECODE_SPACES;
+        bool spaces =
+            step->kind == SB_DECODE_WORDPIECE || step->kind == SB_DECODE_BPE || step->kind == SB_DECODE_SPACES;
         bool strips = step->kind == SB_DECODE_STRIP &&
                       (step->stop != 0 || step->content_bytes != 1 || step->content[0] != ' ' || !step->fused);
         if (spaces || strips)
-            return sb_fail(error, SB_ERROR_UNSUPPORTED,
-                           "the tokenizer's decoder %s, so that the bytes of a token depend on its neighbours: its text "
-                           "cannot be constrained token by token. Decoders of bytes, Metaspace and sentencepiece's can",
-                           spaces ? "puts spaces between tokens" : "strips tokens at their ends");
+            return sb_fail(
+                error, SB_ERROR_UNSUPPORTED,
+                "the tokenizer's decoder %s, so that the bytes of a token depend on its neighbours: its text "
+                "cannot be constrained token by token. Decoders of bytes, Metaspace and sentencepiece's can",
+                spaces ? "puts spaces between tokens" : "strips tokens at their ends");
     }
     return SB_OK;
 }

@@ -11,14 +11,14 @@
  * those of all nodes below it, lie side by side. Node 0 is the empty text. It never changes. */
 typedef struct sb_token_trie {
     uint32_t node_count, token_count;
-    unsigned char *byte;     /* of a node: the last one of its text */
-    uint32_t *end;           /* of a node: the first node behind it that is not below it */
-    uint32_t *first_token;   /* of a node: where its own tokens begin; one more for the end */
-    uint32_t *tokens;        /* ids */
-    uint32_t longest;        /* bytes of the longest token */
-    uint32_t vocabulary;     /* one more than the highest id of a token */
-    char *bytes;             /* of all tokens by id, one behind the other */
-    uint32_t *begin;         /* of an id: its first byte; vocabulary + 1 of them */
+    unsigned char *byte;   /* of a node: the last one of its text */
+    uint32_t *end;         /* of a node: the first node behind it that is not below it */
+    uint32_t *first_token; /* of a node: where its own tokens begin; one more for the end */
+    uint32_t *tokens;      /* ids */
+    uint32_t longest;      /* bytes of the longest token */
+    uint32_t vocabulary;   /* one more than the highest id of a token */
+    char *bytes;           /* of all tokens by id, one behind the other */
+    uint32_t *begin;       /* of an id: its first byte; vocabulary + 1 of them */
 } sb_token_trie;
 
 /** Makes the trie of a tokenizer's tokens: of all but special ones and those without bytes, which `begin` says to have none. Errors:

@@ -17,7 +17,8 @@ static inline bool is_equal_value(const json_t *left, const json_t *right) {
 }
 
 static inline bool is_of_type(const char *type, const json_t *value) {
-    bool whole = json_is_integer(value) || (json_is_real(value) && json_real_value(value) == floor(json_real_value(value)));
+    bool whole =
+        json_is_integer(value) || (json_is_real(value) && json_real_value(value) == floor(json_real_value(value)));
     return strcmp(type, "null") == 0      ? json_is_null(value)
            : strcmp(type, "boolean") == 0 ? json_is_boolean(value)
            : strcmp(type, "integer") == 0 ? whole
@@ -63,7 +64,8 @@ static inline double bound_of(const json_t *schema, const char *name, double oth
 }
 
 static inline bool is_right_object(const json_t *root, const json_t *schema, const json_t *value) {
-    const json_t *properties = json_object_get(schema, "properties"), *more = json_object_get(schema, "additionalProperties");
+    const json_t *properties = json_object_get(schema, "properties"),
+                 *more = json_object_get(schema, "additionalProperties");
     const json_t *required = json_object_get(schema, "required");
     const char *name;
     json_t *member;

@@ -14,16 +14,22 @@
 
 /* Texts of more than one byte; a NUL ends each, since none has one inside. Some end or begin within a character. */
 static const char *const constraint_pieces[] = {
-    "{\"",   "\":",    "\": ",   "\", \"", "\",\"",  "\"}",    "\"]",   "}}",   "]}",   "}]",    "]]",      "[[",
-    "[{\"",  "},{\"",  "\":\"",  "\": \"", "\":[",   "\":{\"", "},",    "],",   ", ",   ",\n",   "{\n",     "{\n  ",
-    "[\n",   "\n  ",   "\n    ", "\n}",    "\n]",    "true",   "false", "null", "tr",   "nul",   "12",      "123",
-    "99",    "000",    "0.",     ".5",     "-1",     "e1",     "1e",    "name", "type", "value", "next\"",  "\"a\":",
-    "\"a\"", "ab",     "abc",    "aabb",   "\"name", "kind",   "\\n",   "\\\"", "\\u",  "\\u00", "\\ud83d", "\\ude00",
-    "u00",   "d83",    "ä",      "öü",     "é",      "€",      "€€",    "\xe2\x82", "\x82\xac", "\xac\"", "😀", "\xf0\x9f",
-    "\x98\x80", "\x9f\x98", "日",   "本語",   "a\xc3",  "\xa4\"", "\xc3\xa4\xc3", "    ", "                ", "20", "19", "-0",
-    "Z\"",   "T12:",   ":00",    "@ex",    ".com",   "property_", "null}", "1]", "1,", "\":1,\"", "]]]]]]", "}}}}}}}}}}"};
+    "{\"",      "\":",      "\": ",   "\", \"",  "\",\"",    "\"}",       "\"]",          "}}",     "]}",
+    "}]",       "]]",       "[[",     "[{\"",    "},{\"",    "\":\"",     "\": \"",       "\":[",   "\":{\"",
+    "},",       "],",       ", ",     ",\n",     "{\n",      "{\n  ",     "[\n",          "\n  ",   "\n    ",
+    "\n}",      "\n]",      "true",   "false",   "null",     "tr",        "nul",          "12",     "123",
+    "99",       "000",      "0.",     ".5",      "-1",       "e1",        "1e",           "name",   "type",
+    "value",    "next\"",   "\"a\":", "\"a\"",   "ab",       "abc",       "aabb",         "\"name", "kind",
+    "\\n",      "\\\"",     "\\u",    "\\u00",   "\\ud83d",  "\\ude00",   "u00",          "d83",    "ä",
+    "öü",       "é",        "€",      "€€",      "\xe2\x82", "\x82\xac",  "\xac\"",       "😀",      "\xf0\x9f",
+    "\x98\x80", "\x9f\x98", "日",     "本語",    "a\xc3",    "\xa4\"",    "\xc3\xa4\xc3", "    ",   "                ",
+    "20",       "19",       "-0",     "Z\"",     "T12:",     ":00",       "@ex",          ".com",   "property_",
+    "null}",    "1]",       "1,",     "\":1,\"", "]]]]]]",   "}}}}}}}}}}"};
 
-enum { CONSTRAINT_PIECES = sizeof constraint_pieces / sizeof *constraint_pieces, CONSTRAINT_VOCABULARY = 256 + CONSTRAINT_PIECES + 2 };
+enum {
+    CONSTRAINT_PIECES = sizeof constraint_pieces / sizeof *constraint_pieces,
+    CONSTRAINT_VOCABULARY = 256 + CONSTRAINT_PIECES + 2
+};
 /* The last two: one that ends a text, and one that is no text. */
 static const int64_t constraint_stop = CONSTRAINT_VOCABULARY - 2;
 
@@ -61,9 +67,9 @@ static inline sb_tokenizer *make_constraint_tokenizer(sb_error *error) {
         add_token(vocabulary, constraint_pieces[i], strlen(constraint_pieces[i]), 256 + i);
     json_t *added = json_pack("[{s:I,s:s,s:b},{s:I,s:s,s:b}]", "id", (json_int_t)constraint_stop, "content", "<end>",
                               "special", 1, "id", (json_int_t)constraint_stop + 1, "content", "<other>", "special", 1);
-    json_t *all = json_pack("{s:o,s:{s:s,s:o,s:[]},s:{s:s},s:{s:s,s:b,s:b}}", "added_tokens", added, "model", "type", "BPE",
-                            "vocab", vocabulary, "merges", "decoder", "type", "ByteLevel", "pre_tokenizer", "type",
-                            "ByteLevel", "add_prefix_space", 0, "use_regex", 0);
+    json_t *all = json_pack("{s:o,s:{s:s,s:o,s:[]},s:{s:s},s:{s:s,s:b,s:b}}", "added_tokens", added, "model", "type",
+                            "BPE", "vocab", vocabulary, "merges", "decoder", "type", "ByteLevel", "pre_tokenizer",
+                            "type", "ByteLevel", "add_prefix_space", 0, "use_regex", 0);
     char *text = json_dumps(all, JSON_COMPACT);
     sb_tokenizer *tokenizer = NULL;
     if (text == NULL || sb_tokenizer_open_memory(text, strlen(text), "pieces", &tokenizer, error) != SB_OK)
@@ -100,8 +106,8 @@ static inline void draw_logits(random_source *random, float *logits, bool impati
 }
 
 /* Writes a text at random, of which `*bytes` are less than `room`. Returns false, with a reason, where none can go on. */
-static inline bool draw_text(sb_llm_constraint *constraint, random_source *random, char *text, size_t room, size_t *bytes,
-                             size_t patience, sb_error *error) {
+static inline bool draw_text(sb_llm_constraint *constraint, random_source *random, char *text, size_t room,
+                             size_t *bytes, size_t patience, sb_error *error) {
     float logits[CONSTRAINT_VOCABULARY];
     sb_llm_constraint_state *state;
     int64_t allowed, token = -1;
@@ -113,7 +119,8 @@ static inline bool draw_text(sb_llm_constraint *constraint, random_source *rando
         sb_llm_sampling greedy = SB_LLM_SAMPLING_DEFAULT;
         size_t more;
         draw_logits(random, logits, *bytes >= patience);
-        right = sb_llm_constraint_mask(state, logits, CONSTRAINT_VOCABULARY, 1, &constraint_stop, &allowed, error) == SB_OK &&
+        right = sb_llm_constraint_mask(state, logits, CONSTRAINT_VOCABULARY, 1, &constraint_stop, &allowed, error) ==
+                    SB_OK &&
                 sb_llm_sample(logits, CONSTRAINT_VOCABULARY, &greedy, 0, &token, error) == SB_OK;
         if (!right || token == constraint_stop)
             break;

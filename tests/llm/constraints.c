@@ -37,7 +37,8 @@ int main(int argc, char **argv) {
     random_source random = {1};
     json_t *cases = argc == 3 ? json_load_file(argv[1], 0, &why) : NULL;
     if (cases == NULL) {
-        fprintf(stderr, "usage: llm_constraints CASES.json COUNT%s%s\n", argc == 3 ? ": " : "", argc == 3 ? why.text : "");
+        fprintf(stderr, "usage: llm_constraints CASES.json COUNT%s%s\n", argc == 3 ? ": " : "",
+                argc == 3 ? why.text : "");
         return 2;
     }
     sb_tokenizer *tokenizer = make_constraint_tokenizer(&error);

@@ -124,7 +124,8 @@ static void test_random_texts(void **unused) {
             size_t bytes;
             sb_error error;
             json_error_t why;
-            if (!draw_text(constraint, &random, text, sizeof text, &bytes, (size_t)random_between(&random, 0, 200), &error))
+            if (!draw_text(constraint, &random, text, sizeof text, &bytes, (size_t)random_between(&random, 0, 200),
+                           &error))
                 fail_msg("%s: %s: %.300s", name_of(entry), error.message, text);
             json_t *value = json_loadb(text, bytes, JSON_DECODE_ANY, &why);
             if (value == NULL)
@@ -227,11 +228,12 @@ static void test_masks(void **unused) {
 /* As deep as may be: where no level is free, what would need one is masked, and the text can end. */
 static void test_depth(void **unused) {
     (void)unused;
-    static const char *const schemas[] = {
-        "true", "{\"type\":\"array\",\"items\":{\"$ref\":\"#\"},\"minItems\":0}",
-        "{\"type\":\"object\",\"properties\":{\"a\":{\"anyOf\":[{\"$ref\":\"#\"},{\"type\":\"object\",\"properties\":{\"b\":"
-        "{\"type\":\"array\",\"items\":{\"type\":\"string\"},\"minItems\":1}},\"required\":[\"b\"],\"additionalProperties\":false}]}},"
-        "\"required\":[\"a\"],\"additionalProperties\":false}"};
+    static const char *const schemas[] = {"true", "{\"type\":\"array\",\"items\":{\"$ref\":\"#\"},\"minItems\":0}",
+                                          "{\"type\":\"object\",\"properties\":{\"a\":{\"anyOf\":[{\"$ref\":\"#\"},{"
+                                          "\"type\":\"object\",\"properties\":{\"b\":"
+                                          "{\"type\":\"array\",\"items\":{\"type\":\"string\"},\"minItems\":1}},"
+                                          "\"required\":[\"b\"],\"additionalProperties\":false}]}},"
+                                          "\"required\":[\"a\"],\"additionalProperties\":false}"};
     for (size_t i = 0; i < sizeof schemas / sizeof *schemas; i++) {
         json_t *schema = json_loads(schemas[i], JSON_DECODE_ANY, NULL);
         sb_llm_constraint *constraint = constraint_of(schema);
@@ -251,10 +253,12 @@ static void test_depth(void **unused) {
             int64_t allowed, token;
             sb_llm_sampling greedy = SB_LLM_SAMPLING_DEFAULT;
             for (int t = 0; t < CONSTRAINT_VOCABULARY; t++)
-                logits[t] = (float)(t < 256 && strchr("\"}]b:[{", t) != NULL && t != 0) + (float)(t == ']' || t == '}') + (float)(2 * (t == '"'));
+                logits[t] = (float)(t < 256 && strchr("\"}]b:[{", t) != NULL && t != 0) +
+                            (float)(t == ']' || t == '}') + (float)(2 * (t == '"'));
             MUST(sb_llm_constraint_mask(state, logits, CONSTRAINT_VOCABULARY, 1, &constraint_stop, &allowed, error));
             if (allowed == 0 || step == 5000)
-                fail_msg("schema %zu, depth %d: %lld tokens can come next in step %d", i, depth, (long long)allowed, step);
+                fail_msg("schema %zu, depth %d: %lld tokens can come next in step %d", i, depth, (long long)allowed,
+                         step);
             if (step % 100 == 0 || step < 5) {
                 uint64_t bits[CONSTRAINT_VOCABULARY / 64 + 1];
                 MUST(sb_constraint_bits(state, bits, CONSTRAINT_VOCABULARY, 1, &constraint_stop, &allowed, error));
@@ -349,7 +353,8 @@ static void test_refusals(void **unused) {
          "no value is right by the schema, or none that nests"},
         {"{\"type\":\"integer\",\"minimum\":3,\"maximum\":2}", SB_ERROR_INVALID_FILE, "no value is right"},
         {"{\"type\":\"integer\",\"minimum\":1e30}", SB_ERROR_INVALID_FILE, "no value is right"},
-        {"{\"type\":\"number\",\"minimum\":0.12345678901234567}", SB_ERROR_UNSUPPORTED, "bounds of numbers may have 15 digits"},
+        {"{\"type\":\"number\",\"minimum\":0.12345678901234567}", SB_ERROR_UNSUPPORTED,
+         "bounds of numbers may have 15 digits"},
         {"{\"type\":\"string\",\"minLength\":3,\"maxLength\":2}", SB_ERROR_INVALID_FILE, "no value is right"},
         {"{\"type\":\"string\",\"pattern\":\"^ab$\",\"minLength\":3}", SB_ERROR_INVALID_FILE, "no value is right"},
         {"{\"const\":1,\"type\":\"string\"}", SB_ERROR_INVALID_FILE, "no value is right"},
@@ -357,7 +362,8 @@ static void test_refusals(void **unused) {
          "'/oneOf': schemas 0 and 1 may both hold"},
         {"{\"oneOf\":[{\"type\":\"object\"},{\"type\":\"null\"},{\"type\":\"object\",\"required\":[\"a\"]}]}",
          SB_ERROR_UNSUPPORTED, "schemas 0 and 2 may both hold"},
-        {"{\"type\":\"string\",\"pattern\":\"(a\"}", SB_ERROR_INVALID_FILE, "'/pattern': at byte 2 of the pattern, ) is missing"},
+        {"{\"type\":\"string\",\"pattern\":\"(a\"}", SB_ERROR_INVALID_FILE,
+         "'/pattern': at byte 2 of the pattern, ) is missing"},
         {"{\"type\":\"string\",\"pattern\":\"a)\"}", SB_ERROR_INVALID_FILE, ") closes nothing"},
         {"{\"type\":\"string\",\"pattern\":\"*\"}", SB_ERROR_INVALID_FILE, "nothing is there to be repeated"},
         {"{\"type\":\"string\",\"pattern\":\"[b-a]\"}", SB_ERROR_INVALID_FILE, "a range ends before it begins"},
@@ -397,14 +403,16 @@ static void test_hostile(void **unused) {
     repeat(text, sizeof text, "{\"anyOf\":[", 300, "true", "]}");
     refuse(text, SB_ERROR_LIMIT, "deeper in one another than 200");
     /* 2^20 ways. */
-    repeat(text, sizeof text, "{\"allOf\":[{\"anyOf\":[{\"minimum\":1},{\"maximum\":2}]},", 20, "{\"type\":\"integer\"}", "]}");
+    repeat(text, sizeof text, "{\"allOf\":[{\"anyOf\":[{\"minimum\":1},{\"maximum\":2}]},", 20,
+           "{\"type\":\"integer\"}", "]}");
     refuse(text, SB_ERROR_LIMIT, "");
     /* Six ways in each of 8 levels, which their first 8 bytes do not tell apart. */
     size_t at = (size_t)snprintf(text, sizeof text, "{\"$defs\":{");
     for (int i = 0; i < 8; i++) {
         at += (size_t)snprintf(text + at, sizeof text - at, "%s\"d%d\":{\"anyOf\":[", i > 0 ? "," : "", i);
         for (int j = 0; j < 6; j++)
-            at += (size_t)snprintf(text + at, sizeof text - at, "%s{\"type\":\"array\",\"maxItems\":%d,\"items\":{\"$ref\":\"#/$defs/d%d\"}}",
+            at += (size_t)snprintf(text + at, sizeof text - at,
+                                   "%s{\"type\":\"array\",\"maxItems\":%d,\"items\":{\"$ref\":\"#/$defs/d%d\"}}",
                                    j > 0 ? "," : "", j + 1, i + 1);
         at += (size_t)snprintf(text + at, sizeof text - at, "]}");
     }
@@ -457,9 +465,10 @@ static sb_status attempt(void *context) {
 
 static void test_memory(void **unused) {
     (void)unused;
-    static char schema[] = "{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"string\",\"pattern\":\"^x?y\",\"maxLength\":3},\"b\":"
-                           "{\"oneOf\":[{\"const\":[1,{\"c\":null}]},{\"type\":\"number\",\"minimum\":0}]},\"d\":{\"$ref\":\"#\"},\"e\":"
-                           "{\"enum\":[\"p\",2.5],\"allOf\":[{\"type\":\"string\"}]},\"f\":{\"type\":\"array\",\"maxItems\":2}}}";
+    static char schema[] =
+        "{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"string\",\"pattern\":\"^x?y\",\"maxLength\":3},\"b\":"
+        "{\"oneOf\":[{\"const\":[1,{\"c\":null}]},{\"type\":\"number\",\"minimum\":0}]},\"d\":{\"$ref\":\"#\"},\"e\":"
+        "{\"enum\":[\"p\",2.5],\"allOf\":[{\"type\":\"string\"}]},\"f\":{\"type\":\"array\",\"maxItems\":2}}}";
     check_failing_allocations(attempt, schema);
 }
 
