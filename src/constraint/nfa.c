@@ -5,8 +5,13 @@
 #include "base/allocation.h"
 
 sb_status sb_nfa_fail(sb_nfa *nfa, sb_status status) {
-    if (nfa->status == SB_OK)
+    if (nfa->status == SB_OK) {
         nfa->status = status;
+        if (nfa->error != NULL)
+            nfa->first_error = *nfa->error;
+    } else if (nfa->error != NULL) {
+        *nfa->error = nfa->first_error; /* what failed since is a consequence, or can wait */
+    }
     return nfa->status;
 }
 

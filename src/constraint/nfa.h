@@ -34,6 +34,7 @@ typedef struct sb_nfa {
     size_t edge_count, edge_capacity;
     sb_status status;
     sb_error *error;
+    sb_error first_error; /* what `status` was reported with */
 } sb_nfa;
 
 #define SB_MOST_NFA_STATES ((size_t)1 << 20)
@@ -53,7 +54,8 @@ uint32_t sb_nfa_text(sb_nfa *nfa, uint32_t from, const char *text, size_t bytes)
  * `most`. The first byte has the action. */
 void sb_nfa_rows(sb_nfa *nfa, uint32_t from, uint32_t to, const unsigned char *low, const unsigned char *high,
                  int count, unsigned least, unsigned most, sb_count_action action);
-/** Fails as the builder says; returns the status. */
+/** Fails with a status whose report is in `error`, unless it has failed before, whose report it then becomes again. Returns the status
+ * that counts. */
 sb_status sb_nfa_fail(sb_nfa *nfa, sb_status status);
 void sb_nfa_clear(sb_nfa *nfa);
 
