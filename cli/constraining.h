@@ -2,6 +2,8 @@
 #ifndef CLI_CONSTRAINING_H
 #define CLI_CONSTRAINING_H
 
+#include <jansson.h>
+
 #include "support.h"
 
 #define CONSTRAINT_OPTIONS                                                                                             \
@@ -30,5 +32,10 @@ int read_biases(const arguments *arguments, sb_llm_sampling *sampling, sb_llm_lo
 bool is_constrained(const arguments *arguments);
 /** The constraint that they ask for; NULL for none. */
 int open_constraint(const arguments *arguments, const sb_tokenizer *tokenizer, sb_llm_constraint **constraint);
+
+/** Prints to stderr how tokens are chosen, and which ones end the text. */
+void print_settings(const sb_llm *llm, const sb_llm_generation *generation);
+/** The same as JSON, in fresh memory; NULL where memory ran out. */
+json_t *settings_json(const sb_llm *llm, const sb_llm_generation *generation);
 
 #endif

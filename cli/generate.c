@@ -189,13 +189,17 @@ static int tell_all(const arguments *arguments, sb_llm *llm, sb_llm_session *ses
     struct sigaction action = {.sa_handler = interrupt, .sa_flags = (int)SA_RESETHAND};
     interruptible = session;
     sigaction(SIGINT, &action, NULL); /* the second one ends the process */
+    if (code == EXIT_RIGHT && to->form != TELL_JSON)
+        print_settings(llm, generation);
     if (code == EXIT_RIGHT && (sb_llm_generate(session, count, tokens, generation, &result, &error) != SB_OK ||
                                tell_rest(to, &error) != SB_OK)) {
         if (to->form != TELL_JSON)
             printf("\n");
         code = report(&error);
     } else if (code == EXIT_RIGHT && to->form == TELL_JSON) {
-        code = print_json_value(stdout, result_json(&result, to)) ? EXIT_RIGHT : EXIT_FAILED;
+        json_t *json = result_json(&result, to);
+        json_object_set_new(json, "settings", settings_json(llm, generation));
+        code = print_json_value(stdout, json) ? EXIT_RIGHT : EXIT_FAILED;
     } else if (code == EXIT_RIGHT) {
         print_result(arguments, &result);
     }
