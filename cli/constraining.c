@@ -57,7 +57,8 @@ int read_biases(const arguments *arguments, sb_llm_sampling *sampling, sb_llm_lo
     for (int i = 0; i < count; i++) {
         const char *text = option_value_at(arguments, "logit-bias", i);
         if (!read_bias(text, &(*biases)[i]))
-            return usage_error("--logit-bias %s: a token's id, = and a number within 2^20, or -inf, are expected", text);
+            return usage_error("--logit-bias %s: a token's id, = and a number within 2^20, or -inf, are expected",
+                               text);
     }
     qsort(*biases, (size_t)count, sizeof **biases, by_token);
     for (int i = 1; i < count; i++) {

@@ -34,6 +34,8 @@ const option generate_options[] = {
     {"ignore-stops", NULL, false, "Go on behind tokens that end a text"},
     {"prefill-chunk", "N", false, "The most tokens of the prompt in one run, up to 512; changes no bit"},
     {"logprobs", NULL, false, "Print each token's log-probability"},
+    {"top-logprobs", "N", false,
+     "With --json: the N likeliest tokens of each step and their log-probabilities, up to 100"},
     {"score-prompt", NULL, false, "Print the prompt's tokens too, with what the model made of them"},
     {"digest", NULL, false, "Print the SHA-256 digest of the tokens and of the logits that they came from"},
     {"json", NULL, false, "Print what came of it as JSON"},
@@ -183,6 +185,7 @@ static int tell_all(const arguments *arguments, sb_llm *llm, sb_llm_session *ses
     sb_llm_result result;
     sb_llm_receipt *receipt = NULL;
     int code = read_prompt(arguments, llm, to->tokenizer, &tokens, &count);
+    to->vocabulary = sb_llm_describe(llm)->vocabulary;
     generation->on_token = tell_token;
     generation->context = to;
     generation->receipt = has_option(arguments, "receipt") ? &receipt : NULL;

@@ -46,9 +46,9 @@ json_t *settings_json(const sb_llm *llm, const sb_llm_generation *generation) {
     for (int i = 0; i < about->stop_count && !generation->ignore_stops; i++)
         json_array_append_new(stops, json_integer(about->stops[i]));
     for (int64_t i = 0; i < s->bias_count; i++)
-        json_array_append_new(biases, json_pack("[I, o]", (json_int_t)s->biases[i].token,
-                                                isfinite(s->biases[i].bias) ? json_real((double)s->biases[i].bias)
-                                                                            : json_null()));
+        json_array_append_new(
+            biases, json_pack("[I, o]", (json_int_t)s->biases[i].token,
+                              isfinite(s->biases[i].bias) ? json_real((double)s->biases[i].bias) : json_null()));
     return json_pack("{s:f, s:I, s:f, s:f, s:I, s:I, s:f, s:f, s:f, s:o, s:b, s:I, s:o}", "temperature",
                      (double)s->temperature, "top_k", (json_int_t)s->top_k, "top_p", (double)s->top_p, "min_p",
                      (double)s->min_p, "seed", (json_int_t)s->seed, "request", (json_int_t)s->request,

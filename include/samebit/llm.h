@@ -146,6 +146,10 @@ SB_API SB_MUST_CHECK sb_status sb_llm_sample(const float *logits, int64_t vocabu
  * does not exist. */
 SB_API float sb_llm_logp(const float *logits, int64_t vocabulary, int64_t token);
 
+/** The first `count` tokens in the order of section 11 (larger logits first, of equal ones the smaller token), or as many as there are, and
+ * how many those are. `logps`, which may be NULL, gets the log-probability of each. NaNs come last. */
+SB_API int64_t sb_llm_top(const float *logits, int64_t vocabulary, int64_t count, int64_t *tokens, float *logps);
+
 /* ---- generating ---- */
 
 /** What a generation was made of and came to: below. */

@@ -45,8 +45,8 @@ static sb_status check_tokens(const sb_llm_sampling *sampling, int64_t vocabular
     }
     for (int64_t i = 0; i < count; i++) {
         if (tokens[i] < 0 || tokens[i] >= vocabulary)
-            return sb_fail(error, SB_ERROR_INVALID_ARGUMENT, "token %lld of %lld is %lld; the model has %lld", (long long)i,
-                           (long long)count, (long long)tokens[i], (long long)vocabulary);
+            return sb_fail(error, SB_ERROR_INVALID_ARGUMENT, "token %lld of %lld is %lld; the model has %lld",
+                           (long long)i, (long long)count, (long long)tokens[i], (long long)vocabulary);
     }
     return SB_OK;
 }
@@ -92,9 +92,10 @@ sb_status sb_chooser_adjust(sb_chooser *chooser, const float *logits, const floa
     *adjusted = chooser->logits;
     *complete = allowed == 0;
     if (allowed == 0 && !sb_llm_constraint_is_complete(chooser->state))
-        return sb_fail(error, SB_ERROR_UNSUPPORTED,
-                       "the schema wants a byte that no token of the vocabulary begins with: take a schema without that "
-                       "character");
+        return sb_fail(
+            error, SB_ERROR_UNSUPPORTED,
+            "the schema wants a byte that no token of the vocabulary begins with: take a schema without that "
+            "character");
     return SB_OK;
 }
 
@@ -125,8 +126,9 @@ sb_status sb_llm_adjust(float *logits, int64_t vocabulary, const sb_llm_sampling
     const float *adjusted;
     bool complete;
     if (sampling->struct_bytes != sizeof *sampling || vocabulary < 1 || prompt_count < 0 || prompt_count > count)
-        return sb_fail(error, SB_ERROR_INVALID_ARGUMENT, "a sequence of %lld tokens of which %lld are the prompt, of %lld",
-                       (long long)count, (long long)prompt_count, (long long)vocabulary);
+        return sb_fail(error, SB_ERROR_INVALID_ARGUMENT,
+                       "a sequence of %lld tokens of which %lld are the prompt, of %lld", (long long)count,
+                       (long long)prompt_count, (long long)vocabulary);
     SB_TRY(check_tokens(sampling, vocabulary, count, tokens, error));
     sb_status status = sb_chooser_begin(&chooser, &config, sampling, NULL, prompt_count, tokens, error);
     for (int64_t i = prompt_count; i < count && status == SB_OK; i++)

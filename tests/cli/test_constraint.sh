@@ -95,4 +95,11 @@ runs 3 "$samebit" generate model --logit-bias 5000=1 --tokens 1
 says err "there is a bias for token 5000; the model has 97"
 runs 2 "$samebit" verify "$work/../../llm/models/llama" penalised.json --tokenizer model
 says err "--tokenizer: the receipt has no constraint, and takes none"
+
+# ---- the likeliest tokens ----
+
+greedy --json --logprobs --top-logprobs 3
+cp out top.json
+json tokens.0.top.0.token="$(sed 's/ .*//;q' plain)"
+refused "--top-logprobs needs --json" "$samebit" generate model --top-logprobs 3
 finish

@@ -25,7 +25,8 @@ static void follow(sb_llm_constraint *constraint, uint64_t seed) {
     for (int step = 0; step < STEPS; step++) {
         float logits[CONSTRAINT_VOCABULARY] = {0};
         int64_t allowed;
-        sb_status status = sb_llm_constraint_mask(state, logits, CONSTRAINT_VOCABULARY, 1, &constraint_stop, &allowed, NULL);
+        sb_status status =
+            sb_llm_constraint_mask(state, logits, CONSTRAINT_VOCABULARY, 1, &constraint_stop, &allowed, NULL);
         if (status == SB_ERROR_LIMIT)
             break;
         FUZZ_CHECK(status == SB_OK && allowed > 0);

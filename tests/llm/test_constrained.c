@@ -16,8 +16,9 @@
 
 enum { PROMPT = 4, VOCABULARY = 97, LIMIT_TOKENS = 56 };
 static const int64_t prompt[PROMPT] = {1, 50, 7, 23};
-static const char schema[] = "{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"integer\",\"minimum\":0,\"maximum\":99},"
-                             "\"b\":{\"enum\":[\"x\",\"yz\"]}},\"required\":[\"a\",\"b\"],\"additionalProperties\":false}";
+static const char schema[] =
+    "{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"integer\",\"minimum\":0,\"maximum\":99},"
+    "\"b\":{\"enum\":[\"x\",\"yz\"]}},\"required\":[\"a\",\"b\"],\"additionalProperties\":false}";
 
 static sb_tokenizer *tokenizer;
 static sb_llm_constraint *constraint;
@@ -36,8 +37,8 @@ static sb_tokenizer *make_tokenizer(int shift) {
             snprintf(text, sizeof text, "%c", character);
         json_object_set_new(vocabulary, text, json_integer(id));
     }
-    json_t *all = json_pack("{s:{s:s,s:o,s:[]},s:{s:s}}", "model", "type", "BPE", "vocab", vocabulary, "merges", "decoder",
-                            "type", "ByteLevel");
+    json_t *all = json_pack("{s:{s:s,s:o,s:[]},s:{s:s}}", "model", "type", "BPE", "vocab", vocabulary, "merges",
+                            "decoder", "type", "ByteLevel");
     char *text = json_dumps(all, 0);
     assert_non_null(text);
     MUST(sb_tokenizer_open_memory(text, strlen(text), NULL, &made, error));
@@ -190,7 +191,8 @@ static void test_complete(void **unused) {
 
 /* ---- what was changed ---- */
 
-static void expect_finding(const sb_llm_receipt *receipt, const sb_tokenizer *by, sb_llm_difference what, int64_t step) {
+static void expect_finding(const sb_llm_receipt *receipt, const sb_tokenizer *by, sb_llm_difference what,
+                           int64_t step) {
     sb_llm_verdict verdict = verify(receipt, by, 0);
     if (verdict.count == 0 || verdict.findings[0].what != what || verdict.findings[0].step != step)
         fail_msg("%d findings, the first %s of step %lld: %s", verdict.count,
@@ -263,7 +265,8 @@ static void test_refusals(void **unused) {
 /* ---- penalties and biases ---- */
 
 /* By the words of docs/numerics.md, one token after the other. */
-static float adjusted(float logit, int64_t token, const sb_llm_sampling *s, const int64_t *tokens, int64_t count, int64_t first) {
+static float adjusted(float logit, int64_t token, const sb_llm_sampling *s, const int64_t *tokens, int64_t count,
+                      int64_t first) {
     bool seen = false;
     float times = 0;
     for (int64_t i = 0; i < count; i++) {
@@ -349,6 +352,29 @@ static void test_adjusted_receipts(void **unused) {
     }
 }
 
+/* ---- the likeliest ---- */
+
+static void test_top(void **unused) {
+    (void)unused;
+    static const float logits[] = {1, 3, -INFINITY, 3, NAN, -0.0f, 0.0f, 7, NAN, 3};
+    static const int64_t order[] = {7, 1, 3, 9, 0, 5, 6, 2, 4, 8};
+    for (int64_t count = 0; count <= 12; count++) {
+        int64_t tokens[12], wanted = count < 10 ? count : 10;
+        assert_int_equal(sb_llm_top(logits, 10, count, tokens, NULL), wanted);
+        assert_memory_equal(tokens, order, (size_t)wanted * sizeof *order);
+    }
+    float many[VOCABULARY], logps[5];
+    int64_t tokens[5];
+    for (int i = 0; i < VOCABULARY; i++)
+        many[i] = (float)(i * 61 % 97) / 8;
+    assert_int_equal(sb_llm_top(many, VOCABULARY, 5, tokens, logps), 5);
+    for (int i = 0; i < 5; i++) {
+        float logp = sb_llm_logp(many, VOCABULARY, tokens[i]);
+        assert_memory_equal(&logp, &logps[i], sizeof logp);
+        assert_true(many[tokens[i]] == (float)(96 - i) / 8);
+    }
+}
+
 /* ---- memory ---- */
 
 static sb_status attempt(void *context) {
@@ -369,7 +395,8 @@ static sb_status attempt(void *context) {
     if (status == SB_OK)
         status = sb_receipt_set_constraint(receipt, constraint, NULL);
     if (status == SB_OK)
-        status = sb_chooser_begin(&chooser, &session->llm->config, &receipt->sampling, constraint, PROMPT, prompt, NULL);
+        status =
+            sb_chooser_begin(&chooser, &session->llm->config, &receipt->sampling, constraint, PROMPT, prompt, NULL);
     if (status == SB_OK)
         status = sb_chooser_adjust(&chooser, logits, &adjusted, &complete, NULL);
     if (status == SB_OK)
@@ -415,9 +442,9 @@ static void test_earlier_receipt(void **unused) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_texts),     cmocka_unit_test(test_complete), cmocka_unit_test(test_changed),
-        cmocka_unit_test(test_refusals),  cmocka_unit_test(test_adjusting), cmocka_unit_test(test_adjusted_receipts),
-        cmocka_unit_test(test_memory),    cmocka_unit_test(test_earlier_receipt),
+        cmocka_unit_test(test_texts),    cmocka_unit_test(test_complete),  cmocka_unit_test(test_changed),
+        cmocka_unit_test(test_refusals), cmocka_unit_test(test_adjusting), cmocka_unit_test(test_adjusted_receipts),
+        cmocka_unit_test(test_top),      cmocka_unit_test(test_memory),    cmocka_unit_test(test_earlier_receipt),
     };
     return cmocka_run_group_tests(tests, begin, end);
 }
