@@ -126,12 +126,12 @@ static int read_verification(const arguments *arguments, sb_model_options *model
     return EXIT_RIGHT;
 }
 
-/* For a receipt with a constraint; else NULL. */
+/* For a receipt with a constraint, or where one is given; else NULL. */
 static int open_tokenizer(const arguments *arguments, const sb_llm_receipt *receipt, sb_tokenizer **tokenizer) {
     const char *path = option_value(arguments, "tokenizer");
     sb_error error;
-    if (sb_llm_receipt_describe(receipt).schema == NULL)
-        return path == NULL ? EXIT_RIGHT : usage_error("--tokenizer: the receipt has no constraint, and takes none");
+    if (path == NULL && sb_llm_receipt_describe(receipt).schema == NULL)
+        return EXIT_RIGHT;
     return sb_tokenizer_open(path != NULL ? path : arguments->positional[0], tokenizer, &error) == SB_OK
                ? EXIT_RIGHT
                : report(&error);

@@ -445,7 +445,7 @@ typedef struct sb_llm_verification {
     int64_t sample;                /**< check so many steps that the system's random source chooses; 0: all */
     int64_t chunk;                 /**< the most tokens in one run; 0: 512. Changes no bit */
     int threads;                   /**< for choosing tokens again; 0: one per processor */
-    const sb_tokenizer *tokenizer; /**< for receipts with a constraint: that with which it was made; others take none */
+    const sb_tokenizer *tokenizer; /**< for receipts with a constraint: that with which it was made; others need none */
 } sb_llm_verification;
 
 #define SB_LLM_VERIFICATION_DEFAULT                                                                                    \
