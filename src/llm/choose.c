@@ -100,6 +100,9 @@ sb_status sb_chooser_adjust(sb_chooser *chooser, const float *logits, const floa
 }
 
 sb_status sb_chooser_take(sb_chooser *chooser, int64_t token, sb_error *error) {
+    if (token < 0 || token >= chooser->config->vocabulary)
+        return sb_fail(error, SB_ERROR_INVALID_ARGUMENT, "token %lld; the model has %lld", (long long)token,
+                       (long long)chooser->config->vocabulary);
     if (chooser->state != NULL)
         SB_TRY(sb_llm_constraint_accept(chooser->state, token, error));
     if (chooser->counts != NULL) {

@@ -24,7 +24,7 @@ sb_status sb_chooser_begin(sb_chooser *chooser, const sb_llm_config *config, con
  * is complete. Errors: UNSUPPORTED where no token can come and it is not; those of sb_llm_constraint_mask. */
 sb_status sb_chooser_adjust(sb_chooser *chooser, const float *logits, const float **adjusted, bool *complete,
                             sb_error *error);
-/** Puts a token behind the text. Errors: those of sb_llm_constraint_accept. */
+/** Puts a token behind the text. Errors: INVALID_ARGUMENT for one that the model has not got; those of sb_llm_constraint_accept. */
 sb_status sb_chooser_take(sb_chooser *chooser, int64_t token, sb_error *error);
 void sb_chooser_end(sb_chooser *chooser);
 

@@ -345,6 +345,13 @@ static void test_adjusted_receipts(void **unused) {
         redo(read);
         sb_llm_verdict verdict = verify(read, tokenizer, 0);
         assert_true(verdict.count > 0 && verdict.findings[0].what == SB_LLM_DIFFERENT_TOKEN);
+        /* A token that the model has not got, which counts for nothing. */
+        read->sampling = receipt->sampling;
+        read->steps[read->step_count - 1].token = 1 << 20;
+        redo(read);
+        verdict = verify(read, tokenizer, 0);
+        assert_true(verdict.count > 0 && verdict.findings[0].what == SB_LLM_DIFFERENT_TOKEN);
+        read->sampling.bias_count = 0;
         for (int64_t i = 0; i < receipt->step_count; i++)
             assert_true(kind < 3 || receipt->steps[i].token != 40);
         sb_llm_receipt_release(read);
