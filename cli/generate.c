@@ -5,6 +5,7 @@
 
 #include "chat.h"
 #include "commands.h"
+#include "constraining.h"
 #include "generate_many.h"
 #include "language_model.h"
 #include "placement.h"
@@ -27,13 +28,17 @@ const option generate_options[] = {
      "Sample from the fewest of the likeliest tokens that have this probability together; 1 by default"},
     {"min-p", "P", false,
      "Sample from tokens with at least this share of the likeliest one's probability; 0 by default"},
+    PENALTY_OPTIONS,
     {"seed", "N", false, "The seed of sampling; 0 by default"},
     {"request", "N", false, "Which of several requests with one seed this is; 0 by default"},
     {"stop", "TEXT", true, "End where the text has come to TEXT, which is left out"},
+    CONSTRAINT_OPTIONS,
     {"ignore-stops", NULL, false, "Go on behind tokens that end a text"},
     MANY_OPTIONS,
     {"prefill-chunk", "N", false, "The most tokens of the prompt in one run, up to 512; changes no bit"},
     {"logprobs", NULL, false, "Print each token's log-probability"},
+    {"top-logprobs", "N", false,
+     "With --json: the N likeliest tokens of each step and their log-probabilities, up to 100"},
     {"score-prompt", NULL, false, "Print the prompt's tokens too, with what the model made of them"},
     {"digest", NULL, false, "Print the SHA-256 digest of the tokens and of the logits that they came from"},
     {"json", NULL, false, "Print what came of it as JSON"},
@@ -90,19 +95,6 @@ static int read_prompt(const arguments *arguments, const sb_llm *llm, const sb_t
     return EXIT_RIGHT;
 }
 
-static bool read_real(const arguments *arguments, const char *name, double least, double most, float *number) {
-    const char *text = option_value(arguments, name);
-    double value;
-    if (text == NULL)
-        return true;
-    if (!parse_number(text, &value) || !(value >= least && value <= most)) {
-        usage_error("--%s %s: a number from %g to %g is expected", name, text, least, most);
-        return false;
-    }
-    *number = (float)value;
-    return true;
-}
-
 static bool read_generation(const arguments *arguments, sb_llm_generation *generation) {
     long long count = generation->limit, chunk = 0, top_k = 0, seed = 0, request = 0;
     sb_llm_sampling *sampling = &generation->sampling;
@@ -112,7 +104,7 @@ static bool read_generation(const arguments *arguments, sb_llm_generation *gener
         !read_count(arguments, "request", 0, UINT32_MAX, &request) ||
         !read_real(arguments, "temperature", 0, 0x1p20, &sampling->temperature) ||
         !read_real(arguments, "top-p", 1e-6, 1, &sampling->top_p) ||
-        !read_real(arguments, "min-p", 0, 1, &sampling->min_p))
+        !read_real(arguments, "min-p", 0, 1, &sampling->min_p) || !read_penalties(arguments, sampling))
         return false;
     generation->limit = count;
     generation->chunk = chunk;
@@ -191,19 +183,24 @@ static int tell_all(const arguments *arguments, sb_llm *llm, sb_llm_session *ses
     sb_llm_result result;
     sb_llm_receipt *receipt = NULL;
     int code = read_prompt(arguments, llm, to->tokenizer, &tokens, &count);
+    to->vocabulary = sb_llm_describe(llm)->vocabulary;
     generation->on_token = tell_token;
     generation->context = to;
     generation->receipt = has_option(arguments, "receipt") ? &receipt : NULL;
     struct sigaction action = {.sa_handler = interrupt, .sa_flags = (int)SA_RESETHAND};
     interruptible = session;
     sigaction(SIGINT, &action, NULL); /* the second one ends the process */
+    if (code == EXIT_RIGHT && to->form != TELL_JSON)
+        print_settings(llm, generation);
     if (code == EXIT_RIGHT && (sb_llm_generate(session, count, tokens, generation, &result, &error) != SB_OK ||
                                tell_rest(to, &error) != SB_OK)) {
         if (to->form != TELL_JSON)
             printf("\n");
         code = report(&error);
     } else if (code == EXIT_RIGHT && to->form == TELL_JSON) {
-        code = print_json_value(stdout, result_json(&result, to)) ? EXIT_RIGHT : EXIT_FAILED;
+        json_t *json = result_json(&result, to);
+        json_object_set_new(json, "settings", settings_json(llm, generation));
+        code = print_json_value(stdout, json) ? EXIT_RIGHT : EXIT_FAILED;
     } else if (code == EXIT_RIGHT) {
         print_result(arguments, &result, to);
     }
@@ -223,7 +220,7 @@ static int open_tokenizer(const arguments *arguments, bool text, sb_tokenizer **
     bool bare = has_option(arguments, "bare"), plain = has_option(arguments, "plain");
     if (!text && (bare || plain))
         return usage_error("--bare and --plain are for --prompt");
-    if (!text && path == NULL && !has_option(arguments, "stop"))
+    if (!text && path == NULL && !has_option(arguments, "stop") && !is_constrained(arguments))
         return EXIT_RIGHT;
     return sb_tokenizer_open(path != NULL ? path : arguments->positional[0], tokenizer, &error) == SB_OK
                ? EXIT_RIGHT
@@ -258,7 +255,7 @@ static bool read_defaults(const arguments *arguments, const sb_llm_generation *g
 
 /* Requests of --batch, if there is one: before anything is loaded. *text says whether a tokenizer is needed. */
 static int read_batch(const arguments *arguments, const request *defaults, request_list *list, bool *text) {
-    static const char *const others[] = {"prompt", "tokens", "chat", "receipt", "score-prompt"};
+    static const char *const others[] = {"prompt", "tokens", "chat", "receipt", "score-prompt", "top-logprobs"};
     const char *path = option_value(arguments, "batch");
     bool many = path != NULL || defaults->samples > 1;
     *text = has_option(arguments, "prompt");
@@ -323,9 +320,14 @@ static int generate(const arguments *arguments, sb_session_options *options, con
     sb_device *device = NULL;
     sb_llm *llm = NULL;
     sb_tokenizer *tokenizer = NULL;
+    sb_llm_logit_bias *biases = NULL;
     int code = check_receipt(arguments);
     if (code == EXIT_RIGHT)
         code = open_tokenizer(arguments, text, &tokenizer);
+    if (code == EXIT_RIGHT)
+        code = read_biases(arguments, &generation->sampling, &biases);
+    if (code == EXIT_RIGHT)
+        code = open_constraint(arguments, tokenizer, &generation->constraint);
     if (code == EXIT_RIGHT)
         code = open_device(arguments, options, &device);
     if (code == EXIT_RIGHT)
@@ -335,8 +337,10 @@ static int generate(const arguments *arguments, sb_session_options *options, con
     } else if (code == EXIT_RIGHT) {
         code = read_only(arguments, llm, tokenizer, defaults, list);
         if (code == EXIT_RIGHT)
-            code = generate_many(arguments, llm, options, tokenizer, generation->chunk, list);
+            code = generate_many(arguments, llm, options, tokenizer, generation, list);
     }
+    sb_llm_constraint_release(generation->constraint);
+    free(biases);
     sb_tokenizer_release(tokenizer);
     sb_llm_release(llm);
     sb_device_release(device);

@@ -262,7 +262,7 @@ static int64_t count_pages(const sb_llm *llm, const request_list *list, int64_t 
 }
 
 /* Puts all requests into the queue, before any runs. */
-static int add_all(sb_llm_queue *queue, const request_list *list, int64_t chunk, many *of) {
+static int add_all(sb_llm_queue *queue, const request_list *list, const sb_llm_generation *about, many *of) {
     sb_error error;
     for (int64_t i = 0; i < list->count; i++) {
         const request *asked = &list->all[i];
@@ -276,9 +276,12 @@ static int add_all(sb_llm_queue *queue, const request_list *list, int64_t chunk,
             wanted.tokens = asked->tokens;
             wanted.on_end = take_end;
             wanted.generation.limit = asked->limit;
-            wanted.generation.chunk = chunk;
+            wanted.generation.chunk = about->chunk;
             wanted.generation.ignore_stops = asked->ignore_stops;
+            wanted.generation.constraint = about->constraint;
             wanted.generation.sampling = asked->sampling;
+            wanted.generation.sampling.bias_count = about->sampling.bias_count;
+            wanted.generation.sampling.biases = about->sampling.biases;
             wanted.generation.sampling.request += (uint32_t)s;
             wanted.generation.on_token = take_token;
             wanted.generation.context = a;
@@ -311,13 +314,13 @@ static int run_all(sb_llm_batch *batch, sb_llm_queue *queue, const many *of) {
     return code == EXIT_RIGHT && of->failed ? EXIT_FAILED : code;
 }
 
-static int run_queue(sb_llm_batch *batch, const sb_llm_queue_options *how, const request_list *list, int64_t chunk,
-                     many *of) {
+static int run_queue(sb_llm_batch *batch, const sb_llm_queue_options *how, const request_list *list,
+                     const sb_llm_generation *about, many *of) {
     sb_llm_queue *queue;
     sb_error error;
     if (sb_llm_queue_create(batch, how, &queue, &error) != SB_OK)
         return report(&error);
-    int code = add_all(queue, list, chunk, of);
+    int code = add_all(queue, list, about, of);
     if (code == EXIT_RIGHT)
         code = run_all(batch, queue, of);
     sb_llm_queue_destroy(queue);
@@ -325,7 +328,7 @@ static int run_queue(sb_llm_batch *batch, const sb_llm_queue_options *how, const
 }
 
 int generate_many(const arguments *arguments, sb_llm *llm, const sb_session_options *options,
-                  const sb_tokenizer *tokenizer, int64_t chunk, request_list *list) {
+                  const sb_tokenizer *tokenizer, const sb_llm_generation *about, request_list *list) {
     long long parallel = 16, pages = 0;
     int64_t answers = 0;
     sb_llm_queue_options how = SB_LLM_QUEUE_OPTIONS_DEFAULT;
@@ -349,7 +352,7 @@ int generate_many(const arguments *arguments, sb_llm *llm, const sb_session_opti
     else if (sb_llm_batch_create(llm, &batch_options, &batch, &error) != SB_OK)
         code = report(&error);
     if (code == EXIT_RIGHT)
-        code = run_queue(batch, &how, list, chunk, &of);
+        code = run_queue(batch, &how, list, about, &of);
     free_answers(&of);
     sb_llm_batch_release(batch);
     return code;

@@ -27,9 +27,9 @@ typedef struct request_list {
 int read_requests(const char *path, const request *defaults, request_list *list);
 void free_requests(request_list *list);
 
-/** Generates for all, and prints what comes of each. `tokenizer` may be NULL where no prompt and no stop is a text. `chunk` as
- * in sb_llm_generation. */
+/** Generates for all, and prints what comes of each. `tokenizer` may be NULL where no prompt and no stop is a text. Of `about` the
+ * chunk, the constraint and the biases are for all of them. */
 int generate_many(const arguments *arguments, sb_llm *llm, const sb_session_options *options,
-                  const sb_tokenizer *tokenizer, int64_t chunk, request_list *list);
+                  const sb_tokenizer *tokenizer, const sb_llm_generation *about, request_list *list);
 
 #endif

@@ -6,11 +6,17 @@
 
 #include "text.h"
 
+#define MOST_TOP 100
+
 int begin_telling(const arguments *arguments, const sb_tokenizer *tokenizer, const stop_texts *stops,
                   telling *telling) {
     sb_error error;
     *telling = (struct telling){
         .logprobs = has_option(arguments, "logprobs"), .tokenizer = tokenizer, .watch = {.stops = stops}};
+    if (!read_count(arguments, "top-logprobs", 1, MOST_TOP, &telling->top))
+        return EXIT_USAGE;
+    if (telling->top > 0 && !has_option(arguments, "json"))
+        return usage_error("--top-logprobs needs --json");
     telling->form = has_option(arguments, "json") ? TELL_JSON
                     : telling->logprobs           ? TELL_TABLE
                     : tokenizer != NULL           ? TELL_TEXT
@@ -50,6 +56,18 @@ static sb_status print_text(telling *to, const char *text, size_t bytes, sb_erro
     return SB_OK;
 }
 
+/* The likeliest tokens by the model's own logits. */
+static json_t *top_json(const telling *to, const sb_llm_token *token) {
+    int64_t tokens[MOST_TOP];
+    float logps[MOST_TOP];
+    int64_t count = sb_llm_top(token->logits, to->vocabulary, to->top, tokens, logps);
+    json_t *list = json_array();
+    for (int64_t i = 0; i < count; i++)
+        json_array_append_new(list,
+                              json_pack("{s:I, s:o}", "token", (json_int_t)tokens[i], "logp", logp_json(logps[i])));
+    return list;
+}
+
 /* The same with what comes before the texts of --stop. */
 static sb_status tell_text(telling *to, const char *part, size_t part_bytes, sb_error *error) {
     const char *text;
@@ -63,6 +81,8 @@ static void tell_json(telling *to, const sb_llm_token *token, const char *piece,
                               (json_int_t)token->token, "given", (int)token->given);
     if (to->logprobs && token->has_logp)
         json_object_set_new(entry, "logp", logp_json(token->logp));
+    if (to->top > 0 && token->logits != NULL)
+        json_object_set_new(entry, "top", top_json(to, token));
     if (piece != NULL)
         json_object_set_new(entry, "piece", json_stringn(piece, piece_bytes));
     json_array_append_new(to->tokens, entry);
@@ -124,6 +144,6 @@ void end_telling(telling *telling) {
 }
 
 const char *generation_end_name(sb_llm_end end, bool found) {
-    static const char *const names[] = {"limit", "stop", "context", "caller"};
+    static const char *const names[] = {"limit", "stop", "context", "caller", "complete"};
     return found ? names[SB_LLM_END_STOP] : names[end];
 }

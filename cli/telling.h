@@ -12,6 +12,8 @@ typedef enum telling_form { TELL_IDS, TELL_TEXT, TELL_TABLE, TELL_JSON } telling
 typedef struct telling {
     telling_form form;
     bool logprobs;
+    long long top;                 /* so many of the likeliest tokens are told with each */
+    int64_t vocabulary;            /* of the model, for that */
     const sb_tokenizer *tokenizer; /* NULL: ids are told, and no text */
     sb_decode_stream *stream;      /* of the new tokens; NULL without a tokenizer */
     stop_watch watch;              /* of --stop */

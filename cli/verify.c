@@ -12,6 +12,7 @@ const option verify_options[] = {
     {"key", "PUB.pem", false, "The receipt has to be signed by the private half of this Ed25519 key"},
     {"prefill-chunk", "N", false, "The most tokens in one run, up to 512; changes no bit"},
     {"json", NULL, false, "Print what was found as JSON"},
+    {"tokenizer", "PATH", false, "The tokenizer, for a receipt with a constraint; by default the checkpoint's"},
     LANGUAGE_MODEL_RUN_OPTIONS,
     {0},
 };
@@ -125,12 +126,24 @@ static int read_verification(const arguments *arguments, sb_model_options *model
     return EXIT_RIGHT;
 }
 
+/* For a receipt with a constraint, or where one is given; else NULL. */
+static int open_tokenizer(const arguments *arguments, const sb_llm_receipt *receipt, sb_tokenizer **tokenizer) {
+    const char *path = option_value(arguments, "tokenizer");
+    sb_error error;
+    if (path == NULL && sb_llm_receipt_describe(receipt).schema == NULL)
+        return EXIT_RIGHT;
+    return sb_tokenizer_open(path != NULL ? path : arguments->positional[0], tokenizer, &error) == SB_OK
+               ? EXIT_RIGHT
+               : report(&error);
+}
+
 int run_verify(const arguments *arguments) {
     sb_model_options model;
     sb_session_options options;
     sb_llm_verification how;
     sb_device *device = NULL;
     sb_llm_receipt *receipt = NULL;
+    sb_tokenizer *tokenizer = NULL;
     sb_error error;
     const char *key = option_value(arguments, "key");
     outcome outcome = {.has_key = key != NULL};
@@ -141,9 +154,13 @@ int run_verify(const arguments *arguments) {
         sb_llm_receipt_check_signature(receipt, key, &outcome.key_fits, &error) != SB_OK)
         code = unusable(&error);
     if (code == EXIT_RIGHT)
+        code = open_tokenizer(arguments, receipt, &tokenizer);
+    how.tokenizer = tokenizer;
+    if (code == EXIT_RIGHT)
         code = open_device(arguments, &options, &device);
     if (code == EXIT_RIGHT)
         code = verify(arguments, receipt, &model, &options, &how, &outcome);
+    sb_tokenizer_release(tokenizer);
     sb_llm_receipt_release(receipt);
     sb_device_release(device);
     return code;

@@ -175,20 +175,39 @@ SB_API SB_MUST_CHECK sb_status sb_llm_batch_step(sb_llm_batch *batch, int count,
 
 /* ---- choosing tokens: docs/numerics.md, section 11 ---- */
 
+/** What is added to a token's logit. */
+typedef struct sb_llm_logit_bias {
+    int64_t token;
+    float bias; /**< finite, or -infinity for a token that is never chosen */
+} sb_llm_logit_bias;
+
 /** How a token is chosen. Start from SB_LLM_SAMPLING_DEFAULT, which is greedy. */
 typedef struct sb_llm_sampling {
     size_t struct_bytes; /**< sizeof(sb_llm_sampling): lets the struct grow */
-    float temperature;   /**< 0: greedy, and nothing below is looked at; else from 2^-20 to 2^20 */
+    float temperature;   /**< 0: greedy, and nothing below is looked at up to `request`; else from 2^-20 to 2^20 */
     int64_t top_k;       /**< so many of the largest; 0: all */
     float top_p;         /**< the fewest of the largest whose probabilities are at least this much; 1: all. Above 0 */
     float min_p;         /**< those that have at least this share of the largest one's; 0: all. At most 1 */
     uint64_t seed;
     uint32_t request; /**< which of several requests with one seed */
+    /* What changes logits before all that, and is done by sb_llm_generate and sb_llm_adjust: */
+    float
+        repetition_penalty; /**< of tokens in the prompt and new ones: logits above 0 are divided by it, others multiplied; 1: none.
+                                   From 2^-20 to 2^20 */
+    float presence_penalty;  /**< is taken from the logits of new tokens; within 2^20 */
+    float frequency_penalty; /**< likewise, as many times as a token is among the new ones */
+    int64_t bias_count;
+    const sb_llm_logit_bias *biases; /**< each token at most once, ascending */
 } sb_llm_sampling;
 
 #define SB_LLM_SAMPLING_DEFAULT                                                                                        \
-    { sizeof(sb_llm_sampling), 0, 0, 1, 0, 0, 0 }
+    { sizeof(sb_llm_sampling), 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, NULL }
 
+/** Gives logits the penalties and biases of the settings, where `count` tokens come before, of which the first `prompt_count` are the
+ * prompt. sb_llm_sample does not. Errors: INVALID_ARGUMENT for tokens that do not exist; OUT_OF_MEMORY. */
+SB_API SB_MUST_CHECK sb_status sb_llm_adjust(float *logits, int64_t vocabulary, const sb_llm_sampling *sampling,
+                                             int64_t prompt_count, int64_t count, const int64_t *tokens,
+                                             sb_error *error);
 /** Chooses the token for `position` from its logits. Errors: INVALID_ARGUMENT for settings out of range, and for logits of
  * which one is NaN or +∞, or none above −∞, with the token; OUT_OF_MEMORY. */
 SB_API SB_MUST_CHECK sb_status sb_llm_sample(const float *logits, int64_t vocabulary, const sb_llm_sampling *sampling,
@@ -198,10 +217,16 @@ SB_API SB_MUST_CHECK sb_status sb_llm_sample(const float *logits, int64_t vocabu
  * does not exist. */
 SB_API float sb_llm_logp(const float *logits, int64_t vocabulary, int64_t token);
 
+/** The first `count` tokens in the order of section 11 (larger logits first, of equal ones the smaller token), or as many as there are, and
+ * how many those are. `logps`, which may be NULL, gets the log-probability of each. NaNs come last. */
+SB_API int64_t sb_llm_top(const float *logits, int64_t vocabulary, int64_t count, int64_t *tokens, float *logps);
+
 /* ---- generating ---- */
 
 /** What a generation was made of and came to: below. */
 typedef struct sb_llm_receipt sb_llm_receipt;
+/** What a text has to be like: below. */
+typedef struct sb_llm_constraint sb_llm_constraint;
 
 /** A token of the sequence, as sb_llm_generate comes to it. */
 typedef struct sb_llm_token {
@@ -227,18 +252,20 @@ typedef struct sb_llm_generation {
     bool score_prompt;               /**< on_token is told of the prompt's tokens as well */
     sb_llm_token_function *on_token; /**< NULL: nobody wants to know */
     void *context;
-    sb_llm_receipt **receipt; /**< gets a receipt on success, which the caller releases; NULL: nobody wants one */
+    sb_llm_receipt **receipt;      /**< gets a receipt on success, which the caller releases; NULL: nobody wants one */
+    sb_llm_constraint *constraint; /**< the new tokens' text is right by it, if it comes to its end; NULL: any text */
 } sb_llm_generation;
 
 #define SB_LLM_GENERATION_DEFAULT                                                                                      \
-    { sizeof(sb_llm_generation), 128, 0, SB_LLM_SAMPLING_DEFAULT, false, false, NULL, NULL, NULL }
+    { sizeof(sb_llm_generation), 128, 0, SB_LLM_SAMPLING_DEFAULT, false, false, NULL, NULL, NULL, NULL }
 
 /** Why a generation ended. */
 typedef enum sb_llm_end {
     SB_LLM_END_LIMIT,   /**< as many tokens as were asked for */
     SB_LLM_END_STOP,    /**< a token that ends texts */
     SB_LLM_END_CONTEXT, /**< the context is full */
-    SB_LLM_END_CALLER   /**< on_token said so */
+    SB_LLM_END_CALLER,  /**< on_token said so */
+    SB_LLM_END_COMPLETE /**< by the constraint nothing can follow, and the model has no token that ends texts */
 } sb_llm_end;
 
 /** What came of it. */
@@ -253,7 +280,8 @@ typedef struct sb_llm_result {
 /** Puts the prompt (at least one token) behind the sequence, and then one token after the other. The last new token is not
  * put behind it: it is the first of whatever comes next. `result` may be NULL; it is filled on success. Errors: those of
  * sb_llm_step and sb_llm_sample; INVALID_ARGUMENT for a receipt of a model that was loaded without, or of a sequence that is
- * not empty. */
+ * not empty, and for a constraint with ignore_stops; those of sb_llm_constraint_mask; UNSUPPORTED where no token of the vocabulary goes
+ * on as the constraint wants. */
 SB_API SB_MUST_CHECK sb_status sb_llm_generate(sb_llm_session *session, int64_t count, const int64_t *tokens,
                                                const sb_llm_generation *generation, sb_llm_result *result,
                                                sb_error *error);
@@ -298,7 +326,8 @@ SB_API SB_MUST_CHECK sb_status sb_llm_queue_create(sb_llm_batch *batch, const sb
 /** Requests that have not ended are gone, without a word. NULL is allowed. */
 SB_API void sb_llm_queue_destroy(sb_llm_queue *queue);
 
-/** Puts a request behind those that wait; what it points to but `generation.context` and `generation.receipt` is copied.
+/** Puts a request behind those that wait; of what it points to the tokens are copied; the constraint, the
+ * biases of its sampling, `generation.context` and `generation.receipt` must stay until it has ended.
  *
  * It joins when fewer than `parallel` run and there are pages for its prompt and all of its tokens, so that it never runs
  * out of them because of others. A prompt that begins like that of another one, which runs or has lately ended, takes over
@@ -398,6 +427,57 @@ SB_API bool sb_tokenizer_is_special(const sb_tokenizer *tokenizer, int64_t token
 /** Frees what a function of this header says is to be freed by it. NULL is allowed. */
 SB_API void sb_llm_free(void *memory);
 
+/* ---- constraints: docs/llm.md ----
+ *
+ * A constraint lets a model write nothing but texts that are right by a JSON schema: before a token is chosen, the logits of those
+ * become -infinity whose bytes cannot go on with the text. sb_llm_generate does so for sb_llm_generation.constraint; programs with a
+ * loop of their own call
+ *
+ *     sb_llm_constraint_mask(state, logits, vocabulary, stop_count, stops, &allowed, &error);
+ *     sb_llm_sample(logits, vocabulary, &sampling, position, &token, &error);
+ *     sb_llm_constraint_accept(state, token, &error);
+ */
+
+/* An sb_llm_constraint is a schema and the tokens of a tokenizer. Any number of threads may use it at once. */
+
+/** A text in progress under a constraint. For one thread at a time. */
+typedef struct sb_llm_constraint_state sb_llm_constraint_state;
+
+/** The schema of any JSON object. */
+#define SB_LLM_JSON_OBJECT "{\"type\":\"object\"}"
+
+/** Makes a constraint of `bytes` bytes of JSON, which are copied: a schema of draft 2020-12, as far as docs/llm.md lists it. The
+ * tokenizer must outlive it; its tokens' bytes are collected with the first constraint. The caller releases it.
+ *
+ * Errors: INVALID_FILE for what is no schema, and for one that no value is right by; UNSUPPORTED, with the place as a JSON pointer and
+ * the keyword, for what is not known, and for tokenizers whose tokens have no bytes of their own (WordPiece); LIMIT for a schema that
+ * takes too many states or steps; OUT_OF_MEMORY. */
+SB_API SB_MUST_CHECK sb_status sb_llm_constraint_create(const sb_tokenizer *tokenizer, const char *schema, size_t bytes,
+                                                        sb_llm_constraint **constraint, sb_error *error);
+/** Drops the caller's reference; texts in progress keep a constraint alive. NULL is allowed. */
+SB_API void sb_llm_constraint_release(sb_llm_constraint *constraint);
+
+/** Begins a text, which the caller ends. Errors: OUT_OF_MEMORY. */
+SB_API SB_MUST_CHECK sb_status sb_llm_constraint_begin(sb_llm_constraint *constraint, sb_llm_constraint_state **state,
+                                                       sb_error *error);
+/** A text that has come as far, to go on from there in another way. The caller ends it. Errors: OUT_OF_MEMORY. */
+SB_API SB_MUST_CHECK sb_status sb_llm_constraint_copy(const sb_llm_constraint_state *state,
+                                                      sb_llm_constraint_state **copy, sb_error *error);
+SB_API void sb_llm_constraint_end(sb_llm_constraint_state *state); /**< NULL is allowed */
+
+/** Gives -infinity to the logits of all tokens that cannot come next, and says how many can. A token can if the text with its bytes is
+ * the beginning of one that is right by the schema. One of `stops` can where the text is complete, and nowhere else. So where
+ * `*allowed` is 0, the text is complete and nothing can follow, or the vocabulary has no token that goes on. Errors: LIMIT for a text
+ * that can be going on in too many ways; OUT_OF_MEMORY. The logits are then as they were. */
+SB_API SB_MUST_CHECK sb_status sb_llm_constraint_mask(sb_llm_constraint_state *state, float *logits, int64_t vocabulary,
+                                                      int stop_count, const int64_t *stops, int64_t *allowed,
+                                                      sb_error *error);
+/** Puts a token behind the text. Errors: INVALID_ARGUMENT for one that cannot come next, stops among them; as above. The text is then
+ * as it was. */
+SB_API SB_MUST_CHECK sb_status sb_llm_constraint_accept(sb_llm_constraint_state *state, int64_t token, sb_error *error);
+/** Whether the text is right by the schema as it is. */
+SB_API bool sb_llm_constraint_is_complete(const sb_llm_constraint_state *state);
+
 /* ---- chat templates ---- */
 
 /** What writes a conversation as the text that a model was trained on: a template in the part of Jinja that docs/llm.md
@@ -441,6 +521,7 @@ typedef struct sb_llm_receipt_description {
     int64_t prompt_tokens, new_tokens;
     bool is_signed;
     char digest[SB_DIGEST_TEXT_BYTES]; /**< over all of it but the signature */
+    const char *schema;                /**< of the constraint, the receipt's; NULL: it was generated without */
 } sb_llm_receipt_description;
 
 SB_API sb_llm_receipt_description sb_llm_receipt_describe(const sb_llm_receipt *receipt);
@@ -495,19 +576,21 @@ typedef struct sb_llm_verdict {
 
 /** How a receipt is verified. Start from SB_LLM_VERIFICATION_DEFAULT. */
 typedef struct sb_llm_verification {
-    size_t struct_bytes; /**< sizeof(sb_llm_verification): lets the struct grow */
-    int64_t sample;      /**< check so many steps that the system's random source chooses; 0: all */
-    int64_t chunk;       /**< the most tokens in one run; 0: 512. Changes no bit */
-    int threads;         /**< for choosing tokens again; 0: one per processor */
+    size_t struct_bytes;           /**< sizeof(sb_llm_verification): lets the struct grow */
+    int64_t sample;                /**< check so many steps that the system's random source chooses; 0: all */
+    int64_t chunk;                 /**< the most tokens in one run; 0: 512. Changes no bit */
+    int threads;                   /**< for choosing tokens again; 0: one per processor */
+    const sb_tokenizer *tokenizer; /**< for receipts with a constraint: that with which it was made; others need none */
 } sb_llm_verification;
 
 #define SB_LLM_VERIFICATION_DEFAULT                                                                                    \
-    { sizeof(sb_llm_verification), 0, 0, 0 }
+    { sizeof(sb_llm_verification), 0, 0, 0, NULL }
 
 /** Computes a generation again, by running the prompt and the receipt's tokens in a few pieces, and compares each hidden state,
  * the token that is chosen from its logits, and that one's log-probability. The model was loaded with `receipts` and the
  * receipt's dtype and context, and the sequence is empty, as it is afterwards. A difference is no error: it is in `*verdict`.
- * Errors: INVALID_ARGUMENT for a session that does not fit; those of sb_llm_step. */
+ * Errors: INVALID_ARGUMENT for a session that does not fit, and for a receipt with a constraint where there is no
+ * tokenizer; those of sb_llm_step and sb_llm_constraint_create. */
 SB_API SB_MUST_CHECK sb_status sb_llm_verify(sb_llm_session *session, const sb_llm_receipt *receipt,
                                              const sb_llm_verification *options, sb_llm_verdict *verdict,
                                              sb_error *error);

@@ -26,7 +26,9 @@ static sb_status begin_receipt(sb_generating *g, sb_error *error) {
     g->receipt->fingerprint = g->llm->fingerprint;
     g->receipt->dtype = g->llm->description.dtype;
     g->receipt->context = g->llm->description.context;
-    g->receipt->sampling = g->about.sampling;
+    SB_TRY(sb_receipt_set_sampling(g->receipt, &g->about.sampling, error));
+    if (g->about.constraint != NULL)
+        SB_TRY(sb_receipt_set_constraint(g->receipt, g->about.constraint, error));
     g->receipt->limit = g->about.limit;
     g->receipt->ignore_stops = g->about.ignore_stops;
     memcpy(g->receipt->prompt, g->tokens, (size_t)g->count * sizeof *g->tokens);
@@ -47,7 +49,12 @@ sb_status sb_generating_begin(sb_generating *g, const sb_llm *llm, const sb_llm_
             "a generation needs a prompt of at least one token, and neither limit (%lld) nor chunk (%lld) may "
             "be negative",
             (long long)about->limit, (long long)about->chunk);
+    if (about->constraint != NULL && about->ignore_stops)
+        return sb_fail(
+            error, SB_ERROR_INVALID_ARGUMENT,
+            "a constraint with ignore_stops: behind a text that is complete there would be nothing to choose");
     g->about = *about;
+    SB_TRY(sb_chooser_begin(&g->chooser, &llm->config, &g->about.sampling, about->constraint, count, tokens, error));
     SB_TRY(sb_digest_begin(&g->digest, error));
     return about->receipt != NULL ? begin_receipt(g, error) : SB_OK;
 }
@@ -149,13 +156,18 @@ static sb_status choose(sb_generating *g, const taken *from, int64_t row, sb_err
     int64_t token, position = g->begin + g->count + g->result.new_tokens;
     if (g->result.new_tokens == g->about.limit)
         return end(g, SB_LLM_END_LIMIT);
-    SB_TRY(
-        sb_llm_sample(logits_of(g, from, row), g->llm->config.vocabulary, &g->about.sampling, position, &token, error));
+    const float *adjusted;
+    bool complete;
+    SB_TRY(sb_chooser_adjust(&g->chooser, logits_of(g, from, row), &adjusted, &complete, error));
+    if (complete)
+        return end(g, SB_LLM_END_COMPLETE);
+    SB_TRY(sb_llm_sample(adjusted, g->llm->config.vocabulary, &g->about.sampling, position, &token, error));
     SB_TRY(tell(g, from, position, token, false, row, error));
     if (g->result.new_tokens++ == 0)
         g->result.first_token_ns = now_ns() - g->begun;
     if (is_stop(g, token))
         return end(g, SB_LLM_END_STOP);
+    SB_TRY(sb_chooser_take(&g->chooser, token, error));
     if (g->stopped)
         return end(g, SB_LLM_END_CALLER);
     if (g->result.new_tokens == g->about.limit)
@@ -211,6 +223,7 @@ void sb_generating_clear(sb_generating *g) {
         sb_status unread = sb_digest_end(&g->digest, digest, NULL);
         (void)unread;
     }
+    sb_chooser_end(&g->chooser);
     sb_llm_receipt_release(g->receipt);
     g->receipt = NULL;
 }

@@ -3,6 +3,7 @@
 #ifndef SB_LLM_GENERATING_H
 #define SB_LLM_GENERATING_H
 
+#include "llm/choose.h"
 #include "llm/llm.h"
 #include "llm/receipt.h"
 
@@ -18,6 +19,7 @@ typedef struct sb_generating {
     int64_t next;          /* once the prompt is: the token that goes behind it */
     bool ended, stopped;   /* stopped: by the caller */
     sb_digest digest;
+    sb_chooser chooser;
     sb_llm_result result;
     sb_llm_receipt *receipt; /* NULL: nobody wants one */
     double begun;

@@ -7,6 +7,8 @@
 
 #include "base/allocation.h"
 #include "base/file.h"
+#include "constraint/constraint.h"
+#include "llm/choose.h"
 #include "numerics/scalar.h"
 
 /* A line of JSON for a token is some 150 bytes. */
@@ -20,6 +22,7 @@ sb_status sb_receipt_create(int64_t prompt_count, sb_llm_receipt **receipt, sb_e
         return sb_fail_memory(error, sizeof *fresh);
     fresh->numerics = sb_numerics_version();
     fresh->prompt_count = prompt_count;
+    fresh->sampling = (sb_llm_sampling)SB_LLM_SAMPLING_DEFAULT;
     fresh->prompt = sb_allocate_array((size_t)prompt_count, sizeof *fresh->prompt);
     if (fresh->prompt == NULL) {
         sb_free(fresh);
@@ -33,6 +36,8 @@ void sb_llm_receipt_release(sb_llm_receipt *receipt) {
     if (receipt == NULL)
         return;
     sb_free(receipt->prompt);
+    sb_free(receipt->biases);
+    sb_free(receipt->schema);
     sb_free(receipt->steps);
     sb_free(receipt);
 }
@@ -50,9 +55,46 @@ sb_llm_receipt_description sb_llm_receipt_describe(const sb_llm_receipt *receipt
                                     .context = receipt->context,
                                     .prompt_tokens = receipt->prompt_count,
                                     .new_tokens = receipt->step_count,
-                                    .is_signed = receipt->is_signed};
+                                    .is_signed = receipt->is_signed,
+                                    .schema = receipt->schema};
     sb_hexadecimal(receipt->digest, SB_DIGEST_BYTES, d.digest);
     return d;
+}
+
+/* ---- how tokens are chosen ---- */
+
+sb_status sb_receipt_set_sampling(sb_llm_receipt *receipt, const sb_llm_sampling *sampling, sb_error *error) {
+    size_t count = (size_t)sampling->bias_count;
+    receipt->sampling = *sampling;
+    receipt->sampling.biases = NULL;
+    if (count == 0)
+        return SB_OK;
+    receipt->biases = sb_allocate_array(count, sizeof *receipt->biases);
+    if (receipt->biases == NULL)
+        return sb_fail_memory(error, count * sizeof *receipt->biases);
+    memcpy(receipt->biases, sampling->biases, count * sizeof *receipt->biases);
+    receipt->sampling.biases = receipt->biases;
+    return SB_OK;
+}
+
+sb_status sb_receipt_tokens(const sb_llm_constraint *constraint, unsigned char tokens[SB_DIGEST_BYTES],
+                            sb_error *error) {
+    const sb_token_trie *trie = sb_constraint_trie(constraint);
+    sb_digest digest;
+    SB_TRY(sb_digest_begin(&digest, error));
+    sb_digest_add_integer(&digest, trie->vocabulary);
+    for (uint32_t token = 0; token < trie->vocabulary; token++)
+        sb_digest_add_integer(&digest, (int64_t)(trie->begin[token + 1] - trie->begin[token]));
+    sb_digest_add_bytes(&digest, trie->bytes, trie->begin[trie->vocabulary]);
+    return sb_digest_end(&digest, tokens, error);
+}
+
+sb_status sb_receipt_set_constraint(sb_llm_receipt *receipt, const sb_llm_constraint *constraint, sb_error *error) {
+    size_t bytes;
+    const char *schema = sb_constraint_schema(constraint, &bytes);
+    receipt->schema = sb_duplicate_string(schema);
+    return receipt->schema != NULL ? sb_receipt_tokens(constraint, receipt->tokens, error)
+                                   : sb_fail_memory(error, bytes + 1);
 }
 
 /* ---- steps ---- */
@@ -95,6 +137,21 @@ static void add_real(sb_digest *digest, float number) {
     sb_digest_add_integer(digest, (int64_t)sb_bits_from_f32(number));
 }
 
+/* Nothing where logits are left alone: receipts from before there was this have the same digests. */
+static void add_adjustments(sb_digest *digest, const sb_llm_sampling *sampling) {
+    if (!sb_llm_sampling_adjusts(sampling))
+        return;
+    sb_digest_add_text(digest, "adjusted");
+    add_real(digest, sampling->repetition_penalty);
+    add_real(digest, sampling->presence_penalty);
+    add_real(digest, sampling->frequency_penalty);
+    sb_digest_add_integer(digest, sampling->bias_count);
+    for (int64_t i = 0; i < sampling->bias_count; i++) {
+        sb_digest_add_integer(digest, sampling->biases[i].token);
+        add_real(digest, sampling->biases[i].bias);
+    }
+}
+
 sb_status sb_receipt_settings(const sb_llm_receipt *receipt, unsigned char bytes[SB_DIGEST_BYTES], sb_error *error) {
     sb_digest digest;
     const sb_llm_fingerprint *files = &receipt->fingerprint;
@@ -114,6 +171,12 @@ sb_status sb_receipt_settings(const sb_llm_receipt *receipt, unsigned char bytes
     add_real(&digest, sampling->min_p);
     sb_digest_add_integer(&digest, (int64_t)sampling->seed);
     sb_digest_add_integer(&digest, sampling->request);
+    add_adjustments(&digest, sampling);
+    if (receipt->schema != NULL) {
+        sb_digest_add_text(&digest, "constraint");
+        sb_digest_add_text(&digest, receipt->schema);
+        sb_digest_add_bytes(&digest, receipt->tokens, SB_DIGEST_BYTES);
+    }
     sb_digest_add_integer(&digest, receipt->limit);
     sb_digest_add_integer(&digest, receipt->ignore_stops);
     sb_digest_add_integer(&digest, receipt->prompt_count);

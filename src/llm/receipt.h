@@ -24,7 +24,10 @@ struct sb_llm_receipt {
     sb_llm_fingerprint fingerprint;
     sb_dtype dtype;
     int64_t context;
-    sb_llm_sampling sampling;
+    sb_llm_sampling sampling; /* its biases are `biases` */
+    sb_llm_logit_bias *biases;
+    char *schema;                          /* of the constraint, with a NUL behind it; NULL: there was none */
+    unsigned char tokens[SB_DIGEST_BYTES]; /* over the bytes of the tokens that the constraint knew */
     int64_t limit;
     bool ignore_stops;
     int64_t prompt_count, step_count;
@@ -43,6 +46,13 @@ sb_status sb_receipt_create(int64_t prompt_count, sb_llm_receipt **receipt, sb_e
 /** Adds a step whose hidden state is row `row` of `hidden` [1, rows, width], on the host. Errors: OUT_OF_MEMORY. */
 sb_status sb_receipt_add(sb_llm_receipt *receipt, int64_t token, float logp, const sb_tensor *hidden, int64_t row,
                          sb_error *error);
+/** Sets how tokens are chosen, with a copy of the biases. Errors: OUT_OF_MEMORY. */
+sb_status sb_receipt_set_sampling(sb_llm_receipt *receipt, const sb_llm_sampling *sampling, sb_error *error);
+/** Sets the constraint: its schema, and its tokens' digest. Errors: OUT_OF_MEMORY. */
+sb_status sb_receipt_set_constraint(sb_llm_receipt *receipt, const sb_llm_constraint *constraint, sb_error *error);
+/** The digest of the bytes of all tokens that a constraint knows. Errors: OUT_OF_MEMORY. */
+sb_status sb_receipt_tokens(const sb_llm_constraint *constraint, unsigned char tokens[SB_DIGEST_BYTES],
+                            sb_error *error);
 /** The digest of such a row. */
 sb_status sb_receipt_state(const sb_tensor *hidden, int64_t row, unsigned char state[SB_DIGEST_BYTES], sb_error *error);
 /** What `settings` and `digest` have to be. */
@@ -59,7 +69,7 @@ void sb_hexadecimal(const unsigned char *bytes, size_t count, char *text);
 sb_status sb_receipt_parse(const char *name, const char *bytes, size_t size, sb_llm_receipt **receipt, sb_error *error);
 /** The file's text, to be freed by free(). Errors: OUT_OF_MEMORY. */
 sb_status sb_receipt_text(const sb_llm_receipt *receipt, char **text, sb_error *error);
-/** "limit", "stop", "context", "caller". */
+/** "limit", "stop", "context", "caller", "complete". */
 const char *sb_llm_end_name(sb_llm_end end);
 
 #endif

@@ -7,6 +7,7 @@
 #include <samebit/version.h>
 
 #include "base/allocation.h"
+#include "llm/choose.h"
 #include "llm/receipt.h"
 #include "llm/sample.h"
 
@@ -142,8 +143,68 @@ static sb_status read_head(const reading *from, sb_llm_receipt *receipt) {
     return read_integer(from, "context", 1, SB_RECEIPT_TOKENS, &receipt->context);
 }
 
-static sb_status read_sampling(const reading *from, sb_llm_sampling *sampling) {
-    static const char *const fields[] = {"temperature", "top_k", "top_p", "min_p", "seed", "request", NULL};
+/* Pairs of a token and what is added to its logit; null: minus infinity. */
+static sb_status read_biases(const reading *from, sb_llm_receipt *receipt) {
+    const json_t *list;
+    SB_TRY(find(from, "biases", &list));
+    size_t count = json_array_size(list);
+    if (!json_is_array(list) || count > (size_t)MOST_TOKEN)
+        return wrong(from, "biases", "an array of pairs of a token and a number");
+    receipt->biases = sb_allocate_array(count + 1, sizeof *receipt->biases);
+    if (receipt->biases == NULL)
+        return sb_fail_memory(from->error, count * sizeof *receipt->biases);
+    for (size_t i = 0; i < count; i++) {
+        const json_t *pair = json_array_get(list, i), *token = json_array_get(pair, 0), *bias = json_array_get(pair, 1);
+        double wide = json_number_value(bias);
+        float number = fabs(wide) <= 0x1p20 ? (float)wide : 0;
+        if (json_array_size(pair) != 2 || !json_is_integer(token) || json_integer_value(token) > MOST_TOKEN ||
+            !(json_is_null(bias) || (json_is_number(bias) && (double)number == wide)))
+            return wrong(from, "biases", "an array of pairs of a token and a number that an f32 holds, or null");
+        receipt->biases[i] = (sb_llm_logit_bias){json_integer_value(token), json_is_null(bias) ? -INFINITY : number};
+    }
+    receipt->sampling.bias_count = (int64_t)count;
+    receipt->sampling.biases = receipt->biases;
+    return SB_OK;
+}
+
+/* Fields that are there together, where logits were changed before a token was chosen, or not at all. */
+static sb_status read_adjustments(const reading *from, sb_llm_receipt *receipt) {
+    static const char *const fields[] = {"repetition_penalty", "presence_penalty", "frequency_penalty", "biases"};
+    sb_llm_sampling *sampling = &receipt->sampling;
+    bool any = false;
+    for (int i = 0; i < 4; i++)
+        any = any || json_object_get(from->object, fields[i]) != NULL;
+    if (!any)
+        return SB_OK;
+    SB_TRY(read_real(from, "repetition_penalty", &sampling->repetition_penalty));
+    SB_TRY(read_real(from, "presence_penalty", &sampling->presence_penalty));
+    SB_TRY(read_real(from, "frequency_penalty", &sampling->frequency_penalty));
+    SB_TRY(read_biases(from, receipt));
+    return sb_llm_sampling_adjusts(sampling) ? SB_OK : wrong(from, "biases", "something that changes a logit");
+}
+
+static sb_status read_constraint(const reading *from, sb_llm_receipt *receipt) {
+    static const char *const fields[] = {"schema", "tokens", NULL};
+    reading inner = {.name = from->name, .place = "constraint.", .error = from->error};
+    const char *schema;
+    inner.object = json_object_get(from->object, "constraint");
+    if (inner.object == NULL)
+        return SB_OK;
+    if (!json_is_object(inner.object))
+        return wrong(from, "constraint", "an object");
+    SB_TRY(check_fields(&inner, fields));
+    SB_TRY(read_text(&inner, "schema", "a text", &schema));
+    receipt->schema = sb_duplicate_string(schema);
+    if (receipt->schema == NULL)
+        return sb_fail_memory(from->error, strlen(schema) + 1);
+    return read_bytes(&inner, "tokens", SB_DIGEST_BYTES, receipt->tokens);
+}
+
+static sb_status read_sampling(const reading *from, sb_llm_receipt *receipt) {
+    static const char *const fields[] = {
+        "temperature",       "top_k",  "top_p", "min_p", "seed", "request", "repetition_penalty", "presence_penalty",
+        "frequency_penalty", "biases", NULL};
+    sb_llm_sampling *sampling = &receipt->sampling;
     reading inner = {.name = from->name, .place = "sampling.", .error = from->error};
     int64_t request;
     *sampling = (sb_llm_sampling)SB_LLM_SAMPLING_DEFAULT;
@@ -158,11 +219,14 @@ static sb_status read_sampling(const reading *from, sb_llm_sampling *sampling) {
     SB_TRY(read_seed(&inner, &sampling->seed));
     SB_TRY(read_integer(&inner, "request", 0, UINT32_MAX, &request));
     sampling->request = (uint32_t)request;
+    SB_TRY(read_adjustments(&inner, receipt));
     return sb_llm_sampling_fits(sampling)
                ? SB_OK
-               : wrong(from, "sampling",
-                       "in its ranges: a temperature of 0 or from 2^-20 to 2^20, top_p above 0 up to 1, min_p from 0 "
-                       "to 1");
+               : wrong(
+                     from, "sampling",
+                     "in its ranges: a temperature of 0 or from 2^-20 to 2^20, top_p above 0 up to 1, min_p from 0 "
+                     "to 1, a repetition penalty from 2^-20 to 2^20, other penalties and biases within 2^20, biases in "
+                     "the order of their tokens");
 }
 
 static sb_status read_array(const reading *from, const char *field, int64_t least, const json_t **array) {
@@ -224,19 +288,21 @@ static sb_status read_steps(const reading *from, sb_llm_receipt *receipt) {
 
 static sb_status read_end(const reading *from, sb_llm_receipt *receipt) {
     const char *name;
-    SB_TRY(read_text(from, "end", "limit, stop, context or caller", &name));
-    for (int end = SB_LLM_END_LIMIT; end <= SB_LLM_END_CALLER; end++) {
+    SB_TRY(read_text(from, "end", "limit, stop, context, caller or complete", &name));
+    int last = receipt->schema != NULL ? SB_LLM_END_COMPLETE : SB_LLM_END_CALLER;
+    for (int end = SB_LLM_END_LIMIT; end <= last; end++) {
         if (strcmp(name, sb_llm_end_name((sb_llm_end)end)) == 0) {
             receipt->end = (sb_llm_end)end;
             return SB_OK;
         }
     }
-    return wrong(from, "end", "limit, stop, context or caller");
+    return wrong(from, "end", "limit, stop, context or caller, or, of a constraint, complete");
 }
 
 static sb_status read_rest(const reading *from, sb_llm_receipt *receipt) {
     SB_TRY(read_head(from, receipt));
-    SB_TRY(read_sampling(from, &receipt->sampling));
+    SB_TRY(read_sampling(from, receipt));
+    SB_TRY(read_constraint(from, receipt));
     SB_TRY(read_integer(from, "limit", 0, INT64_MAX, &receipt->limit));
     SB_TRY(read_flag(from, "ignore_stops", &receipt->ignore_stops));
     SB_TRY(read_end(from, receipt));
@@ -248,9 +314,10 @@ static sb_status read_rest(const reading *from, sb_llm_receipt *receipt) {
 }
 
 static sb_status read_receipt(const reading *from, sb_llm_receipt **receipt) {
-    static const char *const fields[] = {"format", "version",  "numerics", "weights",  "configuration", "tokenizer",
-                                         "dtype",  "context",  "prompt",   "sampling", "limit",         "ignore_stops",
-                                         "end",    "settings", "steps",    "digest",   "signature",     NULL};
+    static const char *const fields[] = {"format",    "version",      "numerics",   "weights",  "configuration",
+                                         "tokenizer", "dtype",        "context",    "prompt",   "sampling",
+                                         "limit",     "ignore_stops", "end",        "settings", "steps",
+                                         "digest",    "signature",    "constraint", NULL};
     const char *format;
     const json_t *prompt, *tokenizer;
     int64_t version;

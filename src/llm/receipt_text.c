@@ -6,10 +6,11 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "llm/choose.h"
 #include "llm/receipt.h"
 
 const char *sb_llm_end_name(sb_llm_end end) {
-    static const char *const names[] = {"limit", "stop", "context", "caller"};
+    static const char *const names[] = {"limit", "stop", "context", "caller", "complete"};
     return names[end];
 }
 
@@ -20,12 +21,38 @@ static json_t *hexadecimal(const unsigned char *bytes, size_t count) {
     return json_string(text);
 }
 
+static json_t *biases_json(const sb_llm_sampling *sampling) {
+    json_t *biases = json_array();
+    bool complete = biases != NULL;
+    for (int64_t i = 0; i < sampling->bias_count && complete; i++) {
+        float bias = sampling->biases[i].bias;
+        complete =
+            json_array_append_new(biases, json_pack("[I, o]", (json_int_t)sampling->biases[i].token,
+                                                    isfinite(bias) ? json_real((double)bias) : json_null())) == 0;
+    }
+    if (complete)
+        return biases;
+    json_decref(biases);
+    return NULL;
+}
+
 static json_t *sampling_json(const sb_llm_sampling *sampling) {
     char seed[24];
     snprintf(seed, sizeof seed, "%" PRIu64, sampling->seed);
-    return json_pack("{s:f, s:I, s:f, s:f, s:s, s:I}", "temperature", (double)sampling->temperature, "top_k",
-                     (json_int_t)sampling->top_k, "top_p", (double)sampling->top_p, "min_p", (double)sampling->min_p,
-                     "seed", seed, "request", (json_int_t)sampling->request);
+    json_t *json = json_pack("{s:f, s:I, s:f, s:f, s:s, s:I}", "temperature", (double)sampling->temperature, "top_k",
+                             (json_int_t)sampling->top_k, "top_p", (double)sampling->top_p, "min_p",
+                             (double)sampling->min_p, "seed", seed, "request", (json_int_t)sampling->request);
+    json_t *more = json != NULL && sb_llm_sampling_adjusts(sampling)
+                       ? json_pack("{s:f, s:f, s:f, s:o}", "repetition_penalty", (double)sampling->repetition_penalty,
+                                   "presence_penalty", (double)sampling->presence_penalty, "frequency_penalty",
+                                   (double)sampling->frequency_penalty, "biases", biases_json(sampling))
+                       : NULL;
+    if (json != NULL && sb_llm_sampling_adjusts(sampling) && (more == NULL || json_object_update(json, more) != 0)) {
+        json_decref(json);
+        json = NULL;
+    }
+    json_decref(more);
+    return json;
 }
 
 static json_t *prompt_json(const sb_llm_receipt *receipt) {
@@ -68,6 +95,14 @@ static json_t *receipt_json(const sb_llm_receipt *receipt) {
                              (json_int_t)receipt->limit, "ignore_stops", (int)receipt->ignore_stops, "end",
                              sb_llm_end_name(receipt->end), "settings", hexadecimal(receipt->settings, SB_DIGEST_BYTES),
                              "steps", steps_json(receipt), "digest", hexadecimal(receipt->digest, SB_DIGEST_BYTES));
+    json_t *constraint = json != NULL && receipt->schema != NULL
+                             ? json_pack("{s:s, s:o}", "schema", receipt->schema, "tokens",
+                                         hexadecimal(receipt->tokens, SB_DIGEST_BYTES))
+                             : NULL;
+    if (json != NULL && receipt->schema != NULL && json_object_set_new(json, "constraint", constraint) != 0) {
+        json_decref(json);
+        return NULL;
+    }
     if (json != NULL && receipt->is_signed &&
         json_object_set_new(json, "signature", hexadecimal(receipt->signature, SB_SIGNATURE_BYTES)) != 0) {
         json_decref(json);

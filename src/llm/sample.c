@@ -10,10 +10,23 @@
 
 #define LIMIT 0x1p20f
 
+/* Also of what sb_llm_sample itself does not look at. */
+static bool adjustments_fit(const sb_llm_sampling *sampling) {
+    bool fits = sampling->repetition_penalty >= 1 / LIMIT && sampling->repetition_penalty <= LIMIT &&
+                fabsf(sampling->presence_penalty) <= LIMIT && fabsf(sampling->frequency_penalty) <= LIMIT &&
+                sampling->bias_count >= 0;
+    for (int64_t i = 0; i < sampling->bias_count && fits; i++) {
+        float bias = sampling->biases[i].bias;
+        fits = (fabsf(bias) <= LIMIT || bias == -INFINITY) && sampling->biases[i].token >= 0 &&
+               (i == 0 || sampling->biases[i].token > sampling->biases[i - 1].token);
+    }
+    return fits;
+}
+
 bool sb_llm_sampling_fits(const sb_llm_sampling *sampling) {
     bool fits = sampling->temperature == 0 || (sampling->temperature >= 1 / LIMIT && sampling->temperature <= LIMIT);
-    return fits && sampling->top_k >= 0 && sampling->top_p > 0 && sampling->top_p <= 1 && sampling->min_p >= 0 &&
-           sampling->min_p <= 1;
+    return fits && adjustments_fit(sampling) && sampling->top_k >= 0 && sampling->top_p > 0 && sampling->top_p <= 1 &&
+           sampling->min_p >= 0 && sampling->min_p <= 1;
 }
 
 static sb_status check(const float *logits, int64_t vocabulary, const sb_llm_sampling *sampling, sb_error *error) {
@@ -22,7 +35,8 @@ static sb_status check(const float *logits, int64_t vocabulary, const sb_llm_sam
         return sb_fail(
             error, SB_ERROR_INVALID_ARGUMENT,
             "sampling with temperature %g, top_k %lld, top_p %g and min_p %g: they may be 0 or 2^-20 to 2^20, 0 "
-            "or more, above 0 to 1, and 0 to 1",
+            "or more, above 0 to 1, and 0 to 1; a repetition penalty 2^-20 to 2^20, other penalties and biases within "
+            "2^20, biases in the order of their tokens",
             (double)sampling->temperature, (long long)sampling->top_k, (double)sampling->top_p,
             (double)sampling->min_p);
     bool any = false;
@@ -138,22 +152,70 @@ static sb_logp_pair block_pair(const float *logits, int64_t count, sb_logp_scale
     return pair;
 }
 
+/* What all of a row's log-probabilities share. */
+typedef struct row_sum {
+    int32_t maximum;
+    int64_t units;
+    bool has_nan;
+} row_sum;
+
+static row_sum sum_of(const float *logits, int64_t vocabulary, sb_logp_scale scale) {
+    row_sum sum = {INT32_MIN, 0, false};
+    for (int64_t i = 0; i < vocabulary; i += SB_LOGP_BLOCK) {
+        int64_t count = vocabulary - i < SB_LOGP_BLOCK ? vocabulary - i : SB_LOGP_BLOCK;
+        int32_t largest = block_pair(logits + i, count, scale, &sum.has_nan).maximum;
+        sum.maximum = largest > sum.maximum ? largest : sum.maximum;
+    }
+    for (int64_t i = 0; i < vocabulary && !sum.has_nan; i += SB_LOGP_BLOCK) {
+        int64_t count = vocabulary - i < SB_LOGP_BLOCK ? vocabulary - i : SB_LOGP_BLOCK;
+        sum.units += sb_logp_units(block_pair(logits + i, count, scale, &sum.has_nan), sum.maximum);
+    }
+    return sum;
+}
+
 float sb_llm_logp(const float *logits, int64_t vocabulary, int64_t token) {
     sb_logp_scale scale = sb_logp_scale_of(1.0f);
-    int32_t maximum = INT32_MIN;
-    int64_t units = 0;
-    bool has_nan = false;
     sb_logp_target kind = sb_logp_target_kind(token, -1, vocabulary);
     if (kind != SB_LOGP_TARGET_VALID)
         return sb_nan_f32();
-    for (int64_t i = 0; i < vocabulary; i += SB_LOGP_BLOCK) {
-        int64_t count = vocabulary - i < SB_LOGP_BLOCK ? vocabulary - i : SB_LOGP_BLOCK;
-        int32_t largest = block_pair(logits + i, count, scale, &has_nan).maximum;
-        maximum = largest > maximum ? largest : maximum;
+    row_sum sum = sum_of(logits, vocabulary, scale);
+    return sb_logp_value(kind, logits[token], scale, sb_logp_row(sum.maximum, sum.units, sum.has_nan), sum.units);
+}
+
+/* ---- the first of all ---- */
+
+/* Where a token goes among those that come first; `kept` of them are there, the smallest key last. */
+static int64_t place_of(const float *logits, const int64_t *tokens, int64_t kept, uint64_t key) {
+    while (kept > 0 && sb_sample_key(logits[tokens[kept - 1]], tokens[kept - 1]) < key)
+        kept--;
+    return kept;
+}
+
+static bool is_nan(float number) {
+    return number != number;
+}
+
+/* Few are wanted of many, so that most tokens are compared with the last of those alone. */
+int64_t sb_llm_top(const float *logits, int64_t vocabulary, int64_t count, int64_t *tokens, float *logps) {
+    int64_t kept = 0;
+    for (int pass = 0; pass < 2; pass++) { /* the second for NaNs */
+        int64_t before = kept;
+        for (int64_t i = 0; i < vocabulary && count > before; i++) {
+            if (is_nan(logits[i]) != (pass == 1) || (pass == 1 && kept == count))
+                continue;
+            int64_t place = pass == 1 ? kept : place_of(logits, tokens, kept, sb_sample_key(logits[i], i));
+            if (place == count)
+                continue;
+            kept += kept < count;
+            for (int64_t j = kept - 1; j > place; j--)
+                tokens[j] = tokens[j - 1];
+            tokens[place] = i;
+        }
     }
-    for (int64_t i = 0; i < vocabulary && !has_nan; i += SB_LOGP_BLOCK) {
-        int64_t count = vocabulary - i < SB_LOGP_BLOCK ? vocabulary - i : SB_LOGP_BLOCK;
-        units += sb_logp_units(block_pair(logits + i, count, scale, &has_nan), maximum);
-    }
-    return sb_logp_value(kind, logits[token], scale, sb_logp_row(maximum, units, has_nan), units);
+    sb_logp_scale scale = sb_logp_scale_of(1.0f);
+    row_sum sum = logps != NULL && kept > 0 ? sum_of(logits, vocabulary, scale) : (row_sum){0};
+    for (int64_t i = 0; i < kept && logps != NULL; i++)
+        logps[i] = sb_logp_value(SB_LOGP_TARGET_VALID, logits[tokens[i]], scale,
+                                 sb_logp_row(sum.maximum, sum.units, sum.has_nan), sum.units);
+    return kept;
 }

@@ -8,6 +8,7 @@
 
 #include "base/allocation.h"
 #include "base/workers.h"
+#include "llm/choose.h"
 #include "llm/llm.h"
 #include "llm/receipt.h"
 #include "numerics/scalar.h"
@@ -37,6 +38,11 @@ typedef struct verifying {
     int64_t done, now;             /* steps that have been checked; those of the present run */
     row_check checks[DEFAULT_CHUNK];
     sb_tensor *outputs[SB_LLM_OUTPUTS];
+    sb_llm_constraint *constraint; /* the receipt's; NULL: none */
+    sb_chooser chooser;
+    int64_t taken;      /* steps whose tokens the chooser has */
+    int64_t impossible; /* the first step whose token cannot come by the constraint; -1: none so far */
+    bool sealed;        /* behind all of them nothing can come */
 } verifying;
 
 const char *sb_llm_difference_name(sb_llm_difference what) {
@@ -110,6 +116,8 @@ static void compare_end(const verifying *v) {
         end = SB_LLM_END_LIMIT;
     else if (count > 0 && receipt->prompt_count + count - 1 == receipt->context)
         end = SB_LLM_END_CONTEXT;
+    else if (v->sealed)
+        end = SB_LLM_END_COMPLETE;
     if (first + 1 < count)
         note(v->verdict, SB_LLM_DIFFERENT_END, first, "token %lld ends a text, and %lld more are behind it",
              (long long)receipt->steps[first].token, (long long)(count - first - 1));
@@ -190,16 +198,31 @@ static int64_t choose_rows(verifying *v, int64_t first) {
     return count;
 }
 
-static void check_rows(void *context, int64_t first, int64_t end) {
+static float *logits_of(const verifying *v, int64_t row) {
+    return (float *)sb_tensor_mutable_data(v->outputs[SB_LLM_LOGITS]) + row * v->session->llm->config.vocabulary;
+}
+
+/* What comes of the logits as they are. */
+static void describe_rows(void *context, int64_t first, int64_t end) {
+    verifying *v = context;
+    for (int64_t i = first; i < end; i++) {
+        row_check *check = &v->checks[i];
+        int64_t token = v->receipt->steps[v->steps[v->done + i]].token;
+        check->status = sb_receipt_state(v->outputs[SB_LLM_HIDDEN], i, check->state, NULL);
+        check->logp = sb_receipt_logp(sb_llm_logp(logits_of(v, i), v->session->llm->config.vocabulary, token));
+    }
+}
+
+/* What is chosen from them when they have been adjusted. */
+static void draw_rows(void *context, int64_t first, int64_t end) {
     verifying *v = context;
     const sb_llm_receipt *receipt = v->receipt;
     int64_t vocabulary = v->session->llm->config.vocabulary;
     for (int64_t i = first; i < end; i++) {
         row_check *check = &v->checks[i];
         int64_t step = v->steps[v->done + i];
-        const float *logits = (const float *)sb_tensor_data(v->outputs[SB_LLM_LOGITS]) + i * vocabulary;
+        const float *logits = logits_of(v, i);
         sb_error error;
-        check->status = sb_receipt_state(v->outputs[SB_LLM_HIDDEN], i, check->state, NULL);
         if (check->status != SB_OK)
             continue;
         sb_status chosen =
@@ -210,8 +233,48 @@ static void check_rows(void *context, int64_t first, int64_t end) {
         } else {
             check->status = chosen;
         }
-        check->logp = sb_receipt_logp(sb_llm_logp(logits, vocabulary, receipt->steps[step].token));
     }
+}
+
+/* Gives the chooser the tokens of all steps before `step`, up to one that cannot come, which becomes `impossible`. */
+static sb_status take_steps(verifying *v, int64_t step, sb_error *error) {
+    for (; v->taken < step && v->impossible < 0; v->taken++) {
+        sb_error own;
+        sb_status status = sb_chooser_take(&v->chooser, v->receipt->steps[v->taken].token, &own);
+        if (status == SB_ERROR_INVALID_ARGUMENT)
+            v->impossible = v->taken;
+        else if (status != SB_OK)
+            return sb_fail(error, status, "%s", own.message);
+    }
+    return SB_OK;
+}
+
+/* Whether all tokens so far could come; else notes the one that could not. */
+static bool compare_possible(const verifying *v) {
+    if (v->impossible >= 0)
+        note(v->verdict, SB_LLM_DIFFERENT_TOKEN, v->impossible, "token %lld cannot come there by the constraint",
+             (long long)v->receipt->steps[v->impossible].token);
+    return v->impossible < 0;
+}
+
+/* Puts penalties, biases and masks on the rows, one after the other: each is of the tokens before it. Rows behind a token that could
+ * not come are left out. */
+static sb_status adjust_rows(verifying *v, sb_error *error) {
+    size_t bytes = (size_t)v->session->llm->config.vocabulary * sizeof(float);
+    if (v->constraint == NULL && !sb_llm_sampling_adjusts(&v->receipt->sampling))
+        return SB_OK;
+    for (int64_t i = 0; i < v->now; i++) {
+        const float *adjusted;
+        bool complete;
+        SB_TRY(take_steps(v, v->steps[v->done + i], error));
+        if (v->impossible >= 0) {
+            v->now = i;
+            return SB_OK;
+        }
+        SB_TRY(sb_chooser_adjust(&v->chooser, logits_of(v, i), &adjusted, &complete, error));
+        memcpy(logits_of(v, i), adjusted, bytes);
+    }
+    return SB_OK;
 }
 
 /* Whether the step is what the receipt says; else notes what is not. */
@@ -242,9 +305,13 @@ static bool compare_step(const verifying *v, int64_t step, const row_check *chec
 /* One run, and what came of it. `*same` is whether nothing differs so far. */
 static sb_status run_piece(verifying *v, int64_t first, int64_t count, bool *same, sb_error *error) {
     SB_TRY(sb_llm_run(v->session, count, v->sequence + first, v->now, v->wanted, v->outputs, error));
-    sb_workers_run(v->workers, v->now, 1, check_rows, v);
+    sb_workers_run(v->workers, v->now, 1, describe_rows, v);
+    sb_status status = adjust_rows(v, error);
+    if (status == SB_OK)
+        sb_workers_run(v->workers, v->now, 1, draw_rows, v);
     for (int i = 0; i < SB_LLM_OUTPUTS; i++)
         sb_tensor_release(v->outputs[i]);
+    SB_TRY(status);
     for (int64_t i = 0; i < v->now && *same; i++) {
         if (v->checks[i].status == SB_ERROR_OUT_OF_MEMORY)
             return sb_fail_memory(error, (size_t)v->session->llm->config.vocabulary * sizeof(float));
@@ -254,8 +321,27 @@ static sb_status run_piece(verifying *v, int64_t first, int64_t count, bool *sam
         v->verdict->checked++;
         *same = compare_step(v, v->steps[v->done + i], &v->checks[i]);
     }
+    *same = *same && compare_possible(v);
     v->done += v->now;
     return SB_OK;
+}
+
+/* Whether something can come behind the last token. */
+static sb_status look_behind(verifying *v, sb_error *error) {
+    const float *adjusted;
+    int64_t vocabulary = v->session->llm->config.vocabulary, count = v->receipt->step_count;
+    bool stopped = count > 0 && is_stop(v, v->receipt->steps[count - 1].token);
+    if (v->constraint == NULL)
+        return SB_OK;
+    SB_TRY(take_steps(v, stopped ? count - 1 : count, error));
+    if (!compare_possible(v) || stopped)
+        return SB_OK;
+    float *logits = sb_allocate_array((size_t)vocabulary, sizeof *logits);
+    if (logits == NULL)
+        return sb_fail_memory(error, (size_t)vocabulary * sizeof *logits);
+    sb_status status = sb_chooser_adjust(&v->chooser, logits, &adjusted, &v->sealed, error);
+    sb_free(logits);
+    return status;
 }
 
 static sb_status run_steps(verifying *v, sb_error *error) {
@@ -278,14 +364,44 @@ static sb_status run_steps(verifying *v, sb_error *error) {
         SB_TRY(run_piece(v, first, count, &same, error));
         first += count;
     }
+    return same ? look_behind(v, error) : SB_OK;
+}
+
+/* ---- the constraint ---- */
+
+/* The receipt's schema with the tokenizer's tokens, which have to be those of the generation. */
+static sb_status make_constraint(verifying *v, sb_error *error) {
+    unsigned char tokens[SB_DIGEST_BYTES];
+    const char *schema = v->receipt->schema;
+    if (schema == NULL)
+        return SB_OK;
+    if (v->options->tokenizer == NULL)
+        return sb_fail(error, SB_ERROR_INVALID_ARGUMENT,
+                       "the receipt has a constraint, which takes sb_llm_verification.tokenizer to be verified");
+    SB_TRY(sb_llm_constraint_create(v->options->tokenizer, schema, strlen(schema), &v->constraint, error));
+    SB_TRY(sb_receipt_tokens(v->constraint, tokens, error));
+    if (!is_same(tokens, v->receipt->tokens))
+        note(v->verdict, SB_LLM_DIFFERENT_TOKENIZER, -1,
+             "the tokenizer's tokens have other bytes than those of the receipt");
     return SB_OK;
+}
+
+static sb_status begin_choosing(verifying *v, sb_error *error) {
+    const sb_llm_receipt *receipt = v->receipt;
+    const sb_llm_config *config = &v->session->llm->config;
+    int64_t known = 0; /* a prompt of tokens that the model has not got is told of later */
+    while (known < receipt->prompt_count && receipt->prompt[known] < config->vocabulary)
+        known++;
+    return sb_chooser_begin(&v->chooser, config, &receipt->sampling, v->constraint, known, receipt->prompt, error);
 }
 
 /* ---- all of it ---- */
 
 static sb_status verify(verifying *v, sb_error *error) {
     compare_files(v);
+    SB_TRY(make_constraint(v, error));
     SB_TRY(compare_settings(v, error));
+    SB_TRY(begin_choosing(v, error));
     SB_TRY(run_steps(v, error));
     compare_end(v);
     return compare_digest(v, error);
@@ -326,9 +442,12 @@ sb_status sb_llm_verify(sb_llm_session *session, const sb_llm_receipt *receipt, 
                          .options = options,
                          .verdict = verdict,
                          .workers = workers,
+                         .impossible = -1,
                          .sequence = numbers,
                          .steps = numbers + receipt->prompt_count + receipt->step_count};
         status = verify(v, error);
+        sb_chooser_end(&v->chooser);
+        sb_llm_constraint_release(v->constraint);
         sb_status trimmed = sb_llm_session_trim(session, 0, NULL);
         status = status != SB_OK ? status : trimmed;
     }

@@ -65,4 +65,11 @@ sb_status sb_decoding_push(sb_decoding *decoding, sb_span token, sb_error *error
 sb_status sb_decoding_finish(sb_decoding *decoding, sb_error *error);
 void sb_decoding_end(sb_decoding *decoding);
 
+/** Whether the bytes of a token in the middle of a text are a function of the token. Errors: UNSUPPORTED, which says why not. */
+sb_status sb_decoder_check_bytes(const sb_decoder *decoder, sb_error *error);
+/** Those bytes, in `out`, of a decoder that has been checked; they need not be whole characters. `spare` is to work in. Errors: LIMIT;
+ * OUT_OF_MEMORY. */
+sb_status sb_decoder_token_bytes(const sb_decoder *decoder, sb_span token, sb_text *out, sb_text *spare,
+                                 sb_error *error);
+
 #endif

@@ -22,6 +22,7 @@ void sb_tokenizer_release(sb_tokenizer *tokenizer) {
     sb_free(tokenizer->before.items);
     sb_free(tokenizer->after.items);
     sb_decoder_clear(&tokenizer->decoder);
+    sb_token_trie_free(atomic_load(&tokenizer->trie));
     sb_free(tokenizer);
 }
 
@@ -239,6 +240,21 @@ void sb_decode_stream_destroy(sb_decode_stream *stream) {
 }
 
 /* ---- asking ---- */
+
+/* Of two threads that make it at once, one throws its own away. */
+sb_status sb_tokenizer_trie(const sb_tokenizer *tokenizer, const sb_token_trie **trie, sb_error *error) {
+    _Atomic(sb_token_trie *) *place = (_Atomic(sb_token_trie *) *)(uintptr_t)&tokenizer->trie;
+    sb_token_trie *found = atomic_load(place), *made;
+    if (found == NULL) {
+        SB_TRY(sb_token_trie_create(tokenizer, &made, error));
+        if (atomic_compare_exchange_strong(place, &found, made))
+            found = made;
+        else
+            sb_token_trie_free(made);
+    }
+    *trie = found;
+    return SB_OK;
+}
 
 int64_t sb_tokenizer_vocabulary(const sb_tokenizer *tokenizer) {
     int64_t count = (int64_t)tokenizer->model.vocabulary.count;

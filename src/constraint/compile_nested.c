@@ -1,0 +1,241 @@
+/* Objects and arrays. */
+#include <string.h>
+
+#include "base/allocation.h"
+#include "constraint/characters.h"
+#include "constraint/compile.h"
+
+/* ---- objects ----
+ *
+ * Properties come in the order in which the schema names them, then those that it requires without naming them, then any others.
+ * For property i there are three states: `empty`, where nothing has been written; `comma`, behind a value; `wanted`, behind a comma. From
+ * each of them it may come, and where it is not required each leads on to the next. */
+
+typedef struct object {
+    sb_compiler *compiler;
+    sb_nfa *nfa;
+    sb_all_of way;
+    const char **names;
+    size_t name_count, name_capacity;
+} object;
+
+static sb_status add_name(object *o, const char *name) {
+    SB_TRY(sb_schema_work(&o->compiler->schema, 1 + (int64_t)o->name_count / 16));
+    for (size_t i = 0; i < o->name_count; i++) {
+        if (strcmp(o->names[i], name) == 0)
+            return SB_OK;
+    }
+    if (!sb_grow((void **)&o->names, &o->name_capacity, o->name_count + 1, sizeof *o->names))
+        return sb_fail_memory(o->compiler->error, o->name_count * sizeof *o->names);
+    o->names[o->name_count++] = name;
+    return SB_OK;
+}
+
+static sb_status collect_names(object *o) {
+    for (int pass = 0; pass < 2; pass++) {
+        for (uint32_t i = 0; i < o->way.count; i++) {
+            const sb_keywords *k = &o->compiler->schema.places[o->way.places[i]].keywords;
+            const char *name;
+            json_t *schema;
+            for (size_t j = 0; pass == 1 && j < json_array_size(k->required); j++)
+                SB_TRY(add_name(o, json_string_value(json_array_get(k->required, j))));
+            if (pass == 0 && k->properties != NULL)
+                json_object_foreach((json_t *)(uintptr_t)k->properties, name, schema) SB_TRY(add_name(o, name));
+        }
+    }
+    return SB_OK;
+}
+
+static uint32_t add_colon(sb_nfa *nfa, uint32_t from) {
+    uint32_t colon = sb_nfa_text(nfa, from, "\":", 2), behind = sb_nfa_state(nfa);
+    sb_nfa_empty(nfa, colon, behind);
+    sb_nfa_bytes(nfa, colon, ' ', ' ', SB_COUNT_NONE, behind);
+    return behind;
+}
+
+/* A property with its value; nothing where it cannot be. */
+static void add_property(object *o, const char *name, uint32_t from, uint32_t to) {
+    sb_all_of all;
+    bool possible;
+    sb_status status = sb_schema_property(&o->compiler->schema, o->way, name, &all, &possible);
+    if (status != SB_OK) {
+        sb_nfa_fail(o->nfa, status);
+        return;
+    }
+    if (possible) {
+        uint32_t key = sb_nfa_written(o->nfa, sb_nfa_text(o->nfa, from, "\"", 1), name, strlen(name));
+        sb_compile_value(o->compiler, o->nfa, add_colon(o->nfa, key), to, all);
+    }
+    sb_free(all.places);
+}
+
+/* A name between its quotes that is none of those that the schema has. */
+static void add_other_name(object *o, uint32_t from, uint32_t to) {
+    sb_nfa any = {.error = o->compiler->error}, named = {.error = o->compiler->error};
+    sb_dfa dfas[3] = {{0}, {0}, {0}};
+    uint32_t loop = sb_nfa_state(&any), begin = sb_nfa_state(&named), end = sb_nfa_state(&named);
+    sb_nfa_points(&any, loop, loop, &(sb_point_range){1, SB_LAST_POINT}, 1, SB_COUNT_NONE);
+    for (size_t i = 0; i < o->name_count; i++)
+        sb_nfa_empty(&named, sb_nfa_written(&named, begin, o->names[i], strlen(o->names[i])), end);
+    sb_status status = sb_dfa_make(&any, loop, loop, &dfas[0], o->compiler->error);
+    if (status == SB_OK)
+        status = sb_dfa_make(&named, begin, end, &dfas[1], o->compiler->error);
+    if (status == SB_OK)
+        status = sb_dfa_without(&dfas[0], &dfas[1], &dfas[2], o->compiler->error);
+    if (status == SB_OK)
+        sb_dfa_embed(&dfas[2], o->nfa, from, to);
+    else
+        sb_nfa_fail(o->nfa, status);
+    for (int i = 0; i < 3; i++)
+        sb_dfa_clear(&dfas[i]);
+    sb_nfa_clear(&any);
+    sb_nfa_clear(&named);
+}
+
+/* Any property that the schema does not name, from `from` to `to`. */
+static void add_others(object *o, uint32_t from, uint32_t to) {
+    sb_all_of all;
+    bool possible;
+    sb_status status = sb_schema_property(&o->compiler->schema, o->way, NULL, &all, &possible);
+    if (status != SB_OK) {
+        sb_nfa_fail(o->nfa, status);
+        return;
+    }
+    if (possible) {
+        uint32_t end = sb_nfa_state(o->nfa);
+        add_other_name(o, sb_nfa_text(o->nfa, from, "\"", 1), end);
+        sb_compile_value(o->compiler, o->nfa, add_colon(o->nfa, end), to, all);
+    }
+    sb_free(all.places);
+}
+
+/* A comma and white space. */
+static void add_comma(object *o, uint32_t from, uint32_t to) {
+    sb_compile_space(o->compiler, o->nfa, sb_nfa_text(o->nfa, from, ",", 1), to);
+}
+
+static void add_members(object *o, uint32_t from, uint32_t to) {
+    sb_nfa *nfa = o->nfa;
+    uint32_t empty = sb_nfa_state(nfa), comma = sb_nfa_state(nfa), wanted = sb_nfa_state(nfa);
+    sb_compile_space(o->compiler, nfa, sb_nfa_text(nfa, from, "{", 1), empty);
+    add_comma(o, comma, wanted);
+    for (size_t i = 0; i < o->name_count && nfa->status == SB_OK; i++) {
+        uint32_t key = sb_nfa_state(nfa), next[3] = {sb_nfa_state(nfa), sb_nfa_state(nfa), sb_nfa_state(nfa)};
+        sb_nfa_empty(nfa, empty, key);
+        sb_nfa_empty(nfa, wanted, key);
+        add_property(o, o->names[i], key, next[1]);
+        add_comma(o, next[1], next[2]);
+        if (!sb_schema_requires(&o->compiler->schema, o->way, o->names[i])) {
+            sb_nfa_empty(nfa, empty, next[0]);
+            sb_nfa_empty(nfa, comma, next[1]);
+            sb_nfa_empty(nfa, wanted, next[2]);
+        }
+        empty = next[0];
+        comma = next[1];
+        wanted = next[2];
+    }
+    uint32_t key = sb_nfa_state(nfa), close = sb_nfa_state(nfa);
+    sb_nfa_empty(nfa, empty, key);
+    sb_nfa_empty(nfa, wanted, key);
+    add_others(o, key, comma);
+    sb_nfa_empty(nfa, empty, close);
+    sb_compile_space(o->compiler, nfa, comma, close);
+    sb_nfa_bytes(nfa, close, '}', '}', SB_COUNT_NONE, to);
+}
+
+void sb_compile_object(sb_compiler *compiler, sb_nfa *nfa, uint32_t from, uint32_t to, sb_all_of way) {
+    object o = {.compiler = compiler, .nfa = nfa, .way = way};
+    sb_status status = collect_names(&o);
+    if (status == SB_OK)
+        add_members(&o, from, to);
+    else
+        sb_nfa_fail(nfa, status);
+    sb_free(o.names);
+}
+
+/* ---- arrays ---- */
+
+/* How many items have schemas of their own, and how many there may be in all. */
+typedef struct array_shape {
+    int64_t named, least, most;
+} array_shape;
+
+static array_shape shape_of(const sb_compiler *compiler, sb_all_of way) {
+    sb_together t = sb_schema_together(&compiler->schema, way);
+    array_shape shape = {0, t.least_items, t.most_items};
+    for (uint32_t i = 0; i < way.count; i++) {
+        const sb_keywords *k = &compiler->schema.places[way.places[i]].keywords;
+        int64_t named = (int64_t)json_array_size(k->prefix);
+        shape.named = named > shape.named ? named : shape.named;
+        if (k->items != NULL && json_is_false(k->items) && named < shape.most)
+            shape.most = named;
+    }
+    return shape;
+}
+
+bool sb_compile_is_counted(const sb_compiler *compiler, sb_all_of way) {
+    array_shape shape = shape_of(compiler, way);
+    return shape.most > shape.named && (shape.most != SB_UNBOUNDED || shape.least > shape.named + 1);
+}
+
+static int32_t clip(int64_t count) {
+    return count < 0 ? 0 : count >= SB_ANY_COUNT ? SB_ANY_COUNT : (int32_t)count;
+}
+
+static void add_item(sb_compiler *compiler, sb_nfa *nfa, uint32_t from, uint32_t to, sb_all_of way, int64_t index) {
+    sb_all_of all;
+    bool possible;
+    sb_status status = sb_schema_item(&compiler->schema, way, index, &all, &possible);
+    if (status != SB_OK) {
+        sb_nfa_fail(nfa, status);
+        return;
+    }
+    if (possible)
+        sb_compile_value(compiler, nfa, from, to, all);
+    sb_free(all.places);
+}
+
+static void close_array(sb_compiler *compiler, sb_nfa *nfa, uint32_t from, uint32_t to, sb_count_action action) {
+    uint32_t close = sb_nfa_state(nfa);
+    sb_nfa_bytes(nfa, from, ']', ']', action, to);
+    sb_compile_space_before(compiler, nfa, from, close, action);
+    sb_nfa_bytes(nfa, close, ']', ']', SB_COUNT_NONE, to);
+}
+
+/* The items behind those with schemas of their own: `from` stands before the first of them. */
+static void add_rest(sb_compiler *compiler, sb_nfa *nfa, uint32_t from, uint32_t to, sb_all_of way, bool counted) {
+    /* A state of its own: an array may end where no item has come, but not behind a comma. */
+    uint32_t item = sb_nfa_state(nfa), behind = sb_nfa_state(nfa), comma = sb_nfa_state(nfa);
+    sb_nfa_empty(nfa, from, item);
+    add_item(compiler, nfa, item, behind, way, -1);
+    sb_nfa_bytes(nfa, behind, ',', ',', counted ? SB_COUNT_MORE : SB_COUNT_NONE, comma);
+    sb_compile_space(compiler, nfa, comma, item);
+    close_array(compiler, nfa, behind, to, counted ? SB_COUNT_DONE : SB_COUNT_NONE);
+}
+
+void sb_compile_array(sb_compiler *compiler, sb_nfa *nfa, uint32_t from, uint32_t to, sb_all_of way,
+                      sb_counter *counter) {
+    array_shape shape = shape_of(compiler, way);
+    bool counted = sb_compile_is_counted(compiler, way);
+    uint32_t open = sb_nfa_text(nfa, from, "[", 1), now = sb_nfa_state(nfa);
+    *counter = (sb_counter){0, SB_ANY_COUNT};
+    sb_compile_space(compiler, nfa, open, now); /* before the first item */
+    if (shape.least == 0)
+        sb_nfa_bytes(nfa, now, ']', ']', SB_COUNT_NONE, to);
+    int64_t most = shape.most < shape.named ? shape.most : shape.named;
+    for (int64_t i = 0; i < most && nfa->status == SB_OK; i++) {
+        uint32_t behind = sb_nfa_state(nfa), next = sb_nfa_state(nfa);
+        add_item(compiler, nfa, now, behind, way, i);
+        if (i + 1 >= shape.least)
+            close_array(compiler, nfa, behind, to, SB_COUNT_NONE);
+        if (i + 1 < shape.most)
+            sb_compile_space(compiler, nfa, sb_nfa_text(nfa, behind, ",", 1), next);
+        now = next;
+    }
+    if (shape.most > shape.named)
+        add_rest(compiler, nfa, now, to, way, counted);
+    if (counted) {
+        counter->owed = clip(shape.least - shape.named - 1);
+        counter->room = shape.most == SB_UNBOUNDED ? SB_ANY_COUNT : clip(shape.most - shape.named - 1);
+    }
+}
