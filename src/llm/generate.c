@@ -4,6 +4,7 @@
 #include "base/allocation.h"
 #include "llm/llm.h"
 #include "llm/receipt.h"
+#include "llm/score.h"
 
 #define DEFAULT_CHUNK 512
 
@@ -53,7 +54,7 @@ static bool is_stop(const sb_llm_config *config, int64_t token) {
 }
 
 /* `logits` NULL: the first token of the prompt. A new token's are those of the last row. */
-static sb_status tell(generating *g, int64_t position, int64_t token, bool given, const float *logits,
+static sb_status tell(generating *g, int64_t position, int64_t token, bool given, const float *logits, float logp,
                       sb_error *error) {
     int64_t vocabulary = g->config->vocabulary;
     sb_llm_token what = {.position = position,
@@ -65,7 +66,7 @@ static sb_status tell(generating *g, int64_t position, int64_t token, bool given
     sb_tensor *row;
     sb_digest_add_integer(&g->digest, token);
     if (logits != NULL) {
-        what.logp = sb_llm_logp(logits, vocabulary, token);
+        what.logp = logp;
         SB_TRY(sb_tensor_wrap(SB_F32, 1, &vocabulary, NULL, (void *)(uintptr_t)logits, NULL, NULL, &row, error));
         sb_digest_add_tensor(&g->digest, row);
         sb_tensor_release(row);
@@ -80,11 +81,14 @@ static sb_status tell(generating *g, int64_t position, int64_t token, bool given
 /* Logits of the piece's tokens, by which the next ones are scored. */
 static sb_status score_piece(generating *g, int64_t first, int64_t count, const int64_t *tokens, int64_t all,
                              int64_t begin, sb_error *error) {
+    float logps[DEFAULT_CHUNK];
+    int64_t scored = first + count < all ? count : count - 1;
+    SB_TRY(sb_llm_score_rows(g->session, scored, logits_of(g, 0), tokens + first + 1, logps, 0, NULL, NULL, error));
     for (int64_t i = 0; i < count && !g->stopped; i++) {
         if (first == 0 && i == 0)
-            SB_TRY(tell(g, begin, tokens[0], true, NULL, error));
-        if (first + i + 1 < all)
-            SB_TRY(tell(g, begin + first + i + 1, tokens[first + i + 1], true, logits_of(g, i), error));
+            SB_TRY(tell(g, begin, tokens[0], true, NULL, 0, error));
+        if (i < scored)
+            SB_TRY(tell(g, begin + first + i + 1, tokens[first + i + 1], true, logits_of(g, i), logps[i], error));
     }
     return SB_OK;
 }
@@ -104,6 +108,8 @@ static int64_t choose_rows(const generating *g, int64_t count, bool is_last, int
 static sb_status run_prompt(generating *g, int64_t count, const int64_t *tokens, sb_error *error) {
     int64_t rows[DEFAULT_CHUNK], begin = g->session->length;
     int64_t chunk = g->about->chunk > 0 && g->about->chunk < DEFAULT_CHUNK ? g->about->chunk : DEFAULT_CHUNK;
+    if (g->about->score_prompt)
+        chunk = sb_llm_score_chunk(g->config->vocabulary, g->about->chunk);
     for (int64_t first = 0; first < count && !g->stopped;) {
         int64_t piece = count - first < chunk ? count - first : chunk;
         bool is_last = first + piece == count;
@@ -124,7 +130,7 @@ static sb_status run_tokens(generating *g, sb_error *error) {
         int64_t token, position = g->session->length;
         const float *last = logits_of(g, last_row(g));
         SB_TRY(sb_llm_sample(last, g->config->vocabulary, &g->about->sampling, position, &token, error));
-        SB_TRY(tell(g, position, token, false, last, error));
+        SB_TRY(tell(g, position, token, false, last, sb_llm_logp(last, g->config->vocabulary, token), error));
         if (g->result.new_tokens++ == 0)
             g->result.first_token_ns = now_ns() - g->begun;
         if (!g->about->ignore_stops && is_stop(g->config, token)) {

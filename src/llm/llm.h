@@ -6,6 +6,7 @@
 
 #include <stdatomic.h>
 
+#include "base/workers.h"
 #include "llm/fingerprint.h"
 #include "llm/graph.h"
 
@@ -24,6 +25,8 @@ struct sb_llm_session {
     sb_state *state;
     sb_session *session;
     int64_t length;
+    int threads;         /* as sb_session_options has them */
+    sb_workers *scorers; /* score rows of logits; NULL until there are some */
 };
 
 /** sb_llm_step with all outputs: outputs[SB_LLM_HIDDEN] is NULL for a model without receipts. The caller releases them; on

@@ -11,6 +11,7 @@ static sb_status create(sb_llm_session *fresh, const sb_session_options *options
     SB_TRY(sb_state_create(fresh->llm->model, &state, &fresh->state, error));
     own.state = fresh->state;
     own.entry = "step";
+    fresh->threads = options->threads;
     return sb_session_create(fresh->llm->model, &own, &fresh->session, error);
 }
 
@@ -40,6 +41,7 @@ sb_status sb_llm_session_create(sb_llm *llm, const sb_session_options *options, 
 void sb_llm_session_destroy(sb_llm_session *session) {
     if (session == NULL)
         return;
+    sb_workers_destroy(session->scorers);
     sb_session_destroy(session->session);
     sb_state_release(session->state);
     sb_llm_release(session->llm);

@@ -1,0 +1,29 @@
+/* Log-probabilities of given tokens (docs/numerics.md, sections 9 and 11). */
+#ifndef SB_LLM_SCORE_H
+#define SB_LLM_SCORE_H
+
+#include "kernel/logp/logp.h"
+#include "llm/llm.h"
+
+/** What all log-probabilities of a row of logits have in common. */
+typedef struct sb_llm_logp_row {
+    sb_logp_pair pair; /* a sum of NaN: the row has none */
+    int64_t units;
+} sb_llm_logp_row;
+
+/** Adds up a row. */
+sb_llm_logp_row sb_llm_logp_row_of(const float *logits, int64_t vocabulary);
+/** sb_llm_logp of a row that has been added up. */
+float sb_llm_logp_in(const sb_llm_logp_row *row, const float *logits, int64_t vocabulary, int64_t token);
+
+/** How many tokens run at a time where each one's logits are wanted: `asked`, or, where that is 0, as many as have 128 MiB of
+ * logits; at most 512, at least one. */
+int64_t sb_llm_score_chunk(int64_t vocabulary, int64_t asked);
+
+/** Scores `count` rows of logits on the session's threads: logps[i] is row i's of targets[i], and with `top` the row's first
+ * `top` tokens in the order of section 11, and their log-probabilities, are in row i of `top_tokens` and `top_logps`.
+ * Errors: OUT_OF_MEMORY. */
+sb_status sb_llm_score_rows(sb_llm_session *session, int64_t count, const float *logits, const int64_t *targets,
+                            float *logps, int64_t top, int64_t *top_tokens, float *top_logps, sb_error *error);
+
+#endif
