@@ -126,6 +126,21 @@ const command commands[] = {
          "something differs, and with 2 where the receipt, or a key, cannot be used.",
      .options = verify_options,
      .run = run_verify},
+    {.name = "perplexity",
+     .operands = "MODEL FILE",
+     .least_operands = 2,
+     .most_operands = 2,
+     .summary = "Measure how well a language model foretells a text",
+     .description =
+         "MODEL is as for 'samebit generate', FILE a text, or - for standard input. Prints the perplexity, e to the "
+         "mean negative log-probability of a token, with its standard error. The text is cut into windows of "
+         "--context positions, each of which is run by itself with the token that texts begin with before it, where "
+         "the "
+         "tokenizer puts one. With --method full, the default, the next window ends --stride tokens further on, and "
+         "each token counts once, in the first window that has it. With --method llama.cpp, windows stand one behind "
+         "the other, and of each the second half counts, as llama.cpp's own tool does.",
+     .options = perplexity_options,
+     .run = run_perplexity},
     {.name = "info",
      .operands = "MODEL",
      .least_operands = 1,

@@ -131,8 +131,8 @@ static sb_status settle(measuring *m, sb_error *error) {
     if (m->result->of_windows == 0 || (!full && how->window == 2))
         return sb_fail(error, SB_ERROR_INVALID_ARGUMENT,
                        "a text of %lld tokens has no window of %lld positions in which a token counts: take %s",
-                       (long long)m->count, (long long)how->window, how->window > 2 ? "a longer text or shorter windows"
-                                                                                    : "longer windows");
+                       (long long)m->count, (long long)how->window,
+                       how->window > 2 ? "a longer text or shorter windows" : "longer windows");
     if (how->limit > 0 && how->limit < m->result->of_windows)
         m->result->of_windows = how->limit;
     return SB_OK;

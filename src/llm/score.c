@@ -123,9 +123,10 @@ static sb_status score_piece(const scoring *s, int64_t first, int64_t count, sb_
     if (wanted_count > 0) {
         int64_t target = first + wanted[0] + 1, row = target - about->first;
         bool has_top = about->top > 0;
-        status = sb_llm_score_rows(s->session, wanted_count, sb_tensor_data(logits), s->tokens + target,
-                                   about->logps + row, about->top, has_top ? about->top_tokens + row * about->top : NULL,
-                                   has_top ? about->top_logps + row * about->top : NULL, error);
+        status =
+            sb_llm_score_rows(s->session, wanted_count, sb_tensor_data(logits), s->tokens + target, about->logps + row,
+                              about->top, has_top ? about->top_tokens + row * about->top : NULL,
+                              has_top ? about->top_logps + row * about->top : NULL, error);
     }
     sb_tensor_release(logits);
     return status;
@@ -136,17 +137,18 @@ static sb_status check_scoring(const scoring *s, sb_error *error) {
     const sb_llm_description *model = &s->session->llm->description;
     int64_t length = s->session->length;
     if (about->struct_bytes != sizeof *about || about->chunk < 0 || about->first < 0 || about->top < 0)
-        return sb_fail(error, SB_ERROR_INVALID_ARGUMENT,
-                       "sb_llm_scoring: struct_bytes is not set, or chunk (%lld), first (%lld) or top (%lld) is negative",
-                       (long long)about->chunk, (long long)about->first, (long long)about->top);
+        return sb_fail(
+            error, SB_ERROR_INVALID_ARGUMENT,
+            "sb_llm_scoring: struct_bytes is not set, or chunk (%lld), first (%lld) or top (%lld) is negative",
+            (long long)about->chunk, (long long)about->first, (long long)about->top);
     if (s->count < 1 || about->first > s->count)
         return sb_fail(error, SB_ERROR_INVALID_ARGUMENT, "scoring from token %lld of %lld on: there is no such token",
                        (long long)about->first, (long long)s->count);
     if (about->top > model->vocabulary)
         return sb_fail(error, SB_ERROR_INVALID_ARGUMENT, "the likeliest %lld tokens of %lld are asked for",
                        (long long)about->top, (long long)model->vocabulary);
-    if (about->first < s->count && (about->logps == NULL || (about->top > 0 && (about->top_tokens == NULL ||
-                                                                                about->top_logps == NULL))))
+    if (about->first < s->count &&
+        (about->logps == NULL || (about->top > 0 && (about->top_tokens == NULL || about->top_logps == NULL))))
         return sb_fail(error, SB_ERROR_INVALID_ARGUMENT, "sb_llm_scoring has no room for what is asked for");
     if (s->count > model->context - length)
         return sb_fail(error, SB_ERROR_LIMIT,

@@ -366,7 +366,7 @@ int main(void) {
     for (int i = 0; i < TOKENS; i++)
         tokens[i] = (i * 37 + i * i * 5 + 11) % (VOCABULARY - 1);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_scores),  cmocka_unit_test(test_everything), cmocka_unit_test(test_prompts),
+        cmocka_unit_test(test_scores),   cmocka_unit_test(test_everything), cmocka_unit_test(test_prompts),
         cmocka_unit_test(test_refusals), cmocka_unit_test(test_windows),    cmocka_unit_test(test_limits),
         cmocka_unit_test(test_memory),
     };
