@@ -51,7 +51,10 @@ const command commands[] = {
      .least_operands = 1,
      .most_operands = 1,
      .summary = "Measure how long runs take",
-     .description = "Inputs that are not given are filled with fixed pseudo-random numbers.",
+     .description =
+         "Inputs that are not given are filled with fixed pseudo-random numbers. With --llm, MODEL is a "
+         "language model as for 'samebit generate', and what is measured is how many tokens of a prompt, and "
+         "how many new ones behind it, come a second.",
      .options = bench_options,
      .run = run_bench},
     {.name = "profile",

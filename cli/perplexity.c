@@ -17,7 +17,8 @@
 const option perplexity_options[] = {
     {"method", "NAME", false,
      "How the text is cut: full (every token counts once) or llama.cpp (the second half of each window)"},
-    {"context", "N", false, "The positions of a window; 512 by default, or what the checkpoint declares where that is less"},
+    {"context", "N", false,
+     "The positions of a window; 512 by default, or what the checkpoint declares where that is less"},
     {"stride", "N", false, "With --method full: how far the next window's end is; half of --context by default"},
     {"windows", "N", false, "Run so many windows at most"},
     {"tokens", NULL, false, "FILE holds token ids with commas or white space between, not text"},
