@@ -87,6 +87,8 @@ SB_API SB_MUST_CHECK sb_status sb_llm_session_create(sb_llm *llm, const sb_sessi
 SB_API void sb_llm_session_destroy(sb_llm_session *session);
 /** Ends the run in progress, or the next one: sb_session_interrupt. */
 SB_API void sb_llm_session_interrupt(sb_llm_session *session);
+/** Takes back an interrupt that no run has reported yet: sb_session_clear_interrupt. */
+SB_API void sb_llm_session_clear_interrupt(sb_llm_session *session);
 
 /** How many positions the sequence has. */
 SB_API int64_t sb_llm_session_length(const sb_llm_session *session);

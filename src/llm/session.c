@@ -52,6 +52,10 @@ void sb_llm_session_interrupt(sb_llm_session *session) {
     sb_session_interrupt(session->session);
 }
 
+void sb_llm_session_clear_interrupt(sb_llm_session *session) {
+    sb_session_clear_interrupt(session->session);
+}
+
 int64_t sb_llm_session_length(const sb_llm_session *session) {
     return session->length;
 }
