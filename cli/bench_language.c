@@ -81,8 +81,8 @@ static int read_bench(const arguments *arguments, language_bench *bench) {
 
 /* ---- what a token reads ---- */
 
-/* The bytes that cannot be spared for a token behind `length` others: those of the nodes' rules, but for the cache, which they count
- * with the room that it has. */
+/* The bytes that cannot be spared for a token behind `length` others: those of the nodes' rules, but for the cache, which
+ * they count with the room that it has. */
 static int count_bytes(const sb_llm *llm, int64_t length, double *bytes) {
     static const char *const symbols[] = {"rows", "wanted"};
     static const int64_t ones[] = {1, 1};

@@ -26,8 +26,8 @@ class ChatTemplate(Handle):
     Raises
     ------
     samebit.Error
-        FileError; FileFormatError for what is no template; UnsupportedError, with the name and the line, for what is not understood,
-        and where the checkpoint has none.
+        FileError; FileFormatError for what is no template; UnsupportedError, with the name and the line, for what is not
+        understood, and where the checkpoint has none.
     """
 
     def __init__(self, path=None, *, source: Optional[str] = None):

@@ -188,9 +188,9 @@ class Model(Handle):
             self._give(sequence)
 
     def logits(self, prompt, wanted=None, *, tensor: bool = False):
-        """The logits behind a prompt: float32 [vocabulary], of the last token, or [len(wanted), vocabulary] of those whose places are
-        in `wanted`. An array of numpy over the library's memory, which is read-only; with `tensor` a samebit.Tensor with axes [1,
-        rows, vocabulary] for whatever speaks DLPack."""
+        """The logits behind a prompt: float32 [vocabulary], of the last token, or [len(wanted), vocabulary] of those whose
+        places are in `wanted`. An array of numpy over the library's memory, which is read-only; with `tensor` a
+        samebit.Tensor with axes [1, rows, vocabulary] for whatever speaks DLPack."""
         found = self._with_sequence(lambda sequence: sequence.step(self.encode(prompt), wanted, tensor=tensor))
         return found[0] if wanted is None and not tensor else found
 

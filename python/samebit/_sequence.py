@@ -172,7 +172,8 @@ class Sequence(Handle):
         wanted : list of int, optional
             The places in `tokens` of those whose logits are wanted; by default the last one's.
         tensor : bool
-            Whether a samebit.Tensor is given, for whatever speaks DLPack (`torch.from_dlpack(logits)`), rather than an array of numpy.
+            Whether a samebit.Tensor is given, for whatever speaks DLPack (`torch.from_dlpack(logits)`), rather than an array
+            of numpy.
 
         Returns
         -------

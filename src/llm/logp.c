@@ -1,28 +1,24 @@
-/* The log-probability of a token from the logits of all: docs/numerics.md, section 9, in plain C. */
+/* The log-probability of a token from the logits of all: docs/numerics.md, section 9. Blocks are added up in the processor's
+ * best instruction set, whatever the model's is, since the bits are the same: in plain C, 262,144 logits take 3.5 ms, which is
+ * a tenth of a small model's token; with AVX-512 0.16. */
+#include "base/isa.h"
 #include "llm/score.h"
 
 /* Pairs of a row's first blocks, which are kept between the two passes over it: 524,288 tokens'. Of blocks behind them the
  * second pass makes them again. */
 #define KEPT_PAIRS 4096
 
-/* A block's sum; NaN for one with a NaN. */
-static sb_logp_pair block_pair(const float *logits, int64_t count, sb_logp_scale scale, bool *has_nan) {
-    float lanes[SB_LOGP_LANES] = {0}, mantissas[SB_LOGP_BLOCK];
-    int32_t exponents[SB_LOGP_BLOCK];
-    sb_logp_pair pair = {INT32_MIN, 0};
-    for (int64_t i = 0; i < count; i++) {
-        float held = sb_logp_hold(logits[i], scale), shifted = sb_logp_shifted(held, scale);
-        exponents[i] = sb_logp_exponent(shifted);
-        mantissas[i] = sb_logp_mantissa(held, shifted, scale);
-        *has_nan = *has_nan || logits[i] != logits[i];
-        pair.maximum = exponents[i] > pair.maximum ? exponents[i] : pair.maximum;
-    }
-    for (int64_t i = 0; i < count && !*has_nan; i++) {
-        float *lane = &lanes[sb_logp_lane(i)];
-        *lane = sb_logp_add(*lane, mantissas[i], sb_logp_factor(exponents[i], pair.maximum));
-    }
-    pair.sum = sb_logp_fold(lanes[0], lanes[1], lanes[2], lanes[3]);
-    return pair;
+extern sb_llm_reduce_block sb_llm_reduce_block_scalar, sb_llm_reduce_block_avx2, sb_llm_reduce_block_avx512;
+
+sb_llm_reduce_block *sb_llm_reduce_block_for(sb_isa isa) {
+#if SB_HAS_X86_KERNELS
+    if (isa == SB_ISA_AVX512)
+        return sb_llm_reduce_block_avx512;
+    if (isa == SB_ISA_AVX2)
+        return sb_llm_reduce_block_avx2;
+#endif
+    (void)isa;
+    return sb_llm_reduce_block_scalar;
 }
 
 sb_llm_logp_row sb_llm_logp_row_of(const float *logits, int64_t vocabulary) {
@@ -30,17 +26,19 @@ sb_llm_logp_row sb_llm_logp_row_of(const float *logits, int64_t vocabulary) {
     sb_logp_scale scale = sb_logp_scale_of(1.0f);
     int32_t maximum = INT32_MIN;
     bool has_nan = false;
+    sb_llm_reduce_block *reduce = sb_llm_reduce_block_for(sb_isa_detect());
     sb_llm_logp_row row = {.units = 0};
     for (int64_t i = 0, block = 0; i < vocabulary; i += SB_LOGP_BLOCK, block++) {
         int64_t count = vocabulary - i < SB_LOGP_BLOCK ? vocabulary - i : SB_LOGP_BLOCK;
-        sb_logp_pair pair = block_pair(logits + i, count, scale, &has_nan);
+        sb_logp_pair pair = reduce(logits + i, count, scale);
+        has_nan = has_nan || pair.sum != pair.sum;
         maximum = pair.maximum > maximum ? pair.maximum : maximum;
         if (block < KEPT_PAIRS)
             kept[block] = pair;
     }
     for (int64_t i = 0, block = 0; i < vocabulary && !has_nan; i += SB_LOGP_BLOCK, block++) {
         int64_t count = vocabulary - i < SB_LOGP_BLOCK ? vocabulary - i : SB_LOGP_BLOCK;
-        sb_logp_pair pair = block < KEPT_PAIRS ? kept[block] : block_pair(logits + i, count, scale, &has_nan);
+        sb_logp_pair pair = block < KEPT_PAIRS ? kept[block] : reduce(logits + i, count, scale);
         row.units += sb_logp_units(pair, maximum);
     }
     row.pair = sb_logp_row(maximum, row.units, has_nan);

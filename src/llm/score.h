@@ -5,6 +5,11 @@
 #include "kernel/logp/logp.h"
 #include "llm/llm.h"
 
+/** The pair of up to SB_LOGP_BLOCK logits, at least one; its sum is NaN where one of them is. */
+typedef sb_logp_pair sb_llm_reduce_block(const float *logits, int64_t count, sb_logp_scale scale);
+/** The function of an instruction set. */
+sb_llm_reduce_block *sb_llm_reduce_block_for(sb_isa isa);
+
 /** What all log-probabilities of a row of logits have in common. */
 typedef struct sb_llm_logp_row {
     sb_logp_pair pair; /* a sum of NaN: the row has none */

@@ -12,6 +12,7 @@
 
 #include <samebit/llm.h>
 
+#include "llm/score.h"
 #include "support/failing.h"
 #include "support/must.h"
 
@@ -120,6 +121,53 @@ static void test_everything(void **unused) {
         assert_true(i == 0 || logits[top_tokens[i]] <= logits[top_tokens[i - 1]]);
     }
     sb_llm_session_destroy(session);
+}
+
+/* ---- blocks of logits ---- */
+
+/* As docs/numerics.md, section 9, has it: one after the other. */
+static sb_logp_pair block_pair(const float *logits, int64_t count, sb_logp_scale scale, bool *has_nan) {
+    float lanes[SB_LOGP_LANES] = {0}, mantissas[SB_LOGP_BLOCK];
+    int32_t exponents[SB_LOGP_BLOCK];
+    sb_logp_pair pair = {INT32_MIN, 0};
+    for (int64_t i = 0; i < count; i++) {
+        float held = sb_logp_hold(logits[i], scale), shifted = sb_logp_shifted(held, scale);
+        exponents[i] = sb_logp_exponent(shifted);
+        mantissas[i] = sb_logp_mantissa(held, shifted, scale);
+        *has_nan = *has_nan || logits[i] != logits[i];
+        pair.maximum = exponents[i] > pair.maximum ? exponents[i] : pair.maximum;
+    }
+    for (int64_t i = 0; i < count && !*has_nan; i++) {
+        float *lane = &lanes[sb_logp_lane(i)];
+        *lane = sb_logp_add(*lane, mantissas[i], sb_logp_factor(exponents[i], pair.maximum));
+    }
+    pair.sum = sb_logp_fold(lanes[0], lanes[1], lanes[2], lanes[3]);
+    return pair;
+}
+
+/* Every instruction set that the processor has gives the bits of plain loops, for blocks of any length with any numbers. */
+static void test_blocks(void **unused) {
+    (void)unused;
+    static const float special[] = {INFINITY, -INFINITY, NAN, 0, -0.0f, 1e30f, -1e30f, 1e-40f};
+    uint32_t random = 1;
+    for (int round = 0; round < 3000; round++) {
+        float logits[SB_LOGP_BLOCK];
+        int64_t count = 1 + round % SB_LOGP_BLOCK;
+        for (int64_t i = 0; i < count; i++) {
+            random = random * 1664525u + 1013904223u;
+            logits[i] = ((float)(random >> 8) / 0x1p23f - 1) * (round % 3 == 0 ? 3.0f : 300.0f);
+        }
+        if (round % 5 == 0)
+            logits[random % (uint32_t)count] = special[round / 5 % 8];
+        bool has_nan = false;
+        sb_logp_scale scale = sb_logp_scale_of(1.0f);
+        sb_logp_pair wanted = block_pair(logits, count, scale, &has_nan);
+        for (int isa = SB_ISA_SCALAR; isa <= (int)sb_isa_detect(); isa++) {
+            sb_logp_pair found = sb_llm_reduce_block_for((sb_isa)isa)(logits, count, scale);
+            assert_int_equal(found.sum != found.sum, has_nan);
+            assert_true(has_nan || (found.maximum == wanted.maximum && bits_of(found.sum) == bits_of(wanted.sum)));
+        }
+    }
 }
 
 /* ---- prompts ---- */
@@ -368,7 +416,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_scores),   cmocka_unit_test(test_everything), cmocka_unit_test(test_prompts),
         cmocka_unit_test(test_refusals), cmocka_unit_test(test_windows),    cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_memory),   cmocka_unit_test(test_blocks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
