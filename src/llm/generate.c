@@ -83,7 +83,14 @@ static sb_status score_piece(generating *g, int64_t first, int64_t count, const 
                              int64_t begin, sb_error *error) {
     float logps[DEFAULT_CHUNK];
     int64_t scored = first + count < all ? count : count - 1;
-    SB_TRY(sb_llm_score_rows(g->session, scored, logits_of(g, 0), tokens + first + 1, logps, 0, NULL, NULL, error));
+    const sb_llm_scored_rows rows = {.count = scored,
+                                     .vocabulary = g->config->vocabulary,
+                                     .logits = logits_of(g, 0),
+                                     .targets = tokens + first + 1,
+                                     .logps = logps};
+    sb_workers *workers;
+    SB_TRY(sb_llm_session_scorers(g->session, &workers, error));
+    SB_TRY(sb_llm_score_rows(workers, &rows, error));
     for (int64_t i = 0; i < count && !g->stopped; i++) {
         if (first == 0 && i == 0)
             SB_TRY(tell(g, begin, tokens[0], true, NULL, 0, error));

@@ -160,9 +160,11 @@ sb_status sb_llm_measure_perplexity(sb_llm_session *session, int64_t count, cons
     SB_TRY(settle(&m, error));
     SB_TRY(sb_digest_begin(&m.digest, error));
     sb_status status = run_windows(&m, error), ended = sb_digest_end(&m.digest, digest, NULL);
-    session->length = 0;
-    if (status != SB_OK || ended != SB_OK)
-        return status != SB_OK ? status : sb_fail(error, ended, "the digest could not be made");
+    if (status == SB_OK && ended != SB_OK)
+        status = sb_fail_memory(error, sizeof digest);
+    sb_status trimmed = sb_llm_session_trim(session, 0, NULL); /* always possible */
+    if (status != SB_OK || trimmed != SB_OK)
+        return status != SB_OK ? status : trimmed;
     sb_hexadecimal(digest, SB_DIGEST_BYTES, result->digest);
     return SB_OK;
 }

@@ -12,14 +12,10 @@
 
 /* ---- rows of logits ---- */
 
-typedef struct scored_rows {
-    const float *logits;
-    const int64_t *targets;
-    int64_t vocabulary, top;
-    float *logps, *top_logps;
-    int64_t *top_tokens;
+typedef struct scoring_rows {
+    const sb_llm_scored_rows *rows;
     uint64_t *heaps; /* `top` keys for each row */
-} scored_rows;
+} scoring_rows;
 
 /* Puts `key` in the place of the least of a heap, which is its first, and orders it again. */
 static void replace_least(uint64_t *heap, int64_t count, uint64_t key) {
@@ -35,9 +31,8 @@ static void replace_least(uint64_t *heap, int64_t count, uint64_t key) {
 }
 
 /* The first `top` tokens of a row. Keys are all different and above 0, which stands for a place that nobody has yet. */
-static void find_top(const scored_rows *rows, int64_t row, const sb_llm_logp_row *sums) {
+static void find_top(const sb_llm_scored_rows *rows, int64_t row, const sb_llm_logp_row *sums, uint64_t *heap) {
     const float *logits = rows->logits + row * rows->vocabulary;
-    uint64_t *heap = rows->heaps + row * rows->top;
     memset(heap, 0, (size_t)rows->top * sizeof *heap);
     for (int64_t token = 0; token < rows->vocabulary; token++) {
         uint64_t key = sb_sample_key(logits[token], token);
@@ -53,35 +48,34 @@ static void find_top(const scored_rows *rows, int64_t row, const sb_llm_logp_row
 }
 
 static void score_rows(void *context, int64_t first, int64_t end) {
-    const scored_rows *rows = context;
+    const scoring_rows *scoring = context;
+    const sb_llm_scored_rows *rows = scoring->rows;
     for (int64_t row = first; row < end; row++) {
         const float *logits = rows->logits + row * rows->vocabulary;
         sb_llm_logp_row sums = sb_llm_logp_row_of(logits, rows->vocabulary);
         rows->logps[row] = sb_llm_logp_in(&sums, logits, rows->vocabulary, rows->targets[row]);
         if (rows->top > 0)
-            find_top(rows, row, &sums);
+            find_top(rows, row, &sums, scoring->heaps + row * rows->top);
     }
 }
 
-sb_status sb_llm_score_rows(sb_llm_session *session, int64_t count, const float *logits, const int64_t *targets,
-                            float *logps, int64_t top, int64_t *top_tokens, float *top_logps, sb_error *error) {
-    scored_rows rows = {.logits = logits,
-                        .targets = targets,
-                        .vocabulary = session->llm->config.vocabulary,
-                        .top = top,
-                        .logps = logps,
-                        .top_logps = top_logps,
-                        .top_tokens = top_tokens};
-    if (session->scorers == NULL)
-        SB_TRY(sb_workers_create(session->threads, &session->scorers, error));
-    if (top > 0 && count > 0) {
-        size_t bytes = (size_t)count * (size_t)top * sizeof *rows.heaps; /* at most 512 times the vocabulary */
-        rows.heaps = sb_allocate(bytes);
-        if (rows.heaps == NULL)
+sb_status sb_llm_score_rows(sb_workers *workers, const sb_llm_scored_rows *rows, sb_error *error) {
+    scoring_rows scoring = {.rows = rows};
+    if (rows->top > 0 && rows->count > 0) {
+        size_t bytes = (size_t)rows->count * (size_t)rows->top * sizeof *scoring.heaps; /* rows are 512 at most */
+        scoring.heaps = sb_allocate(bytes);
+        if (scoring.heaps == NULL)
             return sb_fail_memory(error, bytes);
     }
-    sb_workers_run(session->scorers, count, 1, score_rows, &rows);
-    sb_free(rows.heaps);
+    sb_workers_run(workers, rows->count, 1, score_rows, &scoring);
+    sb_free(scoring.heaps);
+    return SB_OK;
+}
+
+sb_status sb_llm_session_scorers(sb_llm_session *session, sb_workers **workers, sb_error *error) {
+    if (session->scorers == NULL)
+        SB_TRY(sb_workers_create(session->threads, &session->scorers, error));
+    *workers = session->scorers;
     return SB_OK;
 }
 
@@ -114,6 +108,8 @@ static sb_status score_piece(const scoring *s, int64_t first, int64_t count, sb_
     const sb_llm_scoring *about = s->about;
     int64_t wanted[MOST_CHUNK], wanted_count = 0;
     sb_tensor *logits;
+    sb_workers *workers;
+    SB_TRY(sb_llm_session_scorers(s->session, &workers, error));
     for (int64_t i = 0; i < count; i++) {
         if (first + i + 1 >= about->first && first + i + 1 < s->count)
             wanted[wanted_count++] = i;
@@ -122,11 +118,15 @@ static sb_status score_piece(const scoring *s, int64_t first, int64_t count, sb_
     sb_status status = SB_OK;
     if (wanted_count > 0) {
         int64_t target = first + wanted[0] + 1, row = target - about->first;
-        bool has_top = about->top > 0;
-        status =
-            sb_llm_score_rows(s->session, wanted_count, sb_tensor_data(logits), s->tokens + target, about->logps + row,
-                              about->top, has_top ? about->top_tokens + row * about->top : NULL,
-                              has_top ? about->top_logps + row * about->top : NULL, error);
+        const sb_llm_scored_rows rows = {.count = wanted_count,
+                                         .vocabulary = s->session->llm->config.vocabulary,
+                                         .logits = sb_tensor_data(logits),
+                                         .targets = s->tokens + target,
+                                         .logps = about->logps + row,
+                                         .top = about->top,
+                                         .top_tokens = about->top > 0 ? about->top_tokens + row * about->top : NULL,
+                                         .top_logps = about->top > 0 ? about->top_logps + row * about->top : NULL};
+        status = sb_llm_score_rows(workers, &rows, error);
     }
     sb_tensor_release(logits);
     return status;
@@ -135,7 +135,7 @@ static sb_status score_piece(const scoring *s, int64_t first, int64_t count, sb_
 static sb_status check_scoring(const scoring *s, sb_error *error) {
     const sb_llm_scoring *about = s->about;
     const sb_llm_description *model = &s->session->llm->description;
-    int64_t length = s->session->length;
+    int64_t length = sb_llm_session_length(s->session);
     if (about->struct_bytes != sizeof *about || about->chunk < 0 || about->first < 0 || about->top < 0)
         return sb_fail(
             error, SB_ERROR_INVALID_ARGUMENT,
@@ -160,7 +160,7 @@ static sb_status check_scoring(const scoring *s, sb_error *error) {
 sb_status sb_llm_score(sb_llm_session *session, int64_t count, const int64_t *tokens, const sb_llm_scoring *about,
                        sb_error *error) {
     const scoring s = {session, about, count, tokens};
-    int64_t length = session->length;
+    int64_t length = sb_llm_session_length(session);
     SB_TRY(check_scoring(&s, error));
     int64_t chunk = sb_llm_score_chunk(session->llm->config.vocabulary, about->chunk);
     if (about->first == 0)
@@ -169,8 +169,8 @@ sb_status sb_llm_score(sb_llm_session *session, int64_t count, const int64_t *to
         int64_t piece = count - first < chunk ? count - first : chunk;
         sb_status status = score_piece(&s, first, piece, error);
         if (status != SB_OK) {
-            session->length = length;
-            return status;
+            sb_status trimmed = sb_llm_session_trim(session, length, NULL); /* always possible: it was as long */
+            return trimmed == SB_OK ? status : trimmed;
         }
     }
     return SB_OK;

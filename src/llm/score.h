@@ -25,10 +25,21 @@ float sb_llm_logp_in(const sb_llm_logp_row *row, const float *logits, int64_t vo
  * logits; at most 512, at least one. */
 int64_t sb_llm_score_chunk(int64_t vocabulary, int64_t asked);
 
-/** Scores `count` rows of logits on the session's threads: logps[i] is row i's of targets[i], and with `top` the row's first
- * `top` tokens in the order of section 11, and their log-probabilities, are in row i of `top_tokens` and `top_logps`.
- * Errors: OUT_OF_MEMORY. */
-sb_status sb_llm_score_rows(sb_llm_session *session, int64_t count, const float *logits, const int64_t *targets,
-                            float *logps, int64_t top, int64_t *top_tokens, float *top_logps, sb_error *error);
+/** Rows of logits to score, and what comes of them. */
+typedef struct sb_llm_scored_rows {
+    int64_t count, vocabulary;
+    const float *logits;    /* [count, vocabulary] */
+    const int64_t *targets; /* [count] */
+    float *logps;           /* [count]: each row's of its target */
+    int64_t top;            /* 0: the next two are not looked at */
+    int64_t *top_tokens;    /* [count, top]: each row's first tokens in the order of section 11 */
+    float *top_logps;       /* [count, top] */
+} sb_llm_scored_rows;
+
+/** Scores rows on the threads of `workers`; NULL: on the caller's alone. Errors: OUT_OF_MEMORY. */
+sb_status sb_llm_score_rows(sb_workers *workers, const sb_llm_scored_rows *rows, sb_error *error);
+
+/** The workers that score a session's rows, as many as it has threads. Errors: OUT_OF_MEMORY. */
+sb_status sb_llm_session_scorers(sb_llm_session *session, sb_workers **workers, sb_error *error);
 
 #endif

@@ -7,8 +7,8 @@
 
 /* Exponents and mantissas of a block. Columns that it lacks have mantissas of +0 and the first
  * one's exponent: adding +0 to a lane, which is never -0, is no different from leaving it out. */
-static inline void sb_logp_take_apart(const float *restrict logits, int64_t count, sb_logp_scale scale, int32_t *restrict exponents,
-                       float *restrict mantissas) {
+static inline void sb_logp_take_apart(const float *restrict logits, int64_t count, sb_logp_scale scale,
+                                      int32_t *restrict exponents, float *restrict mantissas) {
     for (int64_t i = 0; i < count; i++) {
         float held = sb_logp_hold(logits[i], scale), shifted = sb_logp_shifted(held, scale);
         exponents[i] = sb_logp_exponent(shifted);
