@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench_language.h"
 #include "capacities.h"
 #include "commands.h"
 #include "inputs.h"
@@ -23,6 +24,7 @@ const option bench_options[] = {
     FILE_OPTION,
     SESSION_OPTIONS,
     CAPACITY_OPTION,
+    LANGUAGE_BENCH_OPTIONS,
     {0},
 };
 
@@ -200,6 +202,10 @@ int run_bench(const arguments *arguments) {
     sb_model_options model_options;
     sb_session_options session_options;
     benchmark bench = {.warmup = 2, .queue = 1, .seconds = 2};
+    if (has_option(arguments, "llm"))
+        return bench_language_model(arguments);
+    if (!check_no_language_bench(arguments))
+        return EXIT_USAGE;
     const char *seconds = option_value(arguments, "seconds");
     if (!read_model_options(arguments, &model_options) || !read_session_options(arguments, &session_options) ||
         !read_count(arguments, "runs", 1, MOST_RUNS, &bench.runs) ||

@@ -51,7 +51,10 @@ const command commands[] = {
      .least_operands = 1,
      .most_operands = 1,
      .summary = "Measure how long runs take",
-     .description = "Inputs that are not given are filled with fixed pseudo-random numbers.",
+     .description =
+         "Inputs that are not given are filled with fixed pseudo-random numbers. With --llm, MODEL is a "
+         "language model as for 'samebit generate', and what is measured is how many tokens of a prompt, and "
+         "how many new ones behind it, come a second.",
      .options = bench_options,
      .run = run_bench},
     {.name = "profile",
@@ -126,6 +129,21 @@ const command commands[] = {
          "something differs, and with 2 where the receipt, or a key, cannot be used.",
      .options = verify_options,
      .run = run_verify},
+    {.name = "perplexity",
+     .operands = "MODEL FILE",
+     .least_operands = 2,
+     .most_operands = 2,
+     .summary = "Measure how well a language model foretells a text",
+     .description =
+         "MODEL is as for 'samebit generate', FILE a text, or - for standard input. Prints the perplexity, e to the "
+         "mean negative log-probability of a token, with its standard error. The text is cut into windows of "
+         "--context positions, each of which is run by itself with the token that texts begin with before it, where "
+         "the "
+         "tokenizer puts one. With --method full, the default, the next window ends --stride tokens further on, and "
+         "each token counts once, in the first window that has it. With --method llama.cpp, windows stand one behind "
+         "the other, and of each the second half counts, as llama.cpp's own tool does.",
+     .options = perplexity_options,
+     .run = run_perplexity},
     {.name = "info",
      .operands = "MODEL",
      .least_operands = 1,

@@ -34,6 +34,9 @@ int run_tokenize(const arguments *arguments);
 extern const option verify_options[];
 int run_verify(const arguments *arguments);
 
+extern const option perplexity_options[];
+int run_perplexity(const arguments *arguments);
+
 extern const option info_options[];
 int run_info(const arguments *arguments);
 

@@ -2,6 +2,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "chat.h"
 #include "commands.h"
@@ -42,6 +43,8 @@ const option generate_options[] = {
     {"score-prompt", NULL, false, "Print the prompt's tokens too, with what the model made of them"},
     {"digest", NULL, false, "Print the SHA-256 digest of the tokens and of the logits that they came from"},
     {"json", NULL, false, "Print what came of it as JSON"},
+    {"stats", NULL, false,
+     "Tell how many tokens there were and how fast they came, on stderr; a terminal is told anyway"},
     {"receipt", "FILE", false, "Write a receipt, with which 'samebit verify' computes it again"},
     {"sign", "KEY.pem", false, "Sign the receipt with a private Ed25519 key"},
     LANGUAGE_MODEL_OPTIONS,
@@ -118,15 +121,24 @@ static bool read_generation(const arguments *arguments, sb_llm_generation *gener
 
 /* ---- what is told ---- */
 
-static void print_result(const arguments *arguments, const sb_llm_result *result, const telling *told) {
-    char first[TEXT_BYTES], each[TEXT_BYTES];
+static void print_result(const arguments *arguments, const sb_llm_result *result) {
     if (!has_option(arguments, "logprobs"))
         printf("\n");
     if (has_option(arguments, "digest"))
         printf("%s\n", result->digest);
+}
+
+/* How fast it was, for whoever watches or asks. */
+static void print_statistics(const arguments *arguments, const sb_llm_result *result, const telling *told) {
+    char prompt[TEXT_BYTES], first[TEXT_BYTES], each[TEXT_BYTES];
+    if (!has_option(arguments, "stats") && !isatty(STDERR_FILENO))
+        return;
     int64_t steps = result->new_tokens > 1 ? result->new_tokens - 1 : 0;
-    fprintf(stderr, "%lld tokens behind %lld; the first after %s", (long long)result->new_tokens,
-            (long long)result->prompt_tokens, duration(result->first_token_ns, first));
+    fprintf(stderr, "%lld tokens of the prompt in %s (%.1f/s); %lld new", (long long)result->prompt_tokens,
+            duration(result->prompt_ns, prompt), (double)result->prompt_tokens * 1e9 / result->prompt_ns,
+            (long long)result->new_tokens);
+    if (result->new_tokens > 0)
+        fprintf(stderr, ", the first after %s", duration(result->first_token_ns, first));
     if (steps > 0)
         fprintf(stderr, ", then %s each (%.1f/s)", duration(result->decode_ns / (double)steps, each),
                 (double)steps * 1e9 / result->decode_ns);
@@ -202,8 +214,10 @@ static int tell_all(const arguments *arguments, sb_llm *llm, sb_llm_session *ses
         json_object_set_new(json, "settings", settings_json(llm, generation));
         code = print_json_value(stdout, json) ? EXIT_RIGHT : EXIT_FAILED;
     } else if (code == EXIT_RIGHT) {
-        print_result(arguments, &result, to);
+        print_result(arguments, &result);
     }
+    if (code == EXIT_RIGHT)
+        print_statistics(arguments, &result, to);
     if (receipt != NULL && code == EXIT_RIGHT)
         code = write_receipt(arguments, receipt);
     action.sa_handler = SIG_DFL;

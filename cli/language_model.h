@@ -1,4 +1,4 @@
-/* A language model from the command line: what `generate`, `verify` and `info` have in common. */
+/* A language model from the command line: what `generate`, `verify`, `perplexity`, `info` and `bench` have in common. */
 #ifndef CLI_LANGUAGE_MODEL_H
 #define CLI_LANGUAGE_MODEL_H
 
@@ -24,6 +24,9 @@
         {"device", "NAME", false, "Where to run: cpu, cuda, cuda:N, or auto for a GPU where there is one"}, {          \
         "require-device", NULL, false, "Fail when a node cannot run on the device, and list all such nodes"            \
     }
+
+/** Reads --dtype; `*dtype` stays where it is not given. False after printing what is wrong. */
+bool read_language_dtype(const arguments *arguments, sb_dtype *dtype);
 
 /** Loads the first operand, for receipts if `receipts`. Exit codes as in options.h, after printing what is wrong. */
 int load_language_model(const arguments *arguments, const sb_model_options *model, bool receipts, sb_llm **llm);

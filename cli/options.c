@@ -145,6 +145,14 @@ bool has_option(const arguments *arguments, const char *name) {
     return found >= 0;
 }
 
+const char *unused_option(const arguments *arguments) {
+    for (int i = 0; i < arguments->option_count; i++) {
+        if (!arguments->asked[i])
+            return arguments->options[i]->name;
+    }
+    return NULL;
+}
+
 const char *option_value_at(const arguments *arguments, const char *name, int index) {
     int found = find_given(arguments, name, index);
     if (found < 0)

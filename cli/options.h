@@ -55,6 +55,8 @@ void free_arguments(arguments *arguments);
 
 /** Whether the switch or option was given. */
 bool has_option(const arguments *arguments, const char *name);
+/** The name of an option that was given and that the command has not looked for, or NULL. */
+const char *unused_option(const arguments *arguments);
 /** The (last) argument of an option, or NULL. */
 const char *option_value(const arguments *arguments, const char *name);
 /** The argument of the `index`-th occurrence of an option, or NULL. */

@@ -27,18 +27,13 @@ int read_token_ids(const char *name, const char *text, size_t bytes, int64_t **i
     return *count > 0 ? EXIT_RIGHT : usage_error("%s: there is no token's id", name);
 }
 
-int read_text_argument(const char *argument, char **text, size_t *bytes) {
+/* All that a stream has. `name` stands for it in messages. */
+static int read_stream(FILE *stream, const char *name, char **text, size_t *bytes) {
     size_t room = 1 << 16;
-    bool standard_input = strcmp(argument, "-") == 0;
     *bytes = 0;
-    if (!standard_input) {
-        *bytes = strlen(argument);
-        *text = strdup(argument);
-        return *text != NULL ? EXIT_RIGHT : out_of_memory();
-    }
     *text = malloc(room);
     while (*text != NULL) {
-        *bytes += fread(*text + *bytes, 1, room - *bytes - 1, stdin);
+        *bytes += fread(*text + *bytes, 1, room - *bytes - 1, stream);
         if (*bytes < room - 1)
             break;
         char *larger = realloc(*text, room *= 2);
@@ -49,12 +44,33 @@ int read_text_argument(const char *argument, char **text, size_t *bytes) {
     if (*text == NULL)
         return out_of_memory();
     (*text)[*bytes] = '\0';
-    if (!ferror(stdin))
+    if (!ferror(stream))
         return EXIT_RIGHT;
-    fprintf(stderr, "samebit: standard input: cannot be read: %s\n", strerror(errno));
+    fprintf(stderr, "samebit: %s: cannot be read: %s\n", name, strerror(errno));
     free(*text);
     *text = NULL;
     return EXIT_FAILED;
+}
+
+int read_text_argument(const char *argument, char **text, size_t *bytes) {
+    if (strcmp(argument, "-") == 0)
+        return read_stream(stdin, "standard input", text, bytes);
+    *bytes = strlen(argument);
+    *text = strdup(argument);
+    return *text != NULL ? EXIT_RIGHT : out_of_memory();
+}
+
+int read_text_file(const char *path, char **text, size_t *bytes) {
+    if (strcmp(path, "-") == 0)
+        return read_text_argument(path, text, bytes);
+    FILE *file = fopen(path, "rb");
+    if (file == NULL) {
+        fprintf(stderr, "samebit: %s: cannot be opened: %s\n", path, strerror(errno));
+        return EXIT_FAILED;
+    }
+    int code = read_stream(file, path, text, bytes);
+    fclose(file);
+    return code;
 }
 
 int encode_text(const sb_tokenizer *tokenizer, const sb_encode_options *options, const char *text, size_t bytes,

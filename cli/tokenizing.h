@@ -1,4 +1,4 @@
-/* Texts and token ids from the command line: what `generate` and `tokenize` have in common. */
+/* Texts and token ids from the command line: what `generate`, `tokenize` and `perplexity` have in common. */
 #ifndef CLI_TOKENIZING_H
 #define CLI_TOKENIZING_H
 
@@ -15,6 +15,9 @@ int read_token_ids(const char *name, const char *text, size_t bytes, int64_t **i
 
 /** What an argument says: the argument itself, or for "-" what standard input has. `*text` is fresh memory. */
 int read_text_argument(const char *argument, char **text, size_t *bytes);
+
+/** What a file holds, for "-" what standard input has. `*text` is fresh memory, with a NUL behind its bytes. */
+int read_text_file(const char *path, char **text, size_t *bytes);
 
 /** The tokens of a text, in fresh memory. */
 int encode_text(const sb_tokenizer *tokenizer, const sb_encode_options *options, const char *text, size_t bytes,

@@ -87,6 +87,8 @@ SB_API SB_MUST_CHECK sb_status sb_llm_session_create(sb_llm *llm, const sb_sessi
 SB_API void sb_llm_session_destroy(sb_llm_session *session);
 /** Ends the run in progress, or the next one: sb_session_interrupt. */
 SB_API void sb_llm_session_interrupt(sb_llm_session *session);
+/** Takes back an interrupt that no run has reported yet: sb_session_clear_interrupt. */
+SB_API void sb_llm_session_clear_interrupt(sb_llm_session *session);
 
 /** How many positions the sequence has. */
 SB_API int64_t sb_llm_session_length(const sb_llm_session *session);
@@ -349,6 +351,76 @@ typedef struct sb_llm_queue_counters {
 } sb_llm_queue_counters;
 
 SB_API sb_llm_queue_counters sb_llm_queue_count(const sb_llm_queue *queue);
+/* ---- scoring: docs/llm.md ---- */
+
+/** What is wanted of tokens that are given. Start from SB_LLM_SCORING_DEFAULT. Arrays are the caller's; row r of them is of
+ * token first + r. */
+typedef struct sb_llm_scoring {
+    size_t struct_bytes; /**< sizeof(sb_llm_scoring): lets the struct grow */
+    int64_t chunk; /**< the most tokens in one run, up to 512; 0: as many as have 128 MiB of logits. Changes no bit */
+    int64_t first; /**< the first token that is wanted; those before it only run */
+    float *logps;  /**< [count - first]: each token's log-probability under the logits of the position before */
+    int64_t top;   /**< how many of the likeliest tokens are wanted beside each; 0: none */
+    int64_t *top_tokens; /**< [count - first, top]: in the order of docs/numerics.md, section 11 */
+    float *top_logps;    /**< [count - first, top] */
+} sb_llm_scoring;
+
+#define SB_LLM_SCORING_DEFAULT                                                                                         \
+    { sizeof(sb_llm_scoring), 0, 0, NULL, 0, NULL, NULL }
+
+/** Puts `count` tokens behind the sequence, at least one, and says what the model made of them. Token 0 has no log-probability
+ * (NaN), nor likeliest tokens (-1): in front of a sequence is nothing, and the logits of the position before `count` tokens
+ * that continue one were those of another call. A row of logits with a NaN has log-probabilities of NaN.
+ *
+ * On failure the sequence is as long as it was, and the arrays hold anything. Errors: those of sb_llm_step; INVALID_ARGUMENT
+ * for settings out of range. */
+SB_API SB_MUST_CHECK sb_status sb_llm_score(sb_llm_session *session, int64_t count, const int64_t *tokens,
+                                            const sb_llm_scoring *scoring, sb_error *error);
+
+/** How a text is cut into windows, each of which is run by itself: docs/llm.md. */
+typedef enum sb_llm_windows {
+    SB_LLM_WINDOWS_FULL, /**< every token is scored once, with at least window - stride positions before it where the text
+                                  has so many */
+    SB_LLM_WINDOWS_LLAMA_CPP /**< llama.cpp's: one behind the other, of each the second half is scored */
+} sb_llm_windows;
+
+/** What a perplexity came to; or, while it is computed, of the windows so far. */
+typedef struct sb_llm_perplexity_result {
+    int64_t windows, of_windows; /**< that were run; that there are */
+    int64_t tokens, scored;      /**< of the text; that count */
+    double mean; /**< negative log-probability of a token: the sum in f64, in the order of the text, over `scored` */
+    double perplexity; /**< e^mean */
+    double error;      /**< the perplexity's standard error, as if tokens were independent; NaN for one token */
+    /** SHA-256 over the ids of the scored tokens and their log-probabilities, in the order of the text. */
+    char digest[SB_DIGEST_TEXT_BYTES];
+} sb_llm_perplexity_result;
+
+/** What is told behind each window, without the digest. A status other than SB_OK ends the computation with it. */
+typedef sb_status sb_llm_window_function(void *context, const sb_llm_perplexity_result *so_far, sb_error *error);
+
+/** How a perplexity is computed. Start from SB_LLM_PERPLEXITY_DEFAULT. */
+typedef struct sb_llm_perplexity {
+    size_t struct_bytes; /**< sizeof(sb_llm_perplexity): lets the struct grow */
+    sb_llm_windows windows;
+    int64_t
+        window; /**< the most positions of a window, from 2 to the model's context; 0: 512, or the context where that is less */
+    int64_t stride; /**< of full windows, how far the next one's end is, from 1 to window - 1; 0: window / 2 */
+    int64_t begin;  /**< the token that stands before each window; -1: none */
+    int64_t limit;  /**< run so many windows at most; 0: all */
+    int64_t chunk;  /**< as in sb_llm_scoring */
+    sb_llm_window_function *on_window; /**< NULL: nobody wants to know */
+    void *context;
+} sb_llm_perplexity;
+
+#define SB_LLM_PERPLEXITY_DEFAULT                                                                                      \
+    { sizeof(sb_llm_perplexity), SB_LLM_WINDOWS_FULL, 0, 0, -1, 0, 0, NULL, NULL }
+
+/** The perplexity of a text, of which `tokens` are those of the text itself, without the one that texts begin with. The
+ * session's sequence is forgotten, before and afterwards. Errors: those of sb_llm_score; INVALID_ARGUMENT for a text that has
+ * no window. */
+SB_API SB_MUST_CHECK sb_status sb_llm_measure_perplexity(sb_llm_session *session, int64_t count, const int64_t *tokens,
+                                                         const sb_llm_perplexity *how, sb_llm_perplexity_result *result,
+                                                         sb_error *error);
 
 /* ---- tokenizers ----
  *

@@ -5,6 +5,7 @@
     samebit.compare(a, b), digest(a)       arrays bit for bit, and their fingerprint
     samebit.devices()                      the GPUs of this machine
     samebit.gemm(a, b)                     a product of arrays of numpy, torch, cupy, …
+    samebit.llm                            language models, tokenizers, chat templates
     samebit.torch                          linear, matmul, … with gradients, for PyTorch
     samebit.backend                        for runners of onnx.backend
 

@@ -455,3 +455,177 @@ class DeviceDescription(ctypes.Structure):
         ("kernels", _TEXT),
         ("why", _TEXT),
     ]
+
+
+# ---- language models ----
+
+
+class LlmOptions(ctypes.Structure):
+    """sb_llm_options."""
+
+    _fields_ = [
+        ("struct_bytes", _SIZE),
+        ("dtype", _INT),
+        ("context", _INT64),
+        ("model", ctypes.POINTER(ModelOptions)),
+        ("receipts", _BOOL),
+    ]
+
+
+class LlmDescription(ctypes.Structure):
+    """sb_llm_description."""
+
+    _fields_ = [
+        ("family", _TEXT),
+        ("format", _TEXT),
+        ("dtype", _INT),
+        ("layers", _INT64),
+        ("hidden", _INT64),
+        ("heads", _INT64),
+        ("key_heads", _INT64),
+        ("head_width", _INT64),
+        ("intermediate", _INT64),
+        ("vocabulary", _INT64),
+        ("window", _INT64),
+        ("windowed_layers", _INT64),
+        ("declared_positions", _INT64),
+        ("context", _INT64),
+        ("parameters", _INT64),
+        ("weight_bytes", _INT64),
+        ("cache_bytes", _INT64),
+        ("begin", _INT64),
+        ("stop_count", _INT),
+        ("stops", ctypes.POINTER(_INT64)),
+    ]
+
+
+class LlmLogitBias(ctypes.Structure):
+    """sb_llm_logit_bias."""
+
+    _fields_ = [("token", _INT64), ("bias", ctypes.c_float)]
+
+
+class LlmSampling(ctypes.Structure):
+    """sb_llm_sampling."""
+
+    _fields_ = [
+        ("struct_bytes", _SIZE),
+        ("temperature", ctypes.c_float),
+        ("top_k", _INT64),
+        ("top_p", ctypes.c_float),
+        ("min_p", ctypes.c_float),
+        ("seed", ctypes.c_uint64),
+        ("request", ctypes.c_uint32),
+        ("repetition_penalty", ctypes.c_float),
+        ("presence_penalty", ctypes.c_float),
+        ("frequency_penalty", ctypes.c_float),
+        ("bias_count", _INT64),
+        ("biases", ctypes.POINTER(LlmLogitBias)),
+    ]
+
+
+class LlmToken(ctypes.Structure):
+    """sb_llm_token."""
+
+    _fields_ = [
+        ("position", _INT64),
+        ("token", _INT64),
+        ("given", _BOOL),
+        ("stops", _BOOL),
+        ("has_logp", _BOOL),
+        ("logp", ctypes.c_float),
+        ("logits", _POINTER),
+    ]
+
+
+ON_TOKEN = ctypes.CFUNCTYPE(
+    _INT, _POINTER, ctypes.POINTER(LlmToken), ctypes.POINTER(_BOOL), ctypes.POINTER(ErrorReport)
+)
+
+
+class LlmGeneration(ctypes.Structure):
+    """sb_llm_generation."""
+
+    _fields_ = [
+        ("struct_bytes", _SIZE),
+        ("limit", _INT64),
+        ("chunk", _INT64),
+        ("sampling", LlmSampling),
+        ("ignore_stops", _BOOL),
+        ("score_prompt", _BOOL),
+        ("on_token", _POINTER),
+        ("context", _POINTER),
+        ("receipt", _POINTER),
+        ("constraint", _POINTER),
+    ]
+
+
+class LlmResult(ctypes.Structure):
+    """sb_llm_result."""
+
+    _fields_ = [
+        ("prompt_tokens", _INT64),
+        ("new_tokens", _INT64),
+        ("end", _INT),
+        ("prompt_ns", ctypes.c_double),
+        ("first_token_ns", ctypes.c_double),
+        ("decode_ns", ctypes.c_double),
+        ("digest", ctypes.c_char * DIGEST_BYTES),
+    ]
+
+
+class LlmScoring(ctypes.Structure):
+    """sb_llm_scoring."""
+
+    _fields_ = [
+        ("struct_bytes", _SIZE),
+        ("chunk", _INT64),
+        ("first", _INT64),
+        ("logps", _POINTER),
+        ("top", _INT64),
+        ("top_tokens", _POINTER),
+        ("top_logps", _POINTER),
+    ]
+
+
+class LlmPerplexityResult(ctypes.Structure):
+    """sb_llm_perplexity_result."""
+
+    _fields_ = [
+        ("windows", _INT64),
+        ("of_windows", _INT64),
+        ("tokens", _INT64),
+        ("scored", _INT64),
+        ("mean", ctypes.c_double),
+        ("perplexity", ctypes.c_double),
+        ("error", ctypes.c_double),
+        ("digest", ctypes.c_char * DIGEST_BYTES),
+    ]
+
+
+class LlmPerplexity(ctypes.Structure):
+    """sb_llm_perplexity."""
+
+    _fields_ = [
+        ("struct_bytes", _SIZE),
+        ("windows", _INT),
+        ("window", _INT64),
+        ("stride", _INT64),
+        ("begin", _INT64),
+        ("limit", _INT64),
+        ("chunk", _INT64),
+        ("on_window", _POINTER),
+        ("context", _POINTER),
+    ]
+
+
+class EncodeOptions(ctypes.Structure):
+    """sb_encode_options."""
+
+    _fields_ = [("struct_bytes", _SIZE), ("bare", _BOOL), ("plain", _BOOL)]
+
+
+class LlmDate(ctypes.Structure):
+    """sb_llm_date."""
+
+    _fields_ = [(name, _INT) for name in ("year", "month", "day", "hour", "minute", "second")]

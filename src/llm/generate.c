@@ -1,5 +1,6 @@
 /* Generating behind one sequence: step after step of it alone. */
 #include "llm/generating.h"
+#include "llm/score.h"
 
 static sb_status step(sb_llm_session *session, sb_generating *g, sb_error *error) {
     sb_llm_step_part part = {.sequence = session->sequence};
@@ -18,6 +19,8 @@ sb_status sb_llm_generate(sb_llm_session *session, int64_t count, const int64_t 
     sb_llm_result made;
     sb_status status =
         sb_generating_begin(&g, session->llm, generation, sb_llm_session_length(session), count, tokens, error);
+    if (status == SB_OK && generation->score_prompt)
+        status = sb_llm_session_scorers(session, &g.scorers, error);
     while (status == SB_OK && !g.ended)
         status = step(session, &g, error);
     if (status == SB_OK)

@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "base/allocation.h"
+#include "llm/score.h"
 
 static double now_ns(void) {
     struct timespec now;
@@ -81,6 +82,8 @@ void sb_generating_next(sb_generating *g, int64_t most, sb_llm_step_part *part) 
         return;
     }
     int64_t chunk = g->about.chunk > 0 && g->about.chunk < SB_LLM_CHUNK ? g->about.chunk : SB_LLM_CHUNK;
+    if (g->about.score_prompt)
+        chunk = sb_llm_score_chunk(g->llm->config.vocabulary, g->about.chunk);
     part->count = g->count - g->done < chunk ? g->count - g->done : chunk;
     part->count = part->count < most ? part->count : most;
     part->tokens = g->tokens + g->done;
@@ -111,7 +114,7 @@ static bool is_stop(const sb_generating *g, int64_t token) {
 
 /* A token at `position`, whose logits are in row `row`; -1: the first token of the prompt, which has none. */
 static sb_status tell(sb_generating *g, const taken *from, int64_t position, int64_t token, bool given, int64_t row,
-                      sb_error *error) {
+                      float logp, sb_error *error) {
     int64_t vocabulary = g->llm->config.vocabulary;
     const float *logits = row >= 0 ? logits_of(g, from, row) : NULL;
     sb_llm_token what = {.position = position,
@@ -123,7 +126,7 @@ static sb_status tell(sb_generating *g, const taken *from, int64_t position, int
     sb_tensor *numbers;
     sb_digest_add_integer(&g->digest, token);
     if (logits != NULL) {
-        what.logp = sb_llm_logp(logits, vocabulary, token);
+        what.logp = logp;
         SB_TRY(sb_tensor_wrap(SB_F32, 1, &vocabulary, NULL, (void *)(uintptr_t)logits, NULL, NULL, &numbers, error));
         sb_digest_add_tensor(&g->digest, numbers);
         sb_tensor_release(numbers);
@@ -135,12 +138,20 @@ static sb_status tell(sb_generating *g, const taken *from, int64_t position, int
 
 /* Scores the prompt's tokens that the part's logits are of. */
 static sb_status score(sb_generating *g, const taken *from, const sb_llm_step_part *part, sb_error *error) {
+    float logps[SB_LLM_CHUNK];
+    int64_t scored = g->done + part->count < g->count ? part->count : part->count - 1;
+    const sb_llm_scored_rows rows = {.count = scored,
+                                     .vocabulary = g->llm->config.vocabulary,
+                                     .logits = logits_of(g, from, 0),
+                                     .targets = g->tokens + g->done + 1,
+                                     .logps = logps};
+    sb_llm_score_rows(g->scorers, &rows);
     for (int64_t i = 0; i < part->count && !g->stopped; i++) {
         int64_t at = g->done + i;
         if (at == 0)
-            SB_TRY(tell(g, from, g->begin, g->tokens[0], true, -1, error));
-        if (at + 1 < g->count)
-            SB_TRY(tell(g, from, g->begin + at + 1, g->tokens[at + 1], true, i, error));
+            SB_TRY(tell(g, from, g->begin, g->tokens[0], true, -1, 0, error));
+        if (i < scored)
+            SB_TRY(tell(g, from, g->begin + at + 1, g->tokens[at + 1], true, i, logps[i], error));
     }
     return SB_OK;
 }
@@ -162,7 +173,8 @@ static sb_status choose(sb_generating *g, const taken *from, int64_t row, sb_err
     if (complete)
         return end(g, SB_LLM_END_COMPLETE);
     SB_TRY(sb_llm_sample(adjusted, g->llm->config.vocabulary, &g->about.sampling, position, &token, error));
-    SB_TRY(tell(g, from, position, token, false, row, error));
+    float logp = sb_llm_logp(logits_of(g, from, row), g->llm->config.vocabulary, token);
+    SB_TRY(tell(g, from, position, token, false, row, logp, error));
     if (g->result.new_tokens++ == 0)
         g->result.first_token_ns = now_ns() - g->begun;
     if (is_stop(g, token))

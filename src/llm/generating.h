@@ -23,6 +23,7 @@ typedef struct sb_generating {
     sb_llm_result result;
     sb_llm_receipt *receipt; /* NULL: nobody wants one */
     double begun;
+    sb_workers *scorers;        /* score the prompt's rows; NULL: the caller's thread does */
     int64_t rows[SB_LLM_CHUNK]; /* wanted ones of the part */
 } sb_generating;
 

@@ -6,6 +6,7 @@
 
 #include <stdatomic.h>
 
+#include "base/workers.h"
 #include "llm/fingerprint.h"
 #include "llm/graph.h"
 #include "llm/pages.h"
@@ -42,6 +43,8 @@ struct sb_llm_session {
     sb_llm *llm;
     sb_llm_batch *batch;
     sb_llm_sequence *sequence;
+    int threads;         /* as sb_session_options has them */
+    sb_workers *scorers; /* score rows of logits; NULL until there are some */
 };
 
 /** sb_llm_batch_create with pages of another size. */

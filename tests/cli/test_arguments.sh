@@ -5,7 +5,7 @@ model=$digits/digits.onnx
 runs 0 "$samebit" --version
 says out "numerics 1"
 runs 0 "$samebit" --help
-for command in run dump compare bench profile devices digest generate verify info conformance; do
+for command in run dump compare bench profile devices digest generate verify perplexity info conformance; do
     says out "  $command "
     cp out help
     runs 0 "$samebit" $command --help

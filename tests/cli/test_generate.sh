@@ -35,6 +35,14 @@ says out '"given": true'
 says out '"logp": -'
 says out '"end": "limit"'
 runs 0 "$samebit" generate "$models/gpt2" --tokens 5 --count 2 --ignore-stops
+silent err
+runs 0 "$samebit" generate "$models/gpt2" --tokens 5,6,7 --count 3 --ignore-stops --stats
+says err "3 tokens of the prompt in "
+says err "; 3 new, the first after "
+says err "each ("
+says err "; ended by limit"
+runs 0 "$samebit" generate "$models/gpt2" --tokens 5 --count 0 --stats --json
+says err "; 0 new; ended by limit"
 
 # Text in and out: tokens 3 to 96 of this model are the characters from the space on, and 1 begins texts.
 runs 0 "$samebit" generate "$models/llama-text" --tokens 1,43,76,3 --count 9 --ignore-stops --digest

@@ -16,6 +16,7 @@
 #define CASES "/usr/share/libonnx-testdata/data/node"
 #define CHECKPOINT LLM_MODELS "/llama-text" /* written by the test llm_models */
 #define RECEIPT "options_receipt.json"      /* of generate, which stands before verify */
+#define TEXT "options_text.txt"             /* ids, and a text as well */
 #define MOST_ARGUMENTS 16
 
 /* ---- what a command is called with ---- */
@@ -37,10 +38,23 @@ static bool is_of_states(const option *option) {
            strcmp(option->name, "load-state") == 0;
 }
 
-typedef enum place { ANYWHERE, ON_CPU, ON_DEVICE, WITH_STATE } place;
+/* What bench has for language models. */
+static bool is_of_language(const command *command, const option *option) {
+    static const char *const names[] = {"llm", "prompts", "count", "dtype", "bandwidth", "lines"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0] && strcmp(command->name, "bench") == 0; i++) {
+        if (strcmp(option->name, names[i]) == 0)
+            return true;
+    }
+    return false;
+}
 
-static place place_of(const option *option) {
-    return is_of_devices(option) ? ON_DEVICE : is_of_states(option) ? WITH_STATE : ON_CPU;
+typedef enum place { ANYWHERE, ON_CPU, ON_DEVICE, WITH_STATE, OF_LANGUAGE } place;
+
+static place place_of(const command *command, const option *option) {
+    return is_of_devices(option)             ? ON_DEVICE
+           : is_of_states(option)            ? WITH_STATE
+           : is_of_language(command, option) ? OF_LANGUAGE
+                                             : ON_CPU;
 }
 
 /* Options that a command is given beside the one in question; those of the same name,
@@ -57,7 +71,11 @@ static const struct {
     {ON_DEVICE, "compare", "device", "cuda", NULL, NULL},
     {ON_CPU, "compare", "reference", DIGITS_FOLDER "/reference.npz", "record", NULL},
     {ON_DEVICE, "bench", "device", "cuda", NULL, NULL},
-    {ANYWHERE, "bench", "seconds", "0", "runs", NULL},
+    {ON_DEVICE, "bench", "seconds", "0", "runs", NULL},
+    {ON_CPU, "bench", "seconds", "0", "runs", NULL},
+    {OF_LANGUAGE, "bench", "llm", NULL, NULL, NULL},
+    {OF_LANGUAGE, "bench", "prompts", "3", NULL, NULL},
+    {OF_LANGUAGE, "bench", "runs", "1", NULL, NULL},
     {ON_DEVICE, "profile", "device", "cuda", NULL, NULL},
     {ANYWHERE, "profile", "runs", "1", NULL, NULL},
     {ON_DEVICE, "conformance", "device", "cuda", NULL, NULL},
@@ -73,6 +91,8 @@ static const struct {
     {ANYWHERE, "generate", "samples", "2", NULL, "parallel"},
     {ANYWHERE, "generate", "samples", "2", NULL, "pages"},
     {ON_DEVICE, "verify", "device", "cuda", NULL, NULL},
+    {ON_DEVICE, "perplexity", "device", "cuda", NULL, NULL},
+    {ANYWHERE, "perplexity", "windows", "1", NULL, NULL},
 };
 
 /* An argument for each option that takes one; of a command where it matters.
@@ -145,6 +165,12 @@ static const struct {
     {NULL, "sign", KEYS_FOLDER "/private.pem"},
     {NULL, "key", KEYS_FOLDER "/public.pem"},
     {NULL, "sample", "1"},
+    {NULL, "method", "full"},
+    {NULL, "stride", "3"},
+    {NULL, "windows", "1"},
+    {NULL, "begin", "1"},
+    {NULL, "prompts", "3,5"},
+    {NULL, "bandwidth", "10"},
 };
 
 static const char *operand_of(const char *command, place place) {
@@ -155,7 +181,7 @@ static const char *operand_of(const char *command, place place) {
     if (strcmp(command, "conformance") == 0)
         return CASES;
     if (strcmp(command, "generate") == 0 || strcmp(command, "verify") == 0 || strcmp(command, "info") == 0 ||
-        strcmp(command, "tokenize") == 0)
+        strcmp(command, "tokenize") == 0 || strcmp(command, "perplexity") == 0 || place == OF_LANGUAGE)
         return CHECKPOINT;
     return place == ON_DEVICE    ? CASES "/test_relu/model.onnx"
            : place == WITH_STATE ? CASES "/test_add/model.onnx"
@@ -207,7 +233,7 @@ static bool is_among(const char *name, const char *list) {
 
 /* Fills what is all zeros, where it stays: arguments point into it. */
 static void make_call(const command *command, const option *option, call *call) {
-    place place = place_of(option);
+    place place = place_of(command, option);
     const char *operand = operand_of(command->name, place);
     add(call, "%s", command->name);
     if (operand != NULL)
@@ -216,6 +242,8 @@ static void make_call(const command *command, const option *option, call *call) 
         add(call, "1,2"); /* ids, and a text as well */
     if (strcmp(command->name, "verify") == 0)
         add(call, "%s", RECEIPT);
+    if (strcmp(command->name, "perplexity") == 0)
+        add(call, "%s", TEXT);
     for (size_t i = 0; i < sizeof companions / sizeof companions[0]; i++) {
         bool excluded = (companions[i].place != ANYWHERE && companions[i].place != place) ||
                         strcmp(companions[i].name, option->name) == 0 ||
@@ -268,7 +296,8 @@ static void test_every_option(void **state) {
     int options = 0;
     for (const command *command = commands; command->name != NULL; command++) {
         for (const option *option = command->options; option->name != NULL; option++, options++) {
-            bool needs_cases = place_of(option) != ON_CPU || strcmp(command->name, "conformance") == 0;
+            place place = place_of(command, option);
+            bool needs_cases = place == ON_DEVICE || place == WITH_STATE || strcmp(command->name, "conformance") == 0;
             if (!needs_cases || access(CASES, R_OK) == 0)
                 check_option(command, option);
         }
@@ -287,8 +316,10 @@ static void test_unasked(void **state) {
     assert_false(arguments.asked[0] || arguments.asked[1]);
     assert_string_equal(option_value(&arguments, "threads"), "2");
     assert_true(!arguments.asked[0] && arguments.asked[1]);
+    assert_string_equal(unused_option(&arguments), "digest");
     assert_false(has_option(&arguments, "json"));
     assert_true(has_option(&arguments, "digest") && arguments.asked[0]);
+    assert_null(unused_option(&arguments));
     free_arguments(&arguments);
 }
 
@@ -300,6 +331,9 @@ int main(void) {
         return 1;
     FILE *requests = fopen("options_requests.jsonl", "w");
     if (requests == NULL || fputs("{\"tokens\": [1, 2]}\n", requests) < 0 || fclose(requests) != 0)
+        return 1;
+    FILE *text = fopen(TEXT, "w");
+    if (text == NULL || fputs("1 2 3 4 5 6 7 8 9", text) < 0 || fclose(text) != 0)
         return 1;
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
