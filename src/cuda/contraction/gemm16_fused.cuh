@@ -60,6 +60,29 @@ typedef struct sb_gemm16_node_pieces {
 SB_GEMM16_LOAD_PIECES(bf16)
 SB_GEMM16_LOAD_PIECES(f16)
 
+/* Asks the first-level cache for what the nodes will read for a box of 64 columns, of a warp's sixteen rows from the place on: read
+ * when it is needed, it comes from the second level, for which a warp waits in every step. A lane asks for the line where a row's
+ * piece begins or where it ends; of what is the same for all rows the first two do. */
+SB_CUDA_FUNCTION void sb_gemm16_ask_for_box(const sb_gemm16_nodes *program, const sb_gemm16_node_place *first,
+                                            int64_t rows, int64_t columns, int lane) {
+#if defined(__CUDA_ARCH__)
+    sb_gemm16_node_place place = *first;
+    place.row += lane % 16;
+    if (place.row >= rows || place.column >= columns)
+        return;
+    if (lane >= 16)
+        place.column += columns - place.column < 64 ? columns - place.column - 1 : 63;
+    SB_CUDA_KEEP_LOOP
+    for (int at = 0; at < program->count; at++) {
+        const sb_cuda_epilogue_input *input = &program->inputs[program->steps[at].input - 1];
+        if (program->steps[at].input != 0 && input->steps[3] == 2 && (input->steps[2] != 0 || lane % 16 == 0))
+            asm volatile("prefetch.global.L1 [%0];" ::"l"(sb_gemm16_input_at(input, &place)));
+    }
+#else
+    (void)program, (void)first, (void)rows, (void)columns, (void)lane;
+#endif
+}
+
 #define SB_NODES_NAME sb_gemm16_run_nodes_bf16
 #define SB_NODES_WIDTH (8 * SB_GEMM16_PIECES)
 #define SB_NODES_SUFFIX bf16

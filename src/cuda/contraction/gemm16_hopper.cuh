@@ -522,6 +522,7 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
             if (!SENDS_AT_ONCE)
                 SEND();
 #endif
+            ASK_FOR_BOX(at.batch, m, n);
             SB_WGMMA_WAIT(0);
             SB_CUDA_KEEP_LOOP
             for (int block = BOXES; block < depth.whole; block += BOXES) {
@@ -695,6 +696,7 @@ SB_CUDA_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, p) {
 #undef A_HALF
 #undef SKIP_STAGES
 #undef COMPUTE_NODES
+#undef ASK_FOR_BOX
 #undef PIECE
 #undef SEND_TILE
 #undef FINISH_EIGHT

@@ -67,6 +67,18 @@
                 sb_shared_store_eight(PIECE(own + r * SB_GEMM16_PIECE_ROWS), words + 4 * r);                           \
         }                                                                                                              \
     } while (0)
+/* Asks for what the nodes read of a box, of which each warp has sixteen rows. */
+#if defined(SB_GEMM_FUSED) && !ONE_WARPGROUP
+#define ASK_FOR_BOX(box_batch, box_row, box_column)                                                                    \
+    do {                                                                                                               \
+        sb_gemm16_node_place place_ = sb_gemm16_nodes_begin(&given.program, box_batch);                                \
+        place_.row = (box_row) + thread % GROUP_THREADS / 32 * 16;                                                     \
+        place_.column = (box_column);                                                                                  \
+        sb_gemm16_ask_for_box(&given.program, &place_, p->rows, p->columns, thread % 32);                              \
+    } while (0)
+#else
+#define ASK_FOR_BOX(box_batch, box_row, box_column) (void)0
+#endif
 /* With nodes behind, box after box too: its rounded chains are put in order there, and each warp computes the nodes of its
  * own sixteen rows, of which eight threads have a row. */
 #if defined(SB_GEMM_FUSED) && !ONE_WARPGROUP
@@ -90,6 +102,8 @@
             for (int i = 0; i < 4; i++)                                                                                \
                 sb_store_matrices(room + row * 128 + ((uint32_t)(2 * i + lane / 16) ^ (uint32_t)(row & 7)) * 16,       \
                                   rounded[4 * i], rounded[4 * i + 1], rounded[4 * i + 2], rounded[4 * i + 3]);         \
+            if (q + 1 < TILE_N / 64)                                                                                   \
+                ASK_FOR_BOX(rounded_batch, rounded_m, rounded_n + (q + 1) * 64);                                       \
             SB_CUDA_UNROLL                                                                                             \
             for (int i = 0; i + 16 < SUMS / 2; i++)                                                                    \
                 rounded[i] = rounded[i + 16];                                                                          \
@@ -166,6 +180,8 @@
                         sums[j] = sums[j + 8];                                                                         \
                 }                                                                                                      \
             }                                                                                                          \
+            if (box + 1 < boxes)                                                                                       \
+                ASK_FOR_BOX(at.batch, m + (box + 1) / across * 64, c_n + (box + 1) % across * 64);                     \
             COMPUTE_BOX_NODES();                                                                                       \
             sb_shared_written();                                                                                       \
             sb_warpgroup_sync(1 + group);                                                                              \
