@@ -15,7 +15,7 @@ schema='{"type":"object","properties":{"a":{"enum":["x","y"]},"n":{"type":"integ
 printf '%s\n' "$schema" >schema.json
 seed=0
 generate() {
-    runs 0 "$samebit" generate model --threads 1 --tokens 1,50,7 --count 55 --temperature 1 --seed $seed "$@"
+    runs 0 "$samebit" generate model --threads 1 --tokens 1,50,7 --count 55 --temperature 1 --seed $seed --stats "$@"
 }
 while [ $seed -lt 4 ]; do
     generate --json-schema "$schema" --receipt receipt.json

@@ -35,7 +35,8 @@ says out '"given": true'
 says out '"logp": -'
 says out '"end": "limit"'
 runs 0 "$samebit" generate "$models/gpt2" --tokens 5 --count 2 --ignore-stops
-silent err
+says err "settings: greedy"
+grep -q "of the prompt in" err && fail "statistics that nobody has asked for"
 runs 0 "$samebit" generate "$models/gpt2" --tokens 5,6,7 --count 3 --ignore-stops --stats
 says err "3 tokens of the prompt in "
 says err "; 3 new, the first after "
