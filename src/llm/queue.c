@@ -111,8 +111,9 @@ sb_status sb_llm_queue_create(sb_llm_batch *batch, const sb_llm_queue_options *o
     fresh->parts = sb_allocate_array((size_t)fresh->parallel, sizeof *fresh->parts);
     fresh->owners = sb_allocate_array((size_t)fresh->parallel, sizeof *fresh->owners);
     if (fresh->parts == NULL || fresh->owners == NULL) {
+        size_t bytes = (size_t)fresh->parallel * sizeof *fresh->parts;
         sb_llm_queue_destroy(fresh);
-        return sb_fail_memory(error, (size_t)fresh->parallel * sizeof *fresh->parts);
+        return sb_fail_memory(error, bytes);
     }
     *queue = fresh;
     return SB_OK;

@@ -101,6 +101,9 @@ typedef struct reader {
     int64_t joins, chunk; /* the step from which it takes part; tokens in a step, 0: any */
 } reader;
 
+/* Of a reader that has left. */
+static const text nothing;
+
 /* A step of some of those that are not done; false when all are. `skip` leaves one in so many out. */
 static bool step(sb_llm_batch *batch, int count, reader *readers, int64_t now, int64_t skip, const char *what) {
     sb_llm_step_part parts[MOST];
@@ -138,7 +141,7 @@ static bool step(sb_llm_batch *batch, int count, reader *readers, int64_t now, i
         if (readers[i].sequence != NULL && sb_llm_sequence_length(readers[i].sequence) == readers[i].of->count &&
             draw(2) == 0) {
             sb_llm_sequence_release(readers[i].sequence);
-            readers[i] = (reader){.of = &(const text){0}};
+            readers[i] = (reader){.of = &nothing};
         }
     }
     return true;

@@ -36,7 +36,7 @@ static sb_tensor *list(int rank, const int64_t *dims, const int64_t *numbers) {
 
 /* An operator on `count` inputs, whose references it takes; its only output. */
 static sb_tensor *run(const char *domain, const char *op, int count, sb_tensor *const *inputs, int64_t window) {
-    sb_value output;
+    sb_value output = {0};
     node_runner runner = {
         .op = op, .domain = domain, .version = domain != NULL ? 1 : 25, .input_count = count, .output_count = 1};
     for (int i = 0; i < count; i++)
