@@ -1,27 +1,40 @@
 /* How tokens are chosen: what is in force, whether it was asked for or not. */
 #include <math.h>
+#include <stdlib.h>
 
 #include "constraining.h"
 
+/* A float with as few digits as say which one it is. */
+static void print_float(const char *name, float value) {
+    char text[32];
+    for (int digits = 6; digits <= 9; digits++) {
+        snprintf(text, sizeof text, "%.*g", digits, (double)value);
+        if (strtof(text, NULL) == value)
+            break;
+    }
+    fprintf(stderr, "%s %s", name, text);
+}
+
 /* Settings that are not those of the default. */
 static void print_sampling(const sb_llm_sampling *s) {
-    if (s->temperature == 0)
+    if (s->temperature == 0) {
         fprintf(stderr, "settings: greedy");
-    else
-        fprintf(stderr, "settings: temperature %.9g, seed %llu, request %lu", (double)s->temperature,
-                (unsigned long long)s->seed, (unsigned long)s->request);
+    } else {
+        print_float("settings: temperature", s->temperature);
+        fprintf(stderr, ", seed %llu, request %lu", (unsigned long long)s->seed, (unsigned long)s->request);
+    }
     if (s->temperature != 0 && s->top_k > 0)
         fprintf(stderr, ", top-k %lld", (long long)s->top_k);
     if (s->temperature != 0 && s->top_p != 1)
-        fprintf(stderr, ", top-p %.9g", (double)s->top_p);
+        print_float(", top-p", s->top_p);
     if (s->temperature != 0 && s->min_p != 0)
-        fprintf(stderr, ", min-p %.9g", (double)s->min_p);
+        print_float(", min-p", s->min_p);
     if (s->repetition_penalty != 1)
-        fprintf(stderr, ", repetition penalty %.9g", (double)s->repetition_penalty);
+        print_float(", repetition penalty", s->repetition_penalty);
     if (s->presence_penalty != 0)
-        fprintf(stderr, ", presence penalty %.9g", (double)s->presence_penalty);
+        print_float(", presence penalty", s->presence_penalty);
     if (s->frequency_penalty != 0)
-        fprintf(stderr, ", frequency penalty %.9g", (double)s->frequency_penalty);
+        print_float(", frequency penalty", s->frequency_penalty);
     if (s->bias_count > 0)
         fprintf(stderr, ", %lld bias%s", (long long)s->bias_count, s->bias_count > 1 ? "es" : "");
 }
