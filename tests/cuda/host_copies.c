@@ -308,19 +308,30 @@ void host_shared_keep(uint32_t address, int count) {
     write_later(address, words);
 }
 
-/* Lane 8 i + r gives the address of row r of matrix i; lane 4 r + c has elements 2 c and 2 c + 1 of that row. */
-void host_store_matrices(uint32_t address, uint32_t a, uint32_t b, uint32_t c, uint32_t d) {
+/* Lane 8 i + r gives the address of row r of matrix i; lane 4 r + c has elements 2 c and 2 c + 1 of that row, or with `turned`
+ * of that column. */
+static void store_matrices(uint32_t address, const uint32_t own[4], bool turned) {
     static uint32_t given[HOST_MOST_THREADS][4];
-    unsigned self = host_current_number(), lane = self % 32, warp = self - lane;
-    const uint32_t own[4] = {a, b, c, d};
+    unsigned self = host_current_number(), lane = self % 32, warp = self - lane, line = lane % 8, matrix = lane / 8;
     uint32_t words[4];
     host_meet_warp(); /* the one before has been read */
-    memcpy(given[self], own, sizeof own);
+    memcpy(given[self], own, sizeof given[self]);
     host_meet_warp();
-    for (unsigned i = 0; i < 4; i++)
-        words[i] = given[warp + lane % 8 * 4 + i][lane / 8];
+    for (unsigned i = 0; i < 4; i++) {
+        uint32_t first = given[warp + 8 * i + line / 2][matrix] >> 16 * (line % 2) & 0xffff,
+                 second = given[warp + 8 * i + 4 + line / 2][matrix] >> 16 * (line % 2) & 0xffff;
+        words[i] = turned ? first | second << 16 : given[warp + line * 4 + i][matrix];
+    }
     address += host_planted == HOST_PLANT_RESULT_PLACE ? 128 : 0;
     write_later(host_planted == HOST_PLANT_RESULT_SWIZZLE ? host_swizzle_128(address) : address, words);
+}
+
+void host_store_matrices(uint32_t address, uint32_t a, uint32_t b, uint32_t c, uint32_t d) {
+    store_matrices(address, (const uint32_t[]){a, b, c, d}, false);
+}
+
+void host_store_turned_matrices(uint32_t address, uint32_t a, uint32_t b, uint32_t c, uint32_t d) {
+    store_matrices(address, (const uint32_t[]){a, b, c, d}, true);
 }
 
 /* ---- copies ---- */

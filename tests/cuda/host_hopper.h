@@ -52,6 +52,7 @@ void host_shared_load_eight(uint32_t shared, uint32_t *words);
 void host_shared_store_eight(uint32_t shared, const uint32_t *words);
 void host_warpgroup_sync(int number);
 void host_store_matrices(uint32_t shared, uint32_t a, uint32_t b, uint32_t c, uint32_t d);
+void host_store_turned_matrices(uint32_t shared, uint32_t a, uint32_t b, uint32_t c, uint32_t d);
 void host_sync_warp(void);
 
 /** One of a batch of products: the descriptors of 64 rows and of `columns` columns of 16 k. */
@@ -98,6 +99,7 @@ void host_products_wait(unsigned left);
 #define sb_shared_store_eight host_shared_store_eight
 #define sb_warpgroup_sync host_warpgroup_sync
 #define sb_store_matrices host_store_matrices
+#define sb_store_turned_matrices host_store_turned_matrices
 #define SB_TENSOR_STORES_END() host_tensor_stores_end()
 #define SB_TENSOR_STORES_READ(n) host_tensor_stores_read(n)
 #define SB_WGMMA_BEGIN() host_products_fence()

@@ -152,13 +152,22 @@ static const char *refuses_gates(const shape *shape, const sb_gemm_plan *plan, c
     return NULL;
 }
 
-/* Whether results can leave by TMA, which writes 16 bytes at once, also where a row ends in between. */
-static bool stores_in_bulk(const shape *shape, const sb_gemm16 *product) {
+/* Whether eight neighbours of a row of results are 16 bytes that can be written at once. */
+static bool has_eights(const sb_gemm16 *product) {
     const sb_gemm16_output *c = &product->c;
-    return !has(shape, SWAPPED) && (product->gate == SB_GATE_NONE || has(shape, TURNS)) && c->dtype != SB_F32 &&
-           c->column_stride == 1 && product->n % 8 == 0 && (uintptr_t)c->data % 16 == 0 &&
+    return c->dtype != SB_F32 && c->column_stride == 1 && product->n % 8 == 0 && (uintptr_t)c->data % 16 == 0 &&
            (product->m == 1 || sb_gemm16_is_step(c->row_stride)) &&
            (product->batches == 1 || sb_gemm16_is_step(c->batch_stride));
+}
+
+/* Whether results can leave by TMA, also where a row ends in between. */
+static bool stores_in_bulk(const shape *shape, const sb_gemm16 *product) {
+    return !has(shape, SWAPPED) && (product->gate == SB_GATE_NONE || has(shape, TURNS)) && has_eights(product);
+}
+
+/* Whether results behind nodes go through shared memory, where they are turned. */
+static bool turns_results(const shape *shape, const sb_gemm_plan *plan, const sb_gemm16 *product) {
+    return has(shape, SWAPPED) && plan->fused != NULL && has_eights(product);
 }
 
 /* Why it cannot compute the nodes behind; NULL: it can, or there are none. Tiles of 128 rows compute them in bulk, for an A
@@ -435,10 +444,12 @@ static int threads_of(const shape *shape) {
     return shape->rows * 2 + 128;
 }
 
-/* Behind the stages: the warpgroups' rooms for results, which tiles of fewer than 64 columns do not need; and what
+/* Behind the stages: the warpgroups' rooms for results, which tiles of fewer than 64 columns need where results are turned; and what
  * wgmma, which reads all rows and columns of a tile whether they were fetched or not, reads behind the last stage. */
 static int room_bytes(const shape *shape, const sb_gemm16_hopper *p) {
-    int room = shape->n >= BOX ? shape->rows / 64 * ROOM_BYTES : 0;
+    int room = shape->n >= BOX                    ? shape->rows / 64 * ROOM_BYTES
+               : p->storing & SB_GEMM16_TURNED ? (shape->n > 16 ? shape->n : 16) * 128
+                                               : 0;
     int a_end = (shape->boxes - 1) * p->a_box_bytes + shape->rows * TILE_K * 2;
     int b_end = p->stage_bytes - p->b_box_bytes + shape->n * TILE_K * 2;
     int end = a_end > b_end ? a_end : b_end;
@@ -525,6 +536,7 @@ static void fill(const sb_cuda_device *device, const shape *shape, const sb_gemm
     p->tiles = (int32_t)((int64_t)p->row_tiles * p->column_tiles * product->batches);
     p->storing = (product->gate == SB_GATE_NONE && !product->has_epilogue ? SB_GEMM16_PLAIN : 0) |
                  (stores_in_bulk(shape, product) ? SB_GEMM16_BULK : 0) |
+                 (turns_results(shape, plan, product) ? SB_GEMM16_TURNED : 0) |
                  (product->c.dtype == SB_F32 ? SB_GEMM16_WIDE : 0) | (stores_pairs(p) ? SB_GEMM16_PAIRS : 0);
 }
 

@@ -324,7 +324,7 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
     const uint32_t turns = sb_shared_address(turn_barriers);
 #endif
     const uint32_t stages = (sb_shared_address(shared_memory) + 1023) / 1024 * 1024;
-#if BULK
+#if BULK || defined(SB_GEMM_FUSED)
     const uint32_t rooms = stages + STAGES * STAGE_BYTES;
 #endif
     const uint32_t full = sb_shared_address(full_barriers), empty = sb_shared_address(empty_barriers);
@@ -598,6 +598,12 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
                                                      : results[i + RESULTS < SUMS ? 0 : i + RESULTS - SUMS];
                 }
             }
+#if defined(SB_GEMM_FUSED) && ONE_WARPGROUP
+            if (storing & SB_GEMM16_TURNED) {
+                SEND_TURNED();
+                continue;
+            }
+#endif
 #if BULK
             if (storing & SB_GEMM16_BULK) {
                 SB_CUDA_UNROLL
@@ -709,6 +715,7 @@ SB_CUDA_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, p) {
 #undef SB_GEMM_GIVEN
 #undef SB_GEMM_PRODUCT
 #undef SEND
+#undef SEND_TURNED
 #undef SENDS_AT_ONCE
 #undef FINISHES
 #undef FINISH

@@ -105,6 +105,51 @@
         rounded_m = -1;                                                                                                \
     } while (0)
 #endif
+/* With nodes behind a tile that takes columns of C as rows: chains are turned in shared memory, rounded, to rows of 64 columns, and
+ * go from there through the nodes to C, 16 bytes at a time. A warp has sixteen columns of all of the tile's rows. */
+#if defined(SB_GEMM_FUSED) && ONE_WARPGROUP
+#define SEND_TURNED()                                                                                                  \
+    do {                                                                                                               \
+        const int lane = thread % 32, warp = thread % GROUP_THREADS / 32, eight = thread % 8, row = thread / 8;        \
+        const sb_gemm16_output *c = &p->product.c;                                                                     \
+        sb_gemm16_node_pieces pieces;                                                                                  \
+        /* What the tile before has put here has been taken. */                                                        \
+        sb_warpgroup_sync(1 + group);                                                                                  \
+        SB_CUDA_UNROLL                                                                                                 \
+        for (int q = 0; q < (SUMS + 7) / 8; q++) {                                                                     \
+            uint32_t pairs[4];                                                                                         \
+            const int turned = q * 16 + lane / 16 * 8 + lane % 8, piece = 2 * warp + lane / 8 % 2;                     \
+            SB_CUDA_UNROLL                                                                                             \
+            for (int j = 0; j < 4; j++)                                                                                \
+                pairs[j] = NAME(sb_round_pair_, SB_GEMM_SUFFIX)(sums[(8 * q + 2 * j) % SUMS],                          \
+                                                                sums[(8 * q + 2 * j + 1) % SUMS]);                     \
+            sb_store_turned_matrices(rooms + turned * 128 + (uint32_t)(piece ^ (turned & 7)) * 16, pairs[0], pairs[1], \
+                                     pairs[2], pairs[3]);                                                              \
+        }                                                                                                              \
+        sb_warpgroup_sync(1 + group);                                                                                  \
+        pieces.first = sb_gemm16_nodes_begin(&given.program, at.batch);                                                \
+        pieces.first.row = n + row;                                                                                    \
+        pieces.first.column = m + eight * 8;                                                                           \
+        pieces.count = ((int)p->columns - (n + row) + 15) / 16;                                                        \
+        if (pieces.count > 0 && row < TILE_N && eight * 8 < p->tile_rows && m + eight * 8 < p->rows) {                 \
+            uint32_t words[4 * SB_GEMM16_PIECES];                                                                      \
+            char *to = (char *)c->data +                                                                               \
+                       2 * (at.batch * c->batch_stride + (n + row) * c->row_stride + pieces.first.column);             \
+            SB_CUDA_UNROLL                                                                                             \
+            for (int r = 0; r < SB_GEMM16_PIECES; r++)                                                                 \
+                sb_shared_load_eight(rooms + (row + 16 * r) * 128 + (uint32_t)(eight ^ (row & 7)) * 16,                \
+                                     words + 4 * r);                                                                   \
+            NAME(sb_gemm16_fuse_, SB_GEMM_SUFFIX)(&given.program, &pieces, words);                                     \
+            SB_CUDA_UNROLL                                                                                             \
+            for (int r = 0; r < SB_GEMM16_PIECES; r++) {                                                               \
+                const sb_cuda_eight results = {                                                                        \
+                    {words[4 * r], words[4 * r + 1], words[4 * r + 2], words[4 * r + 3]}};                             \
+                if (r < pieces.count)                                                                                  \
+                    sb_cuda_store_eight(to + 32 * r * c->row_stride, results);                                         \
+            }                                                                                                          \
+        }                                                                                                              \
+    } while (0)
+#endif
 /* What becomes of eight sums of a thread before they are rounded; with gates of sixteen. */
 #if defined(SB_GEMM_FUSED)
 #define GATES 0
@@ -191,14 +236,15 @@
 #else
 #define SENDS_AT_ONCE 0
 #endif
-/* Whether sums are finished in registers: with one warpgroup the nodes are too. */
+/* Whether sums are finished in registers: with one warpgroup the nodes are too, unless results are turned behind it. */
 #if defined(SB_GEMM_FUSED) && ONE_WARPGROUP
-#define FINISHES(storing) 1
+#define FINISHES(storing) ((storing & (SB_GEMM16_PLAIN | SB_GEMM16_TURNED)) != (SB_GEMM16_PLAIN | SB_GEMM16_TURNED))
 #define FINISH(place, results)                                                                                         \
     do {                                                                                                               \
         if (!(storing & SB_GEMM16_PLAIN))                                                                              \
             APPLY_EPILOGUE(place, results);                                                                            \
-        NAME(sb_gemm16_fuse_results_, SB_GEMM_SUFFIX)(&given.program, place, results);                                 \
+        if (!(storing & SB_GEMM16_TURNED))                                                                             \
+            NAME(sb_gemm16_fuse_results_, SB_GEMM_SUFFIX)(&given.program, place, results);                             \
     } while (0)
 #else
 #define FINISHES(storing) SB_CUDA_SELDOM(!((storing)&SB_GEMM16_PLAIN))

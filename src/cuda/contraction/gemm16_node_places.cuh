@@ -1,47 +1,11 @@
-/* Nodes behind products of 16 bits, for kernels of all generations: roundings, and where elements of inputs lie. */
+/* Nodes behind products of 16 bits, for kernels of all generations: where elements of inputs lie. */
 #ifndef SB_CUDA_CONTRACTION_GEMM16_NODE_PLACES_CUH
 #define SB_CUDA_CONTRACTION_GEMM16_NODE_PLACES_CUH
 
+#include "cuda/common/halves.cuh"
 #include "cuda/common/kernel.cuh"
 #include "cuda/contraction/gemm16_nodes_parameters.h"
-#include "numerics/convert.h"
 #include "ops/unary_formulas.h"
-
-/* The nearest number of the dtype. Which NaN comes out is settled where results are stored. */
-#if defined(__CUDACC__)
-SB_CUDA_FUNCTION float sb_rounded_f16(float value) {
-    asm("{.reg .b16 half; cvt.rn.f16.f32 half, %0; cvt.f32.f16 %0, half;}" : "+f"(value));
-    return value;
-}
-SB_CUDA_FUNCTION float sb_rounded_bf16(float value) {
-    asm("{.reg .b16 brain, zero; cvt.rn.bf16.f32 brain, %0; mov.b16 zero, 0; mov.b32 %0, {zero, brain};}"
-        : "+f"(value));
-    return value;
-}
-#else
-SB_CUDA_FUNCTION float sb_rounded_f16(float value) {
-    return sb_f16_to_f32(sb_f16_from_f32(value));
-}
-SB_CUDA_FUNCTION float sb_rounded_bf16(float value) {
-    return sb_bf16_to_f32(sb_bf16_from_f32(value));
-}
-#endif
-
-/* The two numbers of a register. */
-SB_CUDA_FUNCTION void sb_widen_pair_f16(uint32_t pair, float *low, float *high) {
-#if defined(__CUDACC__)
-    asm("{.reg .b16 one, other; mov.b32 {one, other}, %2; cvt.f32.f16 %0, one; cvt.f32.f16 %1, other;}"
-        : "=f"(*low), "=f"(*high)
-        : "r"(pair));
-#else
-    *low = sb_f16_to_f32((uint16_t)pair);
-    *high = sb_f16_to_f32((uint16_t)(pair >> 16));
-#endif
-}
-SB_CUDA_FUNCTION void sb_widen_pair_bf16(uint32_t pair, float *low, float *high) {
-    *low = sb_bits_to_f32(pair << 16);
-    *high = sb_bits_to_f32(pair & 0xffff0000u);
-}
 
 /* An element of the product. */
 typedef struct sb_gemm16_node_place {

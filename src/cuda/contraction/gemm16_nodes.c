@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cuda/contraction/epilogue_compiler.h"
+#include "numerics/convert.h"
 
 /* The operation of an opcode of two operands, by whether the value comes first; -1 where there is none. */
 static int operation_of(int opcode, bool first) {
@@ -60,13 +61,19 @@ static bool translate(const sb_cuda_epilogue_plan *plan, const sb_cuda_epilogue_
     return translate_pair(plan, step, translated);
 }
 
+/* Whether a node's number is one of the dtype, as kernels have it. */
+static bool has_number(const sb_gemm16_node *node, sb_dtype dtype) {
+    float exact = dtype == SB_F16 ? sb_f16_to_f32(sb_f16_from_f32(node->a)) : sb_bf16_to_f32(sb_bf16_from_f32(node->a));
+    return node->input != 0 || node->operation == SB_GEMM16_NODE_CLIP || exact == node->a || node->a != node->a;
+}
+
 bool sb_gemm16_nodes_fit(const sb_cuda_epilogue_plan *plan, sb_dtype dtype, char *why) {
     const sb_cuda_epilogue_code *code = &plan->code;
     sb_gemm16_node step;
     bool fits = code->base_rounding == sb_cuda_epilogue_dtype_of(dtype) && code->base_keep == 0 &&
                 code->count <= SB_GEMM16_NODES;
     for (int i = 0; i < code->count && fits; i++)
-        fits = translate(plan, &code->steps[i], &step);
+        fits = translate(plan, &code->steps[i], &step) && has_number(&step, dtype);
     if (!fits)
         snprintf(why, SB_WHY_BYTES, "behind a product of %s, nodes must each read the result of the one before, once",
                  sb_dtype_name(dtype));

@@ -240,6 +240,13 @@ SB_CUDA_FUNCTION void sb_store_matrices(uint32_t shared, uint32_t a, uint32_t b,
                  : "memory");
 }
 
+/* The same of their transposes: column j of a matrix is what lies at the address of its row j. */
+SB_CUDA_FUNCTION void sb_store_turned_matrices(uint32_t shared, uint32_t a, uint32_t b, uint32_t c, uint32_t d) {
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(shared), "r"(a), "r"(b),
+                 "r"(c), "r"(d)
+                 : "memory");
+}
+
 #define SB_WGMMA_BEGIN() asm volatile("wgmma.fence.sync.aligned;" ::: "memory")
 #define SB_WGMMA_END() asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory")
 #define SB_WGMMA_WAIT(n) asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(n) : "memory")
