@@ -4,6 +4,7 @@
 
 #include "cuda/common/elements.h"
 #include "cuda/list.h"
+#include "cuda/rows/row_vectors_parameters.h"
 #include "cuda/rows/rows.h"
 #include "ops/moving.h"
 #include "ops/normalization.h"
@@ -21,6 +22,24 @@ typedef struct operands {
 #define LONGEST_VECTOR 4096
 #define NAME_BYTES 64
 
+/* A block for each row, where there are so few that every block has a multiprocessor's half or more. */
+static bool choose_few(const sb_call *call, const sb_cuda_rows *rows, const char *suffix, char *name,
+                       sb_cuda_work *work) {
+#define ENTRY(count, unused) count,
+    static const int counts[] = {SB_CUDA_FEW_ROWS(ENTRY, )};
+#undef ENTRY
+    const int most = sizeof counts / sizeof *counts;
+    int i = 0;
+    while (i < most && rows->length > counts[i] * SB_CUDA_WAVE)
+        i++;
+    if (i == most || rows->length < SB_CUDA_WAVE || rows->count > 2 * sb_cuda_call_device(call)->multiprocessors)
+        return false;
+    snprintf(name, NAME_BYTES, "sb_cuda_normalize_few_%d_%s", counts[i], suffix);
+    work->threads = SB_CUDA_WAVE;
+    work->blocks = (unsigned)rows->count;
+    return true;
+}
+
 static void choose_kernel(const sb_call *call, sb_cuda_normalization *parameters, const operands *given, char *module,
                           char *name, sb_cuda_work *work) {
     const sb_tensor *scale = given->tensors[SB_CUDA_ROW_SCALE], *bias = given->tensors[SB_CUDA_ROW_BIAS];
@@ -33,6 +52,8 @@ static void choose_kernel(const sb_call *call, sb_cuda_normalization *parameters
     if (factors && moments && given->means == NULL && given->inverses == NULL &&
         sb_cuda_rows_vector(rows, dtype, LONGEST_VECTOR, &vector)) {
         snprintf(module, NAME_BYTES, "normalize_vectors_%s", suffix);
+        if (choose_few(call, rows, suffix, name, work))
+            return;
         snprintf(name, NAME_BYTES, "sb_cuda_normalize_%dx%d_%s", vector.team, vector.groups, suffix);
         sb_cuda_rows_grid_vector(call, rows, vector, work);
         return;
