@@ -200,7 +200,7 @@ static void test_two_warpgroups(void **unused) {
     tear_down(&setting);
 }
 
-/* Tiles of 64 rows, with results in registers: C in any layout. */
+/* Tiles of 64 rows, with results in registers: C in any layout, or of columns that are no multiple of eight. */
 static void test_one_warpgroup(void **unused) {
     static const struct {
         const char *schedule, *kernel;
@@ -229,6 +229,31 @@ static void test_one_warpgroup(void **unused) {
     tear_down(&setting);
 }
 
+/* Tiles of 64 of C's columns, which turn their results in shared memory where eight neighbours of a row are 16 bytes: tiles of fewer
+ * rows than a multiprocessor's share, several behind each other, and what Gemm's own node adds before. */
+static void test_turned(void **unused) {
+    static const char *const names[] = {"64x64", "64x32", "64x16", "64x8"};
+    static const int64_t columns[] = {64, 8, 72, 136, 24, 200};
+    setting setting = set_up_with(2);
+    for (int shape = 0; shape < 4; shape++) {
+        for (int form = 0; form < 6; form++) {
+            char schedule[32], kernel[64];
+            snprintf(schedule, sizeof schedule, "swapped-%s", names[shape]);
+            snprintf(kernel, sizeof kernel, "sb_gemm16_fused_%s_", names[shape]);
+            product p = make_product((shape + form) % 2 != 0 ? SB_F16 : SB_BF16, 1 + 13 * form, columns[form],
+                                     form == 0 ? 64 : 320, schedule);
+            p.b = form % 2 != 0 ? WIDE_ROWS : WIDE_COLUMNS;
+            p.c = WIDE_ROWS;
+            p.batches = form == 4 ? 3 : 1;
+            p.values = form == 1 ? SPECIAL : TAME;
+            p.bias_dtype = form == 3 ? SB_F32 : SB_DTYPE_NONE;
+            p.residual_dtype = form == 5 ? p.dtype : SB_DTYPE_NONE;
+            check(&setting, &p, shape * 6 + form, kernel);
+        }
+    }
+    tear_down(&setting);
+}
+
 /* Everything else: odd strides, no k, few columns. */
 static void test_general(void **unused) {
     setting setting = set_up_with(2);
@@ -252,6 +277,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_two_warpgroups),
         cmocka_unit_test(test_one_warpgroup),
+        cmocka_unit_test(test_turned),
         cmocka_unit_test(test_general),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -126,6 +126,8 @@
             sb_store_turned_matrices(rooms + turned * 128 + (uint32_t)(piece ^ (turned & 7)) * 16, pairs[0], pairs[1], \
                                      pairs[2], pairs[3]);                                                              \
         }                                                                                                              \
+        /* Where the ring ends, the tensor cores read too, and nobody keeps what they make of it. */                   \
+        sb_shared_written();                                                                                           \
         sb_warpgroup_sync(1 + group);                                                                                  \
         pieces.first = sb_gemm16_nodes_begin(&given.program, at.batch);                                                \
         pieces.first.row = n + row;                                                                                    \
