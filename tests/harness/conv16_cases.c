@@ -258,6 +258,36 @@ HARNESS_GROUP(conv16, fused, HARNESS_CUDA) {
     }
 }
 
+/* Pools of one to three axes, most of them of channels in whole eights, with more taps in a row than are fetched at once. */
+HARNESS_GROUP(conv16, pools, HARNESS_CUDA) {
+    static const int64_t channels[] = {8, 16, 24, 64, 12, 80};
+    for (int round = 0; round < 96; round++) {
+        bool averages = round % 2 == 1;
+        int axes = 1 + round / 2 % 3;
+        int64_t dims[5] = {random_between(&h->random, 1, 3), channels[random_between(&h->random, 0, 5)]};
+        int64_t kernel[3], strides[3], dilations[3], pads[6];
+        for (int i = 0; i < axes; i++) {
+            kernel[i] = random_between(&h->random, 1, i == axes - 1 ? 9 : 3);
+            strides[i] = random_between(&h->random, 1, 3);
+            dilations[i] = random_between(&h->random, 1, 2);
+            pads[i] = random_between(&h->random, 0, 3);
+            pads[axes + i] = random_between(&h->random, 0, 3);
+            dims[i + 2] = (kernel[i] - 1) * dilations[i] + random_between(&h->random, 1, 12 / axes);
+        }
+        harness_case test = harness_op(averages ? "AveragePool" : "MaxPool", 19);
+        set_ints(&test, "kernel_shape", axes, kernel);
+        set_ints(&test, "strides", axes, strides);
+        set_ints(&test, "dilations", axes, dilations);
+        set_ints(&test, "pads", 2 * axes, pads);
+        set_int(&test, "ceil_mode", random_between(&h->random, 0, 1));
+        if (averages)
+            set_int(&test, "count_include_pad", random_between(&h->random, 0, 1));
+        add_input(&test, channels_last(h, (distribution)(round % DISTRIBUTIONS), round / 3 % 2 == 0 ? SB_F16 : SB_BF16,
+                                       axes + 2, dims, round % 8 == 7 ? CHANNELS_LAST_APART : CHANNELS_LAST));
+        harness_run(h, &test);
+    }
+}
+
 /* Groups that have their own kernels with channels last (conv16_grouped.cuh): of 1, 4, 8 and multiples of 16 channels, in all
  * numbers of sixteens, and of sixteens of which a half is missing. */
 static const convolution grouped[] = {

@@ -35,8 +35,7 @@ static way way_of(int64_t group, int64_t taps) {
 
 /* Whether there is a kernel for groups of this size, whose channels a block has all of. */
 static bool has_group(int64_t group) {
-    return group == 1 || group == 4 || group == 8 ||
-           (group % PAIR == 0 && group <= PAIR * SB_CUDA_CONV16_MOST_PAIRS);
+    return group == 1 || group == 4 || group == 8 || (group % PAIR == 0 && group <= PAIR * SB_CUDA_CONV16_MOST_PAIRS);
 }
 
 /* Width is axis 1, height axis 0, as an image has them; one axis is the width. */

@@ -53,8 +53,7 @@ SB_CUDA_FUNCTION int find_tap(const parameters *p, int tap) {
 
 /* The places of what thread t mod 4 of a warp multiplies in each step: SLOTS kernel positions, in eights, for groups of up
  * to 4 channels; else four channels of one, in fours. */
-template <int GROUP, int SLOTS>
-SB_CUDA_FUNCTION void fill_places(const parameters *p, const tile_memory *memory) {
+template <int GROUP, int SLOTS> SB_CUDA_FUNCTION void fill_places(const parameters *p, const tile_memory *memory) {
     SB_CUDA_KEEP_LOOP
     for (int at = (int)threadIdx.x; at < p->steps * 4 * SLOTS; at += (int)blockDim.x) {
         if (GROUP == 1) {
@@ -72,8 +71,7 @@ SB_CUDA_FUNCTION void fill_places(const parameters *p, const tile_memory *memory
 }
 
 /* Weights of an output: four k of the chain, as pairs; zeros where there are none. */
-template <int GROUP>
-SB_CUDA_FUNCTION sb_cuda_words2 find_weights(const parameters *p, int channel, int step, int i) {
+template <int GROUP> SB_CUDA_FUNCTION sb_cuda_words2 find_weights(const parameters *p, int channel, int step, int i) {
     const uint16_t *line = p->w.data + channel * p->w.line;
     sb_cuda_words2 found = {0, 0};
     if (channel >= p->channels)
@@ -225,14 +223,12 @@ typedef struct warp_place {
 
 /* The places of a step's slots. */
 SB_CUDA_FUNCTION void find_slots(const warp_place *at, int step, int32_t *places) {
-    memcpy(places,
-           __builtin_assume_aligned(at->memory->places + (step * 4 + at->lane % 4) * SB_CUDA_CONV16_SLOTS, 16),
+    memcpy(places, __builtin_assume_aligned(at->memory->places + (step * 4 + at->lane % 4) * SB_CUDA_CONV16_SLOTS, 16),
            SB_CUDA_CONV16_SLOTS * sizeof *places);
 }
 
 /* Up to 12 kernel positions: a chain has one step, so no more than one sum of eight has to be kept. */
-template <int HALF>
-SB_CUDA_FUNCTION void sum_depthwise_few(const parameters *p, const warp_place *at, own_sums *own) {
+template <int HALF> SB_CUDA_FUNCTION void sum_depthwise_few(const parameters *p, const warp_place *at, own_sums *own) {
     const sb_cuda_words4 weights = at->memory->weights[at->pair * 32 + at->lane];
     int32_t places[SB_CUDA_CONV16_SLOTS];
     find_slots(at, 0, places);
@@ -250,8 +246,7 @@ SB_CUDA_FUNCTION void sum_depthwise_few(const parameters *p, const warp_place *a
     }
 }
 
-template <int HALF>
-SB_CUDA_FUNCTION void sum_depthwise(const parameters *p, const warp_place *at, own_sums *own) {
+template <int HALF> SB_CUDA_FUNCTION void sum_depthwise(const parameters *p, const warp_place *at, own_sums *own) {
     SB_CUDA_KEEP_LOOP
     for (int eight = 0; eight < 2; eight++) {
         const int plane = 1 + (2 * at->pair + eight) * p->plane;
@@ -277,8 +272,7 @@ SB_CUDA_FUNCTION void sum_depthwise(const parameters *p, const warp_place *at, o
 }
 
 /* Groups of four: the halves of an eight are two groups. */
-template <int HALF>
-SB_CUDA_FUNCTION void sum_fours(const parameters *p, const warp_place *at, own_sums *own) {
+template <int HALF> SB_CUDA_FUNCTION void sum_fours(const parameters *p, const warp_place *at, own_sums *own) {
     const int i = at->lane % 4;
     SB_CUDA_KEEP_LOOP
     for (int eight = 0; eight < 2; eight++) {
@@ -415,8 +409,7 @@ SB_CUDA_FUNCTION void compute_tile(const parameters *p, const tile_memory *memor
     }
 }
 
-template <int HALF, int GROUP, bool FEW>
-SB_CUDA_FUNCTION void convolve(const parameters *p, unsigned char *shared) {
+template <int HALF, int GROUP, bool FEW> SB_CUDA_FUNCTION void convolve(const parameters *p, unsigned char *shared) {
     const tile_memory memory = find_memory(p, shared);
     fill_places<GROUP, GROUP == 1 ? SB_CUDA_CONV16_SLOTS : 1>(p, &memory);
     SB_CUDA_KEEP_LOOP
