@@ -288,6 +288,30 @@ HARNESS_GROUP(conv16, pools, HARNESS_CUDA) {
     }
 }
 
+/* Sums over positions, with more of them than lanes and than a block of the order has, and over the first axes of others. */
+HARNESS_GROUP(conv16, sums, HARNESS_CUDA) {
+    static const int64_t positions[] = {1, 2, 31, 33, 49, 100, 255, 256, 257, 700, 1025, 3136, 4096, 4099, 9000};
+    static const int64_t channels[] = {8, 16, 40, 72};
+    for (int round = 0; round < 60; round++) {
+        sb_dtype dtype = round % 2 == 0 ? SB_F16 : SB_BF16;
+        int64_t dims[] = {random_between(&h->random, 1, 2), channels[round / 15], positions[round % 15], 1};
+        if (dims[2] % 7 == 0 && round % 4 == 0) {
+            dims[2] /= 7;
+            dims[3] = 7;
+        }
+        harness_case test = harness_op(round % 3 == 0   ? "GlobalAveragePool"
+                                       : round % 3 == 1 ? "ReduceMean"
+                                                        : "ReduceSum",
+                                       13);
+        add_input(&test, channels_last(h, (distribution)(round / 3 % DISTRIBUTIONS), dtype, 4, dims, CHANNELS_LAST));
+        if (round % 3 == 1)
+            set_ints(&test, "axes", 2, (int64_t[]){2, 3});
+        else if (round % 3 == 2)
+            add_list(&test, 2, (int64_t[]){2, 3});
+        harness_run(h, &test);
+    }
+}
+
 /* Groups that have their own kernels with channels last (conv16_grouped.cuh): of 1, 4, 8 and multiples of 16 channels, in all
  * numbers of sixteens, and of sixteens of which a half is missing. */
 static const convolution grouped[] = {

@@ -100,8 +100,8 @@ SB_CUDA_FUNCTION int count_taps(const sb_cuda_pool16 *p, const window *w, int d)
     int count = 0;
     SB_CUDA_KEEP_LOOP
     for (int tap = 0; tap < axis->kernel; tap++)
-        count += p->count_include_pad ? w->start[d] + tap * axis->dilation < axis->in + axis->end
-                                      : is_inside(p, w, d, tap);
+        count +=
+            p->count_include_pad ? w->start[d] + tap * axis->dilation < axis->in + axis->end : is_inside(p, w, d, tap);
     return count;
 }
 
