@@ -288,6 +288,20 @@ HARNESS_GROUP(conv16, pools, HARNESS_CUDA) {
     }
 }
 
+/* Makes positions of the second half the opposites of those of the first, in reverse order: what is left of their sums is
+ * what has been rounded, in which any other order shows. */
+static void oppose_halves(sb_tensor *tensor) {
+    int64_t positions = tensor->dims[2] * tensor->dims[3];
+    for (int64_t n = 0; n < tensor->dims[0]; n++) {
+        for (int64_t c = 0; c < tensor->dims[1]; c++) {
+            uint16_t *first = (uint16_t *)(void *)tensor->data + n * tensor->strides[0] + c * tensor->strides[1];
+            int64_t step = tensor->dims[3] == 1 ? tensor->strides[2] : tensor->strides[3];
+            for (int64_t i = 0; i < positions / 2; i++)
+                first[(positions - 1 - i) * step] = first[i * step] ^ 0x8000;
+        }
+    }
+}
+
 /* Sums over positions, with more of them than lanes and than a block of the order has, and over the first axes of others. */
 HARNESS_GROUP(conv16, sums, HARNESS_CUDA) {
     static const int64_t positions[] = {1, 2, 31, 33, 49, 100, 255, 256, 257, 700, 1025, 3136, 4096, 4099, 9000};
@@ -303,7 +317,12 @@ HARNESS_GROUP(conv16, sums, HARNESS_CUDA) {
                                        : round % 3 == 1 ? "ReduceMean"
                                                         : "ReduceSum",
                                        13);
-        add_input(&test, channels_last(h, (distribution)(round / 3 % DISTRIBUTIONS), dtype, 4, dims, CHANNELS_LAST));
+        bool opposed = round / 15 % 2 == 0;
+        distribution kind = opposed ? ORDINARY : (distribution)(round % DISTRIBUTIONS);
+        sb_tensor *x = channels_last(h, kind, dtype, 4, dims, CHANNELS_LAST);
+        if (opposed)
+            oppose_halves(x);
+        add_input(&test, x);
         if (round % 3 == 1)
             set_ints(&test, "axes", 2, (int64_t[]){2, 3});
         else if (round % 3 == 2)

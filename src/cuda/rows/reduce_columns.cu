@@ -79,8 +79,8 @@ SB_CUDA_FUNCTION void sum_columns(const sb_cuda_column_reduction *p, float (*sha
 }
 
 #define KERNEL(suffix, half)                                                                                           \
-    SB_CUDA_BLOCK_KERNEL_BOUNDED(sb_cuda_reduce_columns_##suffix, sb_cuda_column_reduction, p,                         \
-                                 SB_CUDA_COLUMN_THREADS, 2) {                                                          \
+    SB_CUDA_BLOCK_KERNEL_BOUNDED(sb_cuda_reduce_columns_##suffix, sb_cuda_column_reduction, p, SB_CUDA_COLUMN_THREADS, \
+                                 2) {                                                                                  \
         SB_CUDA_SHARED float shared[SB_CUDA_COLUMN_THREADS][SB_CUDA_EIGHT];                                            \
         sum_columns<half>(p, shared);                                                                                  \
     }

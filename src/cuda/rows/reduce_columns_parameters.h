@@ -11,7 +11,8 @@
 typedef struct sb_cuda_column_reduction {
     int64_t batches, length, groups; /* the length is not 0 */
     int64_t step, x_batch, y_batch;
-    int32_t eights, lanes; /* of a block, which has a thread for each of both; lanes: a power of 2 up to 256, and no fewer
+    int32_t eights,
+        lanes; /* of a block, which has a thread for each of both; lanes: a power of 2 up to 256, and no fewer
                               than there are elements */
     int32_t mean, unused;
     const char *x;
