@@ -343,16 +343,26 @@ SB_CUDA_FUNCTION void sum_whole(const parameters *p, const warp_place *at, own_s
 
 /* ---- results ---- */
 
-/* A thread's channels of its two positions: with the bias, rounded and stored. */
+/* Position `number` of a tile: its row and column there. */
+SB_CUDA_FUNCTION void find_position(const parameters *p, int number, int *row, int *column) {
+    *row = (int)sb_cuda_divide((uint32_t)number, &p->tile_columns);
+    *column = number - *row * (int)p->tile_columns.divisor;
+}
+
+/* A thread's channels of its two positions, the first of which is `number`: with the bias, rounded and stored. */
 template <int HALF>
-SB_CUDA_FUNCTION void store(const parameters *p, const image_tile *tile, int channel, const int *rows,
-                            const int *columns, const float *bias, const own_sums *own) {
+SB_CUDA_FUNCTION void store(const parameters *p, const image_tile *tile, int channel, int number, const float *bias,
+                            const own_sums *own) {
     uint16_t *y = p->y + (tile->sample * p->out[0] * p->out[1]) * p->channels + channel;
     SB_CUDA_UNROLL
     for (int position = 0; position < 2; position++) {
-        const int row = tile->row + rows[position], column = tile->column + columns[position];
+        int row, column;
         const float *sums = own->position[position];
-        if (rows[position] >= p->tile_rows || row >= p->out[0] || column >= p->out[1] || channel >= p->channels)
+        find_position(p, number + 8 * position, &row, &column);
+        const bool behind = row >= p->tile_rows;
+        row += tile->row;
+        column += tile->column;
+        if (behind || row >= p->out[0] || column >= p->out[1] || channel >= p->channels)
             continue;
         const sb_cuda_words2 results = {
             sb_cuda_canonical_pair<HALF>(sb_cuda_round_pair<HALF>(sums[0] + bias[0], sums[1] + bias[1])),
@@ -386,16 +396,15 @@ SB_CUDA_FUNCTION void compute_tile(const parameters *p, const tile_memory *memor
     SB_CUDA_KEEP_LOOP
     for (int start = warp / p->pairs * ROWS; start < count; start += p->parts * ROWS) {
         warp_place at = {memory, pair, {0, 0}, lane};
-        int rows[2], columns[2];
+        const int number = start + lane / 4;
         own_sums own = {{{0, 0, 0, 0}, {0, 0, 0, 0}}};
         SB_CUDA_UNROLL
         for (int position = 0; position < 2; position++) {
-            const int number = start + lane / 4 + 8 * position;
-            rows[position] = (int)sb_cuda_divide((uint32_t)number, &p->tile_columns);
-            columns[position] = number - rows[position] * (int)p->tile_columns.divisor;
+            int row, column;
+            find_position(p, number + 8 * position, &row, &column);
             /* Behind the last position nothing has been brought, and nothing is stored. */
-            if (rows[position] < p->tile_rows)
-                at.first[position] = rows[position] * p->stride[0] * p->pitch + columns[position] * p->stride[1];
+            if (row < p->tile_rows)
+                at.first[position] = row * p->stride[0] * p->pitch + column * p->stride[1];
         }
         if (GROUP == 1 && FEW)
             sum_depthwise_few<HALF>(p, &at, &own);
@@ -405,7 +414,7 @@ SB_CUDA_FUNCTION void compute_tile(const parameters *p, const tile_memory *memor
             sum_fours<HALF>(p, &at, &own);
         else
             sum_whole<HALF, GROUP>(p, &at, &own);
-        store<HALF>(p, tile, channel, rows, columns, bias, &own);
+        store<HALF>(p, tile, channel, number, bias, &own);
     }
 }
 
