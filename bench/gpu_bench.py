@@ -152,10 +152,14 @@ def peer_resnet(batch, dtype):
     return peer_image(torchvision.models.resnet50(weights=None), batch, dtype)
 
 
-def peer_mobilenet(batch, dtype):
-    import torchvision
+def peer_vision(name):
+    """One of torchvision's networks of images."""
+    def peer(batch, dtype):
+        import torchvision
 
-    return peer_image(torchvision.models.mobilenet_v2(weights=None), batch, dtype)
+        return peer_image(getattr(torchvision.models, name)(weights=None), batch, dtype)
+
+    return peer
 
 
 def peer_bert(batch, dtype):
@@ -175,7 +179,10 @@ def peer_bert(batch, dtype):
 # name: (PyTorch's module and inputs, batches in f32, batches in 16 bits)
 NETWORKS = {
     "resnet50": (peer_resnet, (1, 8, 64), (1, 8, 64)),
-    "mobilenetv2": (peer_mobilenet, (), (1, 8)),
+    "resnext50": (peer_vision("resnext50_32x4d"), (), (1, 8)),
+    "mobilenetv2": (peer_vision("mobilenet_v2"), (), (1, 8, 64)),
+    "efficientnet-b0": (peer_vision("efficientnet_b0"), (), (1, 8)),
+    "convnext-tiny": (peer_vision("convnext_tiny"), (), (1, 8)),
     "bert-base": (peer_bert, (1, 8, 32), (1, 8, 32)),
 }
 

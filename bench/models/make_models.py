@@ -126,17 +126,20 @@ def image_input(batch):
     return {"image": random.standard_normal((batch, 3, 224, 224), numpy.float32)}
 
 
-def resnet50():
-    """ResNet-50 v1.5: the stride of a stage sits in its 3x3 convolution."""
+def resnet50(name="resnet50", groups=1):
+    """ResNet-50 v1.5: the stride of a stage sits in its 3x3 convolution. With 32 groups, which are twice as wide together,
+    it is ResNeXt-50 32x4d."""
     b = Builder(50)
+    widening = 1 if groups == 1 else 2
 
-    def bottleneck(x, channels_in, width, stride):
+    def bottleneck(x, channels_in, channels, stride):
+        width = widening * channels
         y = b.node("Relu", convolution(b, x, channels_in, width, 1))
-        y = b.node("Relu", convolution(b, y, width, width, 3, stride))
+        y = b.node("Relu", convolution(b, y, width, width, 3, stride, groups))
         # The small gain keeps sixteen residual sums from adding up to large values.
-        y = convolution(b, y, width, 4 * width, 1, gain=0.3)
-        if stride != 1 or channels_in != 4 * width:
-            x = convolution(b, x, channels_in, 4 * width, 1, stride)
+        y = convolution(b, y, width, 4 * channels, 1, gain=0.3)
+        if stride != 1 or channels_in != 4 * channels:
+            x = convolution(b, x, channels_in, 4 * channels, 1, stride)
         return b.node("Relu", b.node("Add", y, x))
 
     x = b.node("Relu", convolution(b, "image", 3, 64, 7, 2))
@@ -147,7 +150,11 @@ def resnet50():
             x = bottleneck(x, channels, width, stride if block == 0 else 1)
             channels = 4 * width
     classifier(b, x, channels)
-    return image_model(b, "resnet50")
+    return image_model(b, name)
+
+
+def resnext50():
+    return resnet50("resnext50", groups=32)
 
 
 def mobilenetv2():
@@ -181,6 +188,98 @@ def mobilenetv2():
     x = relu6(convolution(b, x, channels, 1280, 1))
     classifier(b, x, 1280)
     return image_model(b, "mobilenetv2")
+
+
+def efficientnet_b0():
+    """EfficientNet-B0: depthwise 3x3 and 5x5, SiLU as x times its sigmoid, squeeze and excitation."""
+    b = Builder(20)
+
+    def silu(x):
+        return b.node("Mul", x, b.node("Sigmoid", x))
+
+    def biased(x, channels_in, channels_out):
+        prefix = f"conv{b.count + 1}"
+        weight = b.normal(f"{prefix}.weight", (channels_out, channels_in, 1, 1), math.sqrt(1.0 / channels_in))
+        return b.node("Conv", x, weight, b.normal(f"{prefix}.bias", channels_out, 0.1), kernel_shape=[1, 1])
+
+    def excite(x, channels, squeezed):
+        y = b.node("GlobalAveragePool", x)
+        y = biased(silu(biased(y, channels, squeezed)), squeezed, channels)
+        return b.node("Mul", b.node("Sigmoid", y), x)
+
+    def block(x, channels_in, channels_out, kernel, stride, expansion):
+        width = channels_in * expansion
+        y = x if expansion == 1 else silu(convolution(b, x, channels_in, width, 1))
+        y = silu(convolution(b, y, width, width, kernel, stride, groups=width))
+        y = convolution(b, excite(y, width, channels_in // 4), width, channels_out, 1, gain=1.4)
+        return b.node("Add", y, x) if stride == 1 and channels_in == channels_out else y
+
+    x = silu(convolution(b, "image", 3, 32, 3, 2))
+    channels = 32
+    stages = (
+        (1, 16, 1, 1, 3), (6, 24, 2, 2, 3), (6, 40, 2, 2, 5), (6, 80, 3, 2, 3), (6, 112, 3, 1, 5),
+        (6, 192, 4, 2, 5), (6, 320, 1, 1, 3),
+    )
+    for expansion, channels_out, blocks, stride, kernel in stages:
+        for number in range(blocks):
+            x = block(x, channels, channels_out, kernel, stride if number == 0 else 1, expansion)
+            channels = channels_out
+    x = silu(convolution(b, x, channels, 1280, 1))
+    classifier(b, x, 1280)
+    return image_model(b, "efficientnet-b0")
+
+
+def convnext_tiny():
+    """ConvNeXt-T: depthwise 7x7, and behind it rows of channels: LayerNormalization, two products with GELU between them."""
+    b = Builder(7)
+    scalar = {name: b.constant(name, numpy.array(value, numpy.float32))
+              for name, value in (("one", 1.0), ("half", 0.5), ("sqrt_two", math.sqrt(2.0)))}
+
+    def biased(x, channels_in, channels_out, kernel, stride, groups=1):
+        prefix = f"conv{b.count + 1}"
+        shape = (channels_out, channels_in // groups, kernel, kernel)
+        weight = b.normal(f"{prefix}.weight", shape, math.sqrt(1.0 / math.prod(shape[1:])))
+        pad = kernel // 2 if stride == 1 else 0
+        return b.node("Conv", x, weight, b.normal(f"{prefix}.bias", channels_out, 0.1), kernel_shape=[kernel, kernel],
+                      strides=[stride, stride], pads=[pad] * 4, group=groups)
+
+    def normalise(x, channels):
+        prefix = f"norm{b.count + 1}"
+        return b.node("LayerNormalization", x, b.uniform(f"{prefix}.weight", channels, 0.8, 1.2),
+                      b.normal(f"{prefix}.bias", channels, 0.1), axis=-1, epsilon=1e-6)
+
+    def linear(x, channels_in, channels_out):
+        prefix = f"linear{b.count + 1}"
+        weight = b.normal(f"{prefix}.weight", (channels_in, channels_out), math.sqrt(1.0 / channels_in))
+        return b.node("Add", b.node("MatMul", x, weight), b.normal(f"{prefix}.bias", channels_out, 0.1))
+
+    def rows(x):
+        return b.node("Transpose", x, perm=[0, 2, 3, 1])
+
+    def images(x):
+        return b.node("Transpose", x, perm=[0, 3, 1, 2])
+
+    def block(x, channels):
+        y = linear(normalise(rows(biased(x, channels, channels, 7, 1, groups=channels)), channels), channels, 4 * channels)
+        erf = b.node("Erf", b.node("Div", y, scalar["sqrt_two"]))
+        y = b.node("Mul", b.node("Mul", y, b.node("Add", erf, scalar["one"])), scalar["half"])
+        y = images(linear(y, 4 * channels, channels))
+        return b.node("Add", b.node("Mul", y, b.uniform(f"scale{b.count}", (channels, 1, 1), 0.2, 0.4)), x)
+
+    x = images(normalise(rows(biased("image", 3, 96, 4, 4)), 96))
+    channels = 96
+    for width, blocks in ((96, 3), (192, 3), (384, 9), (768, 3)):
+        if width != channels:
+            x = biased(images(normalise(rows(x), channels)), channels, width, 2, 2)
+        channels = width
+        for _ in range(blocks):
+            x = block(x, channels)
+    x = b.node("GlobalAveragePool", x)
+    x = normalise(b.node("Flatten", x, axis=1), channels)
+    b.node("Gemm", x, b.normal("classifier.weight", (1000, channels), math.sqrt(1.0 / channels)),
+           b.normal("classifier.bias", 1000, 0.1), transB=1)
+    b.rename_last("logits")
+    return image_model(b, "convnext-tiny")
 
 
 # -- BERT ------------------------------------------------------------------------------------------
@@ -334,10 +433,13 @@ def lstm_input(batch):
 # -- The list and the command ----------------------------------------------------------------------
 
 
-# name: (function that builds the model, function that makes the inputs, batch sizes measured)
+# name: (function that builds the model, function that makes the inputs, batch sizes measured on the CPU)
 MODELS = {
     "resnet50": (resnet50, image_input, (1, 8)),
+    "resnext50": (resnext50, image_input, ()),
     "mobilenetv2": (mobilenetv2, image_input, (1,)),
+    "efficientnet-b0": (efficientnet_b0, image_input, ()),
+    "convnext-tiny": (convnext_tiny, image_input, ()),
     "bert-base": (bert_base, bert_input, (1, 8)),
     "lstm512": (lstm512, lstm_input, (1,)),
 }

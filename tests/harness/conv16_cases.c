@@ -257,3 +257,121 @@ HARNESS_GROUP(conv16, fused, HARNESS_CUDA) {
         builder_destroy(&b);
     }
 }
+
+/* Pools of one to three axes, most of them of channels in whole eights, with more taps in a row than are fetched at once. */
+HARNESS_GROUP(conv16, pools, HARNESS_CUDA) {
+    static const int64_t channels[] = {8, 16, 24, 64, 12, 80};
+    for (int round = 0; round < 96; round++) {
+        bool averages = round % 2 == 1;
+        int axes = 1 + round / 2 % 3;
+        int64_t dims[5] = {random_between(&h->random, 1, 3), channels[random_between(&h->random, 0, 5)]};
+        int64_t kernel[3], strides[3], dilations[3], pads[6];
+        for (int i = 0; i < axes; i++) {
+            kernel[i] = random_between(&h->random, 1, i == axes - 1 ? 9 : 3);
+            strides[i] = random_between(&h->random, 1, 3);
+            dilations[i] = random_between(&h->random, 1, 2);
+            pads[i] = random_between(&h->random, 0, 3);
+            pads[axes + i] = random_between(&h->random, 0, 3);
+            dims[i + 2] = (kernel[i] - 1) * dilations[i] + random_between(&h->random, 1, 12 / axes);
+        }
+        harness_case test = harness_op(averages ? "AveragePool" : "MaxPool", 19);
+        set_ints(&test, "kernel_shape", axes, kernel);
+        set_ints(&test, "strides", axes, strides);
+        set_ints(&test, "dilations", axes, dilations);
+        set_ints(&test, "pads", 2 * axes, pads);
+        set_int(&test, "ceil_mode", random_between(&h->random, 0, 1));
+        if (averages)
+            set_int(&test, "count_include_pad", random_between(&h->random, 0, 1));
+        add_input(&test, channels_last(h, (distribution)(round % DISTRIBUTIONS), round / 3 % 2 == 0 ? SB_F16 : SB_BF16,
+                                       axes + 2, dims, round % 8 == 7 ? CHANNELS_LAST_APART : CHANNELS_LAST));
+        harness_run(h, &test);
+    }
+}
+
+/* Makes positions of the second half the opposites of those of the first, in reverse order: what is left of their sums is
+ * what has been rounded, in which any other order shows. */
+static void oppose_halves(sb_tensor *tensor) {
+    int64_t positions = tensor->dims[2] * tensor->dims[3];
+    for (int64_t n = 0; n < tensor->dims[0]; n++) {
+        for (int64_t c = 0; c < tensor->dims[1]; c++) {
+            uint16_t *first = (uint16_t *)(void *)tensor->data + n * tensor->strides[0] + c * tensor->strides[1];
+            int64_t step = tensor->dims[3] == 1 ? tensor->strides[2] : tensor->strides[3];
+            for (int64_t i = 0; i < positions / 2; i++)
+                first[(positions - 1 - i) * step] = first[i * step] ^ 0x8000;
+        }
+    }
+}
+
+/* Sums over positions, with more of them than lanes and than a block of the order has, and over the first axes of others. */
+HARNESS_GROUP(conv16, sums, HARNESS_CUDA) {
+    static const int64_t positions[] = {1, 2, 31, 33, 49, 100, 255, 256, 257, 700, 1025, 3136, 4096, 4099, 9000};
+    static const int64_t channels[] = {8, 16, 40, 72};
+    for (int round = 0; round < 60; round++) {
+        sb_dtype dtype = round % 2 == 0 ? SB_F16 : SB_BF16;
+        int64_t dims[] = {random_between(&h->random, 1, 2), channels[round / 15], positions[round % 15], 1};
+        if (dims[2] % 7 == 0 && round % 4 == 0) {
+            dims[2] /= 7;
+            dims[3] = 7;
+        }
+        harness_case test = harness_op(round % 3 == 0   ? "GlobalAveragePool"
+                                       : round % 3 == 1 ? "ReduceMean"
+                                                        : "ReduceSum",
+                                       13);
+        bool opposed = round / 15 % 2 == 0;
+        distribution kind = opposed ? ORDINARY : (distribution)(round % DISTRIBUTIONS);
+        sb_tensor *x = channels_last(h, kind, dtype, 4, dims, CHANNELS_LAST);
+        if (opposed)
+            oppose_halves(x);
+        add_input(&test, x);
+        if (round % 3 == 1)
+            set_ints(&test, "axes", 2, (int64_t[]){2, 3});
+        else if (round % 3 == 2)
+            add_list(&test, 2, (int64_t[]){2, 3});
+        harness_run(h, &test);
+    }
+}
+
+/* Groups that have their own kernels with channels last (conv16_grouped.cuh): of 1, 4, 8 and multiples of 16 channels, in all
+ * numbers of sixteens, and of sixteens of which a half is missing. */
+static const convolution grouped[] = {
+    {2, 2, 8, 8, 8, {9, 11}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, NULL, true},
+    {2, 1, 16, 16, 16, {7, 30}, {3, 3}, {2, 2}, {1, 1}, {1, 1}, {1, 1}, NULL, false},
+    {2, 3, 24, 24, 24, {8, 5}, {3, 4}, {1, 2}, {2, 1}, {0, 3}, {4, 0}, NULL, true},
+    {2, 1, 72, 72, 72, {14, 14}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, NULL, true},
+    {2, 2, 48, 48, 48, {6, 7}, {1, 1}, {1, 1}, {1, 1}, {0}, {0}, NULL, true},
+    {2, 1, 136, 136, 136, {6, 4}, {3, 3}, {2, 1}, {1, 1}, {0, 1}, {1, 2}, NULL, false},
+    /* more kernel positions than a step has */
+    {2, 1, 24, 24, 24, {12, 9}, {5, 5}, {1, 1}, {1, 1}, {2, 2}, {2, 2}, NULL, true},
+    {2, 2, 16, 16, 16, {13, 10}, {5, 5}, {2, 2}, {1, 1}, {1, 2}, {2, 1}, NULL, false},
+    {2, 1, 32, 32, 32, {11, 9}, {7, 7}, {1, 1}, {1, 1}, {3, 3}, {3, 3}, NULL, true},
+    {2, 1, 8, 8, 8, {9, 20}, {4, 4}, {3, 1}, {1, 4}, {2, 6}, {1, 0}, NULL, true},
+    {2, 1, 40, 40, 40, {6, 8}, {13, 1}, {1, 1}, {1, 1}, {6, 0}, {6, 0}, NULL, false},
+    {1, 2, 24, 24, 24, {70}, {9}, {1}, {3}, {8}, {8}, NULL, true},
+    {1, 1, 16, 16, 16, {33}, {31}, {2}, {1}, {15}, {15}, NULL, false},
+    /* windows that see padding alone, and positions of one sample that fill no tile */
+    {2, 2, 16, 16, 16, {2, 3}, {2, 2}, {1, 1}, {1, 1}, {3, 3}, {4, 3}, NULL, true},
+    {2, 1, 8, 8, 8, {1, 1}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, NULL, true},
+    {2, 1, 32, 32, 32, {40, 37}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, NULL, false},
+    /* of several channels */
+    {2, 1, 16, 16, 4, {6, 7}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, NULL, true},
+    {2, 2, 40, 40, 10, {5, 9}, {2, 3}, {2, 1}, {1, 2}, {1, 2}, {0, 1}, NULL, false},
+    {2, 1, 128, 128, 32, {5, 5}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, NULL, true},
+    {2, 2, 24, 24, 3, {6, 5}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, NULL, true},
+    {2, 1, 80, 80, 10, {7, 7}, {3, 3}, {2, 2}, {1, 1}, {1, 1}, {1, 1}, NULL, false},
+    {2, 1, 32, 32, 2, {7, 6}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, NULL, true},
+    {2, 1, 96, 96, 6, {6, 6}, {1, 1}, {1, 1}, {1, 1}, {0}, {0}, NULL, false},
+    {2, 1, 64, 64, 2, {5, 7}, {3, 3}, {2, 2}, {1, 1}, {1, 1}, {1, 1}, NULL, true},
+    {2, 1, 96, 96, 2, {4, 5}, {3, 2}, {1, 1}, {1, 1}, {1, 1}, {1, 0}, NULL, true},
+    {2, 1, 128, 128, 2, {3, 4}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, NULL, false},
+    {1, 1, 64, 64, 4, {19}, {3}, {1}, {1}, {1}, {1}, NULL, true},
+    /* which no kernel of groups takes: other sizes of groups, too large windows */
+    {2, 1, 24, 24, 12, {5, 5}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, NULL, true},
+    {2, 1, 160, 160, 2, {3, 3}, {1, 3}, {1, 1}, {1, 1}, {0, 1}, {0, 1}, NULL, false},
+    {2, 1, 16, 16, 16, {3, 3}, {2, 2}, {1, 1}, {200, 200}, {100, 100}, {101, 101}, NULL, false},
+    {2, 1, 8, 8, 8, {3, 4000}, {2, 2}, {1, 1}, {1, 3999}, {1, 0}, {0, 4}, NULL, false},
+    {2, 0, 16, 16, 16, {4, 4}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, NULL, true},
+};
+
+HARNESS_GROUP(conv16, grouped, HARNESS_CUDA) {
+    check_all(h, grouped, (int)(sizeof grouped / sizeof *grouped));
+}

@@ -174,15 +174,19 @@ static sb_status launch_tiles(sb_call *call, const sb_cuda_conv *conv) {
     return sb_cuda_call_launch(call, &work);
 }
 
-/* Groups read and write few channels of a position, so what is near has to be positions. */
+/* Of other groups, tiles read and write few channels of a position, so what is near has to be positions. */
 bool sb_cuda_conv16_turns(const sb_call *call, const sb_cuda_conv *conv) {
-    return conv->extents.groups == 1 && conv->extents.group_outputs % 8 == 0 && conv->extents.axes > 0 &&
+    if (conv->extents.groups > 1)
+        return sb_cuda_conv16_has_groups(call, conv);
+    return conv->extents.group_outputs % 8 == 0 && conv->extents.axes > 0 &&
            sb_gemm16_has_hopper_code(sb_cuda_call_device(call));
 }
 
 sb_status sb_cuda_conv16_launch(sb_call *call, const sb_cuda_conv *conv) {
     bool given;
     SB_TRY(sb_cuda_conv16_on_hopper(call, conv, &given));
+    if (!given)
+        SB_TRY(sb_cuda_conv16_in_groups(call, conv, &given));
     if (given || conv->extents.groups == 1 || conv->x_input < 0 || !sb_cuda_has_channels_last(conv->x))
         return given ? SB_OK : launch_tiles(call, conv);
     sb_cuda_conv packed = *conv;

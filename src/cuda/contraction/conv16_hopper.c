@@ -13,12 +13,7 @@ static sb_gemm_range range_of(const sb_tensor *tensor) {
 
 /* ---- inputs with channels last ---- */
 
-/* An input whose channels lie side by side. */
-typedef struct input {
-    const uint16_t *data;
-    int64_t sample, steps[SB_WINDOW_AXES]; /* in elements */
-    sb_gemm_range range;
-} input;
+typedef sb_cuda_conv16_input input;
 
 static bool has_channels_last(const sb_cuda_conv *conv) {
     const sb_tensor *x = conv->x;
@@ -79,8 +74,7 @@ static sb_status turn(sb_call *call, const sb_cuda_conv *conv, int64_t positions
     return sb_cuda_call_launch(call, &work);
 }
 
-/* The input with its channels last, which are a multiple of 8. */
-static sb_status find_input(sb_call *call, const sb_cuda_conv *conv, input *found) {
+sb_status sb_cuda_conv16_find_input(sb_call *call, const sb_cuda_conv *conv, input *found) {
     const sb_tensor *x = conv->x;
     int64_t positions = 1;
     for (int d = 2; d < x->rank; d++)
@@ -93,8 +87,7 @@ static sb_status find_input(sb_call *call, const sb_cuda_conv *conv, input *foun
     return SB_OK;
 }
 
-/* Whether the output has its channels last; with one position either order is the other. */
-static bool is_turned(const sb_cuda_conv *conv) {
+bool sb_cuda_conv16_is_turned(const sb_cuda_conv *conv) {
     return conv->extents.positions == 1 || sb_cuda_has_channels_last(conv->y);
 }
 
@@ -189,7 +182,7 @@ static sb_status give_product(sb_call *call, const sb_cuda_conv *conv, bool *giv
     if (!*given)
         return SB_OK;
     SB_TRY(sb_cuda_conv16_find_weights(call, conv, &weights, &bytes));
-    if (is_turned(conv))
+    if (sb_cuda_conv16_is_turned(conv))
         multiply_positions(conv, &weights, &x, &gemm);
     else
         multiply_weights(conv, &weights, &x, &gemm);
@@ -235,7 +228,7 @@ static void fill_plan(const sb_cuda_conv *conv, const input *x, const sb_cuda_we
                       sb_gemm *gemm, sb_gemm_plan *plan) {
     const sb_conv_extents *extents = &conv->extents;
     const sb_tensor *y = conv->y, *bias = conv->bias;
-    bool channels_last = is_turned(conv);
+    bool channels_last = sb_cuda_conv16_is_turned(conv);
     int64_t rows = extents->positions * (channels_last ? extents->batch : 1), columns = extents->group_outputs;
     int64_t k = extents->taps * weights->tap;
     *gemm = (sb_gemm)SB_GEMM_DEFAULT;
@@ -297,7 +290,7 @@ static sb_status give_pixels(sb_call *call, const sb_cuda_conv *conv) {
     sb_gemm_plan plan;
     sb_gemm16_conv p = {.channels = (int32_t)extents->group_inputs};
     int chosen;
-    SB_TRY(find_input(call, conv, &x));
+    SB_TRY(sb_cuda_conv16_find_input(call, conv, &x));
     SB_TRY(sb_cuda_conv16_find_weights(call, conv, &weights, &bytes));
     fill_plan(conv, &x, &weights, bytes, &gemm, &plan);
     SB_TRY(sb_gemm16_conv_fill(device, &plan, &p, &chosen, call->error));

@@ -5,6 +5,7 @@
 #include "base/allocation.h"
 #include "cuda/list.h"
 #include "cuda/rows/reduce.h"
+#include "cuda/rows/reduce_columns_parameters.h"
 #include "ops/reduce.h"
 
 #define BLOCK 4096
@@ -63,6 +64,57 @@ static sb_status launch_vectors(sb_call *call, sb_cuda_row_reduction *parameters
     return sb_cuda_call_launch(call, &work);
 }
 
+/* Sums of rows that lie side by side, their elements below each other, as reduce_columns.cu takes them. A block does all of a
+ * row, so long ones have to be many. */
+static bool find_columns(sb_call *call, const sb_cuda_reduce *how, const sb_cuda_row_reduction *reduction,
+                         sb_dtype dtype, sb_cuda_column_reduction *columns) {
+    const sb_cuda_rows *rows = &reduction->rows;
+    int last = rows->outer_rank - 1;
+    const int64_t *x = rows->outer_steps[SB_CUDA_ROW_IN], *y = rows->outer_steps[SB_CUDA_ROW_OUT];
+    bool is_sum =
+        strcmp(how->kernel, "sum") == 0 && (how->finish == SB_CUDA_FINISH_TOTAL || how->finish == SB_CUDA_FINISH_MEAN);
+    if (!is_sum || (dtype != SB_F16 && dtype != SB_BF16) || rows->length == 0 || rows->inner_rank != 1 || last > 1 ||
+        x[last] != 2 || y[last] != 2 || rows->outer_dims[last] % 8 != 0 ||
+        rows->inner_steps[SB_CUDA_ROW_IN][0] % 16 != 0 || (last == 1 && (x[0] % 16 != 0 || y[0] % 16 != 0)) ||
+        (intptr_t)rows->data[SB_CUDA_ROW_IN] % 16 != 0 || (intptr_t)rows->data[SB_CUDA_ROW_OUT] % 16 != 0)
+        return false;
+    /* Where a part is used, other kernels end there. */
+    for (int d = 0; d < sb_call_input(call, 0)->rank && how->bounded; d++) {
+        if (sb_call_used(call, 0, d) != NULL)
+            return false;
+    }
+    *columns = (sb_cuda_column_reduction){.batches = last == 1 ? rows->outer_dims[0] : 1,
+                                          .length = rows->length,
+                                          .groups = rows->outer_dims[last] / 8,
+                                          .step = rows->inner_steps[SB_CUDA_ROW_IN][0],
+                                          .x_batch = last == 1 ? x[0] : 0,
+                                          .y_batch = last == 1 ? y[0] : 0,
+                                          .lanes = 32,
+                                          .mean = how->finish == SB_CUDA_FINISH_MEAN,
+                                          .x = rows->data[SB_CUDA_ROW_IN],
+                                          .y = rows->data[SB_CUDA_ROW_OUT]};
+    while (columns->lanes < SB_CUDA_WAVE && columns->lanes < rows->length)
+        columns->lanes *= 2;
+    columns->eights = columns->lanes == SB_CUDA_WAVE ? 2 : 4;
+    return rows->length <= CUT_LENGTH || columns->batches * columns->groups >= 256;
+}
+
+static sb_status launch_columns(sb_call *call, const sb_cuda_column_reduction *columns, const sb_tensor *out,
+                                const sb_tensor *in) {
+    char name[64];
+    snprintf(name, sizeof name, "sb_cuda_reduce_columns_%s", sb_dtype_name(in->dtype));
+    sb_cuda_work work = {.module = "reduce_columns",
+                         .kernel = name,
+                         .parameters = columns,
+                         .parameter_bytes = sizeof *columns,
+                         .threads = (unsigned)(columns->eights * columns->lanes)};
+    int64_t tiles = (columns->groups + columns->eights - 1) / columns->eights;
+    work.blocks = sb_cuda_call_blocks(call, columns->batches * tiles);
+    sb_cuda_work_reads(&work, in);
+    sb_cuda_work_writes(&work, out);
+    return sb_cuda_call_launch(call, &work);
+}
+
 static sb_status launch_stage(sb_call *call, sb_cuda_row_reduction *parameters, const char *stage,
                               const sb_cuda_reduce *how, const sb_tensor *out, const sb_tensor *in, uint32_t axes,
                               size_t total_bytes) {
@@ -109,6 +161,9 @@ sb_status sb_cuda_reduce_rows(sb_call *call, const sb_cuda_reduce *how, const sb
         return SB_OK;
     if (has_vectors(how, rows, in->dtype))
         return launch_vectors(call, &parameters, how, out, in, axes);
+    sb_cuda_column_reduction columns;
+    if (find_columns(call, how, &parameters, in->dtype, &columns))
+        return launch_columns(call, &columns, out, in);
     if (sb_cuda_rows_are_short(rows) && rows->inner_rank == 1 && !how->long_only)
         return launch_stage(call, &parameters, "team", how, out, in, axes, 0);
     int64_t multiprocessors = sb_cuda_call_device(call)->multiprocessors;

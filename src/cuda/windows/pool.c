@@ -44,7 +44,62 @@ static void fill_axes(sb_cuda_pool *pool, const sb_pool_shape *shape, const sb_t
     }
 }
 
-static sb_status launch_window(sb_call *call, const char *kernel, bool has_indices) {
+/* ---- eight channels at once ---- */
+
+static bool fits(int64_t value) {
+    return value >= 0 && value < INT32_MAX / 2;
+}
+
+/* The axes as pool16.cu takes them; false where a number is too large. */
+static bool fill_short_axes(const sb_cuda_pool *from, sb_cuda_pool16 *to) {
+    bool all = true;
+    for (int i = 0; i < SB_CUDA_POOL_AXES && all; i++) {
+        const sb_cuda_pool_axis *axis = &from->axis[i];
+        int64_t reach, window;
+        all = axis->in > 0 && fits(axis->in) && fits(axis->out) && fits(axis->begin) && fits(axis->end) &&
+              !__builtin_mul_overflow(axis->out, axis->stride, &reach) && fits(reach) &&
+              !__builtin_mul_overflow(axis->kernel, axis->dilation, &window) && fits(window) && fits(reach + window) &&
+              axis->step % 16 == 0;
+        if (!all)
+            break;
+        to->axis[i] = (sb_cuda_pool16_axis){.in = (int32_t)axis->in,
+                                            .stride = (int32_t)axis->stride,
+                                            .dilation = (int32_t)axis->dilation,
+                                            .begin = (int32_t)axis->begin,
+                                            .end = (int32_t)axis->end,
+                                            .kernel = (int32_t)axis->kernel,
+                                            .out = sb_cuda_divisor_of((uint32_t)axis->out),
+                                            .step = axis->step};
+    }
+    return all;
+}
+
+/* Gives maxima and averages of 16 bits whose input and output have their channels last, in whole eights, without indices; of
+ * others *given becomes false. */
+static sb_status launch_eights(sb_call *call, const char *kernel, const sb_cuda_pool *pool, const sb_tensor *x,
+                               const sb_tensor *y, bool *given) {
+    sb_cuda_pool16 parameters = {.groups = pool->elements / 8,
+                                 .count_include_pad = pool->count_include_pad,
+                                 .batch_step = pool->batch_step,
+                                 .x = pool->x,
+                                 .y = pool->y};
+    bool is_short = x->dtype == SB_F16 || x->dtype == SB_BF16, is_one = true;
+    for (int d = 2; d < y->rank; d++)
+        is_one = is_one && y->dims[d] == 1;
+    *given = is_short && pool->indices == NULL && pool->channels % 8 == 0 && fits(pool->elements) &&
+             sb_cuda_has_channels_last(x) && (is_one || sb_cuda_has_channels_last(y)) && (uintptr_t)x->data % 16 == 0 &&
+             (uintptr_t)y->data % 16 == 0 && fill_short_axes(pool, &parameters);
+    if (!*given)
+        return SB_OK;
+    parameters.channels = sb_cuda_divisor_of((uint32_t)(pool->channels / 8));
+    sb_cuda_work work = {.parameters = &parameters, .parameter_bytes = sizeof parameters};
+    sb_cuda_work_reads(&work, x);
+    sb_cuda_work_writes(&work, y);
+    return sb_cuda_launch_each(call, &work, "pool16", kernel, sb_dtype_name(x->dtype), parameters.groups);
+}
+
+/* `short_kernel`: the one of eights, if there is one. */
+static sb_status launch_window(sb_call *call, const char *kernel, const char *short_kernel, bool has_indices) {
     const sb_pool_params *params = call->node->params;
     const sb_tensor *x = sb_call_input(call, 0);
     sb_tensor *y, *indices = NULL;
@@ -72,6 +127,11 @@ static sb_status launch_window(sb_call *call, const char *kernel, bool has_indic
                                .y = y->data,
                                .indices = indices != NULL ? (int64_t *)(void *)indices->data : NULL};
     fill_axes(&parameters, &shape, x, params->column_major);
+    bool given = false;
+    if (short_kernel != NULL)
+        SB_TRY(launch_eights(call, short_kernel, &parameters, x, y, &given));
+    if (given)
+        return SB_OK;
     sb_cuda_work work = {.parameters = &parameters, .parameter_bytes = sizeof parameters};
     sb_cuda_work_reads(&work, x);
     sb_cuda_work_writes(&work, y);
@@ -80,15 +140,15 @@ static sb_status launch_window(sb_call *call, const char *kernel, bool has_indic
 }
 
 static sb_status launch_max(sb_call *call) {
-    return launch_window(call, "sb_cuda_pool_max", true);
+    return launch_window(call, "sb_cuda_pool_max", "sb_cuda_pool16_max", true);
 }
 
 static sb_status launch_average(sb_call *call) {
-    return launch_window(call, "sb_cuda_pool_average", false);
+    return launch_window(call, "sb_cuda_pool_average", "sb_cuda_pool16_average", false);
 }
 
 static sb_status launch_norm(sb_call *call) {
-    return launch_window(call, "sb_cuda_pool_norm", false);
+    return launch_window(call, "sb_cuda_pool_norm", NULL, false);
 }
 
 /* ---- whole channels ---- */

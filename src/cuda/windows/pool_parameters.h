@@ -2,6 +2,7 @@
 #ifndef SB_CUDA_WINDOWS_POOL_PARAMETERS_H
 #define SB_CUDA_WINDOWS_POOL_PARAMETERS_H
 
+#include "cuda/common/divisor.h"
 #include "cuda/common/parameters.h"
 
 #define SB_CUDA_POOL_AXES 3
@@ -25,6 +26,24 @@ typedef struct sb_cuda_pool {
     char *y;
     int64_t *indices; /* MaxPool; may be NULL */
 } sb_cuda_pool;
+
+/* The same of f16 and bf16 with channels last, eight of them at once: all numbers are below 2^31. */
+typedef struct sb_cuda_pool16_axis {
+    int32_t in, stride, dilation, begin, end, kernel;
+    sb_cuda_divisor out;
+    int32_t unused;
+    int64_t step; /* of the input, in bytes */
+} sb_cuda_pool16_axis;
+
+typedef struct sb_cuda_pool16 {
+    int64_t groups;           /* eights of the output */
+    sb_cuda_divisor channels; /* eights of a position */
+    int32_t count_include_pad;
+    int64_t batch_step; /* of the input, in bytes */
+    sb_cuda_pool16_axis axis[SB_CUDA_POOL_AXES];
+    const char *x;
+    char *y;
+} sb_cuda_pool16;
 
 /* MaxUnpool: each place of the output learns the number of the element that it gets, plus 1. */
 typedef struct sb_cuda_unpool {
