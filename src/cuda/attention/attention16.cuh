@@ -15,12 +15,9 @@
 #include "cuda/contraction/warp_products.cuh"
 
 #if defined(__CUDACC__)
-/* The shared memory that the launch asks for. */
-#define DYNAMIC_SHARED(name) extern __shared__ __align__(16) unsigned char name[]
 /* Code apart, whose registers do not count where it is called seldom. */
 #define APART static __device__ __noinline__
 #else
-#define DYNAMIC_SHARED(name) unsigned char *const name = host_dynamic_shared_memory()
 #define APART static
 #endif
 

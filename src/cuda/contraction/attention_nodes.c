@@ -184,6 +184,30 @@ static void find_all_used(attention *attention) {
         p->used_keys = find_used(attention, attention->nodes.steps[s].operand, 1);
 }
 
+static bool stays_in_registers(const sb_cuda_attention_nodes *p) {
+    return p->key_count <= SB_CUDA_ATTENTION_REGISTER_KEYS;
+}
+
+static void cut(sb_cuda_attention_nodes *p, int64_t tile_rows) {
+    p->tile_rows = tile_rows;
+    p->row_tiles = (p->rows + tile_rows - 1) / tile_rows;
+    p->tiles = p->row_tiles;
+    for (int d = 0; d < p->rank; d++)
+        p->tiles *= p->dims[d];
+}
+
+/* Rows of a block: as many as leave two blocks for each multiprocessor, since more rows share what is read of keys and values. */
+static void cut_rows(attention *attention) {
+    sb_cuda_attention_nodes *p = &attention->parameters;
+    const int64_t enough = 2 * (int64_t)sb_cuda_call_device(attention->call)->multiprocessors;
+    int64_t rows = SB_CUDA_ATTENTION_MOST_ROWS;
+    cut(p, stays_in_registers(p) ? rows : SB_CUDA_ATTENTION_LONG_ROWS);
+    while (stays_in_registers(p) && p->tiles < enough && rows > SB_CUDA_ATTENTION_LEAST_ROWS) {
+        rows /= 2;
+        cut(p, rows);
+    }
+}
+
 static sb_status describe(attention *attention) {
     sb_cuda_attention_nodes *p = &attention->parameters;
     const sb_tensor *result = attention->result, *keys = tensor_of(attention, attention->nodes.keys);
@@ -192,12 +216,9 @@ static sb_status describe(attention *attention) {
     p->width = keys->dims[keys->rank - 2];
     p->key_count = keys->dims[keys->rank - 1];
     p->rank = result->rank - 2;
-    p->row_tiles = (p->rows + SB_CUDA_ATTENTION_ROWS - 1) / SB_CUDA_ATTENTION_ROWS;
-    p->tiles = p->row_tiles;
-    for (int d = 0; d < p->rank; d++) {
+    for (int d = 0; d < p->rank; d++)
         p->dims[d] = result->dims[d];
-        p->tiles *= result->dims[d];
-    }
+    cut_rows(attention);
     p->result.data = (const uint16_t *)(const void *)result->data;
     p->result.line_step = result->strides[result->rank - 2];
     fill_batches(attention, result, p->result.steps);
@@ -211,13 +232,13 @@ static sb_status launch_kernel(attention *attention) {
     const sb_cuda_attention_nodes *p = &attention->parameters;
     const char *suffix = sb_dtype_name(attention->result->dtype);
     sb_cuda_work *work = &attention->work;
-    bool in_registers = p->key_count <= SB_CUDA_ATTENTION_REGISTER_KEYS;
-    int keys = p->key_count <= 128 ? 128 : SB_CUDA_ATTENTION_REGISTER_KEYS;
-    int width = p->width <= 64 && p->value_width <= 64 ? 64 : SB_CUDA_ATTENTION_WIDTH;
+    const bool in_registers = stays_in_registers(p);
+    const int rows = (int)p->tile_rows, keys = p->key_count <= 128 ? 128 : SB_CUDA_ATTENTION_REGISTER_KEYS;
+    const int width = p->width <= 64 && p->value_width <= 64 ? 64 : SB_CUDA_ATTENTION_WIDTH;
     char module[64], name[64];
     snprintf(module, sizeof module, "attention_nodes_%s%s", in_registers ? "" : "long_", suffix);
     if (in_registers)
-        snprintf(name, sizeof name, "sb_cuda_attention_nodes_%dx%d_%s", keys, width, suffix);
+        snprintf(name, sizeof name, "sb_cuda_attention_nodes_%dx%dx%d_%s", rows, keys, width, suffix);
     else
         snprintf(name, sizeof name, "sb_cuda_attention_nodes_long_%d_%s", width, suffix);
     work->module = module;
@@ -225,7 +246,8 @@ static sb_status launch_kernel(attention *attention) {
     work->parameters = p;
     work->parameter_bytes = sizeof *p;
     work->blocks = (unsigned)(p->tiles < INT32_MAX ? p->tiles : INT32_MAX);
-    work->threads = SB_CUDA_ATTENTION_THREADS;
+    work->threads = in_registers ? (unsigned)SB_CUDA_ATTENTION_THREADS(rows) : SB_CUDA_ATTENTION_LONG_THREADS;
+    work->shared_bytes = in_registers ? (unsigned)SB_CUDA_ATTENTION_SHARED(rows, keys, width) : 0;
     attention->call->way.name = in_registers ? "scores in registers" : "scores computed three times";
     return sb_cuda_call_launch(attention->call, work);
 }

@@ -1,44 +1,93 @@
 /* Attention as a model's nodes write it, in one kernel with the rounding of each node: scores = Q · K, a chain over the head's
  * width, rounded; scores · number, rounded; scores + mask, rounded; Softmax of a row in f32, rounded; weights · V, a chain
- * over all keys, rounded. A row's scores stay in the registers of four threads, as the pairs of 16 bits that they are between
- * nodes, and are the left factor of the second product where they lie.
+ * over all keys, rounded.
+ *
+ * A team of four warps shares 16 rows. Of the groups of eight keys warp `member` has those whose number is `member` modulo four, so
+ * that whatever the order of the row's sum (numerics/reduce.h) adds first, keys 32 and more apart, is in one thread. Their scores stay
+ * in registers, as the pairs of 16 bits that they are between nodes. The highest score, the sums of keys 16 and 8 apart, and at last
+ * the weights go through shared memory: of the second product, whose chains go over all keys in order, each warp has a quarter of
+ * the columns.
  *
  * With more than 256 keys: attention_nodes_long.cu.
  *
- * A warp has 16 rows. Keys, and then values, come 64 lines at a time into a ring in shared memory. Keys behind the last one
- * have scores of -inf, of which softmax makes zeros, and values of zero. Where that is not so, the row has a NaN anyway, and
- * so is NaN: exp(-inf - m) is NaN if m is, or if all scores are -inf.
+ * Keys, and then values, come 64 lines at a time into a ring in shared memory. Keys behind the last one have scores of -inf, of
+ * which softmax makes zeros, and values of zero. Where that is not so, the row has a NaN anyway, and so is NaN: exp(-inf - m) is
+ * NaN if m is, or if all scores are -inf.
  *
  * Compiled for 90a alone. A module for each of bf16, f16. */
 #include "cuda/contraction/attention_nodes.cuh"
 
-/* With more keys there are no registers for f32 of all powers: they are computed a second time for the quotients. */
-#define KEEPS_POWERS (KEYS <= 128)
+#define TEAM SB_CUDA_ATTENTION_TEAM
+#define THREADS SB_CUDA_ATTENTION_THREADS(ROWS)
+#define STAGES 4
+/* Groups of eight keys that a warp has, and how many of them a chunk has. */
+#define GROUPS (KEYS / 8 / TEAM)
+#define CHUNK_GROUPS (CHUNK / 8 / TEAM)
+#define SPACING (8 * TEAM)
+
+/* A block's shared memory: SB_CUDA_ATTENTION_SHARED. */
+template <int ROWS, int KEYS, int WIDTH> struct sb_attention_shared {
+    sb_cuda_eight ring[STAGES * CHUNK_PIECES];
+    sb_cuda_eight rows[ROWS * (KEYS > WIDTH ? KEYS : WIDTH) / 8]; /* of queries, then of weights */
+    sb_cuda_float4 sums[ROWS / 16][TEAM][32];                     /* of two rows of a thread, a pair each */
+    uint32_t highest[ROWS / 16][8][TEAM];                         /* of two rows */
+};
+
+/* Which part of a block's rows a warp has. */
+typedef struct attention_part {
+    int lane, member, strip; /* of 16 rows */
+} attention_part;
+
+SB_CUDA_FUNCTION attention_part find_part(void) {
+    const int thread = (int)threadIdx.x;
+    const attention_part part = {thread % 32, thread / 32 % TEAM, thread / 32 / TEAM};
+    return part;
+}
 
 /* ---- shared memory ---- */
 
 /* Copy `number`: the keys' chunks, then those of the values. A batch in any case. */
-template <int WIDTH>
+template <int ROWS, int WIDTH>
 SB_CUDA_FUNCTION void begin_chunk(const sb_cuda_attention_nodes *p, const attention_place *at, sb_cuda_eight *ring,
                                   int number, int chunks, int keys) {
-    sb_cuda_eight *to = ring + number % STAGES * CHUNK_PIECES;
-    if (number < chunks)
-        copy_lines<WIDTH>(to, at->keys, p->keys.line_step, number * CHUNK, keys, (int)p->width);
-    else if (number < 2 * chunks)
-        copy_lines<WIDTH>(to, at->values, p->values.line_step, (number - chunks) * CHUNK, keys, (int)p->value_width);
+    const bool is_value = number >= chunks;
+    if (number < 2 * chunks)
+        copy_lines<WIDTH, THREADS, CHUNK>(ring + number % STAGES * CHUNK_PIECES, is_value ? at->values : at->keys,
+                                          is_value ? p->values.line_step : p->keys.line_step,
+                                          (is_value ? number - chunks : number) * CHUNK, keys,
+                                          (int)(is_value ? p->value_width : p->width));
     SB_CUDA_COPIES_END();
 }
 
-/* Puts another in the place of chunk `number`, which nobody needs any more. */
-template <int WIDTH>
+/* Puts another in the place of chunk `number`, which nobody needs any more. A ring that takes all chunks has nothing to replace. */
+template <int ROWS, int KEYS, int WIDTH>
 SB_CUDA_FUNCTION void replace_chunk(const sb_cuda_attention_nodes *p, const attention_place *at, sb_cuda_eight *ring,
                                     int number, int chunks, int keys) {
+    if (2 * KEYS / CHUNK <= STAGES) {
+        SB_CUDA_COPIES_END();
+        return;
+    }
     if (number + STAGES < 2 * chunks)
         SB_CUDA_BARRIER();
-    begin_chunk<WIDTH>(p, at, ring, number + STAGES, chunks, keys);
+    begin_chunk<ROWS, WIDTH>(p, at, ring, number + STAGES, chunks, keys);
 }
 
 /* ---- softmax ---- */
+
+/* The highest scores of a thread's two rows: of all the team's keys. */
+template <int HALF, int COUNT>
+SB_CUDA_FUNCTION void find_highest(const attention_part *part, const uint32_t (*scores)[2], uint32_t (*words)[8][TEAM],
+                                   float *highest) {
+    uint32_t *own = words[part->strip][part->lane / 4];
+    const uint32_t both =
+        highest_of_rows<HALF>(highest_pair<HALF, COUNT>(scores, 0), highest_pair<HALF, COUNT>(scores, 1));
+    if (part->lane % 4 == 0)
+        own[part->member] = both;
+    SB_CUDA_BARRIER();
+    const sb_cuda_words4 all = *(const sb_cuda_words4 *)(const void *)own;
+    sb_cuda_widen_pair<HALF>(larger_pair<HALF>(larger_pair<HALF>(all.x, all.y), larger_pair<HALF>(all.z, all.w)),
+                             &highest[0], &highest[1]);
+}
 
 /* The bits of `number`, below `count`, a power of two, in reverse. */
 SB_CUDA_FUNCTION int reversed(int number, int count) {
@@ -49,23 +98,19 @@ SB_CUDA_FUNCTION int reversed(int number, int count) {
     return result;
 }
 
-/* The sum of a row's powers in the order of numerics/reduce.h. Its lanes are the keys, since there are at most 256; folding by
- * halves adds what is half of the keys apart, and so on: groups of eight of one thread, by which the tree is gone through depth
- * first so that few sums are held, and then what is 4, 2 and 1 apart. Lanes without a key are left out, or have a power of +0,
- * which changes no sum of powers. */
-template <int HALF, int KEYS>
-SB_CUDA_FUNCTION float sum_powers(const uint32_t (*scores)[2], int r, float highest, float (*powers)[2]) {
+/* The powers of a row, and their sum as far as a thread has it, in the order of numerics/reduce.h. Its lanes are the keys, since there
+ * are at most 256; folding by halves adds what is half of the keys apart, and so on, down to 32 here: by this tree, gone through
+ * depth first so that few sums are held. Lanes without a key are left out, or have a power of +0, which changes no sum of powers. */
+template <int HALF, int COUNT>
+SB_CUDA_FUNCTION void sum_powers(const uint32_t (*scores)[2], int r, float highest, float (*powers)[2], float *sum) {
     float held[6][2];
+    int level = 0;
     SB_CUDA_UNROLL
-    for (int i = 0; i < GROUPS; i++) {
-        const int n = reversed(i, GROUPS);
-        float pair[2];
-        raise_pair<HALF>(scores[n][r], highest, pair);
-        if (KEEPS_POWERS) {
-            powers[n][0] = pair[0];
-            powers[n][1] = pair[1];
-        }
-        int level = 0;
+    for (int i = 0; i < COUNT; i++) {
+        const int n = reversed(i, COUNT);
+        raise_pair<HALF>(scores[n][r], highest, powers[n]);
+        float pair[2] = {powers[n][0], powers[n][1]};
+        level = 0;
         SB_CUDA_UNROLL
         for (int bit = 1; (i & bit) != 0; bit *= 2, level++) {
             pair[0] = held[level][0] + pair[0];
@@ -74,95 +119,138 @@ SB_CUDA_FUNCTION float sum_powers(const uint32_t (*scores)[2], int r, float high
         held[level][0] = pair[0];
         held[level][1] = pair[1];
     }
-    const int top = GROUPS == 16 ? 4 : 5;
-    return fold_quad(held[top][0], held[top][1]);
+    sum[0] = held[level][0];
+    sum[1] = held[level][1];
 }
 
-template <int HALF, int KEYS> SB_CUDA_FUNCTION void weigh(uint32_t (*scores)[2], int r) {
-    float powers[KEEPS_POWERS ? GROUPS : 1][2];
-    const float highest = highest_of_row<HALF>(highest_pair<HALF, KEYS>(scores, r));
-    const float sum = sum_powers<HALF, KEYS>(scores, r, highest, powers), inverse = sb_div_f32(1.0f, sum);
+/* The rows' whole sums: the four warps' parts, of which the first and the third have keys 16 apart, and then four threads'. */
+SB_CUDA_FUNCTION void join_sums(const attention_part *part, float (*own)[2], sb_cuda_float4 (*parts)[TEAM][32],
+                                float *sums) {
+    const sb_cuda_float4 given = {own[0][0], own[0][1], own[1][0], own[1][1]};
+    parts[part->strip][part->member][part->lane] = given;
+    SB_CUDA_BARRIER();
+    const sb_cuda_float4 a = parts[part->strip][0][part->lane], b = parts[part->strip][1][part->lane],
+                         c = parts[part->strip][2][part->lane], d = parts[part->strip][3][part->lane];
+    sums[0] = fold_quad((a.x + c.x) + (b.x + d.x), (a.y + c.y) + (b.y + d.y));
+    sums[1] = fold_quad((a.z + c.z) + (b.z + d.z), (a.w + c.w) + (b.w + d.w));
+}
+
+/* Makes weights of the scores, and puts them where all of the team find them. */
+template <int HALF, int ROWS, int KEYS, int WIDTH>
+SB_CUDA_FUNCTION void weigh(const attention_part *part, const uint32_t (*scores)[2],
+                            sb_attention_shared<ROWS, KEYS, WIDTH> *shared) {
+    float highest[2], powers[2][GROUPS][2], own[2][2], sums[2];
+    find_highest<HALF, GROUPS>(part, scores, shared->highest, highest);
     SB_CUDA_UNROLL
-    for (int n = 0; n < GROUPS; n++) {
-        float pair[2];
-        if (KEEPS_POWERS) {
-            pair[0] = powers[n][0];
-            pair[1] = powers[n][1];
-        } else {
-            raise_pair<HALF>(scores[n][r], highest, pair);
-        }
-        scores[n][r] = sb_cuda_round_pair<HALF>(divide_by_sum<HALF>(pair[0], sum, inverse),
-                                                divide_by_sum<HALF>(pair[1], sum, inverse));
+    for (int r = 0; r < 2; r++)
+        sum_powers<HALF, GROUPS>(scores, r, highest[r], powers[r], own[r]);
+    join_sums(part, own, shared->sums, sums);
+    SB_CUDA_UNROLL
+    for (int r = 0; r < 2; r++) {
+        const float inverse = sb_div_f32(1.0f, sums[r]);
+        const int line = part->strip * 16 + part->lane / 4 + 8 * r;
+        SB_CUDA_UNROLL
+        for (int n = 0; n < GROUPS; n++)
+            shared->rows[piece_place<KEYS>(line, n * TEAM + part->member)].pairs[part->lane % 4] =
+                sb_cuda_round_pair<HALF>(divide_by_sum<HALF>(powers[r][n][0], sums[r], inverse),
+                                         divide_by_sum<HALF>(powers[r][n][1], sums[r], inverse));
     }
 }
 
 /* ---- all of it ---- */
 
-template <int HALF, int KEYS, int WIDTH>
-SB_CUDA_FUNCTION void attend(const sb_cuda_attention_nodes *p, const attention_place *at, sb_cuda_eight *ring,
-                             sb_cuda_eight *query_lines, int keys) {
-    const int warp = (int)threadIdx.x / 32, chunks = (keys + CHUNK - 1) / CHUNK;
-    const int64_t first_row = at->row + warp * 16;
-    const int rows = (int)(p->rows - at->row < CHUNK ? p->rows - at->row : CHUNK);
-    uint32_t queries[WIDTH / 16][4], scores[GROUPS][2];
-    copy_lines<WIDTH>(query_lines, at->queries + at->row * p->queries.line_step, p->queries.line_step, 0, rows,
-                      (int)p->width);
-    SB_CUDA_KEEP_LOOP
-    for (int i = 0; i < STAGES; i++)
-        begin_chunk<WIDTH>(p, at, ring, i, chunks, keys);
+/* The scores of the warp's keys, as softmax reads them. */
+template <int HALF, int ROWS, int KEYS, int WIDTH>
+SB_CUDA_FUNCTION void find_scores(const sb_cuda_attention_nodes *p, const attention_place *at,
+                                  const attention_part *part, int keys, uint32_t (*scores)[2],
+                                  sb_attention_shared<ROWS, KEYS, WIDTH> *shared) {
+    const int chunks = (keys + CHUNK - 1) / CHUNK;
+    uint32_t queries[WIDTH / 16][4];
     SB_CUDA_UNROLL
     for (int c = 0; c < KEYS / CHUNK; c++) {
+        uint32_t(*own)[2] = scores + c * CHUNK_GROUPS;
         if (c >= chunks) {
             SB_CUDA_UNROLL
-            for (int n = 0; n < CHUNK / 8; n++)
-                scores[c * (CHUNK / 8) + n][0] = scores[c * (CHUNK / 8) + n][1] = 0;
+            for (int n = 0; n < CHUNK_GROUPS; n++)
+                own[n][0] = own[n][1] = 0;
             continue;
         }
-        wait_for_chunk<WIDTH>();
+        wait_for_chunk<STAGES>();
         if (c == 0)
-            fetch_queries<WIDTH>(query_lines, queries);
-        multiply_keys<HALF, WIDTH>(queries, ring + c % STAGES * CHUNK_PIECES, (int)p->width, scores + c * (CHUNK / 8));
-        replace_chunk<WIDTH>(p, at, ring, c, chunks, keys);
+            fetch_queries<WIDTH>(shared->rows, part->strip * 16, queries);
+        multiply_keys<HALF, WIDTH, CHUNK_GROUPS, SPACING>(queries, shared->ring + c % STAGES * CHUNK_PIECES,
+                                                          part->member * 8, (int)p->width, own);
+        replace_chunk<ROWS, KEYS, WIDTH>(p, at, shared->ring, c, chunks, keys);
     }
-    take_steps<HALF, KEYS>(p, at, scores, first_row, 0, keys);
-    end_scores<HALF, KEYS>(scores, 0, keys);
-    weigh<HALF, KEYS>(scores, 0);
-    weigh<HALF, KEYS>(scores, 1);
-    float sums[WIDTH / 8][4];
-    SB_CUDA_UNROLL
-    for (int i = 0; i < WIDTH / 8 * 4; i++)
-        sums[i / 4][i % 4] = 0;
+    take_steps<HALF, GROUPS, SPACING>(p, at, scores, at->row + part->strip * 16, part->member * 8, keys);
+    end_scores<HALF, GROUPS, SPACING>(scores, part->member * 8, keys);
+}
+
+/* The warp's columns of weights · V. */
+template <int HALF, int ROWS, int KEYS, int WIDTH>
+SB_CUDA_FUNCTION void weigh_values(const sb_cuda_attention_nodes *p, const attention_place *at,
+                                   const attention_part *part, int keys, float (*sums)[4],
+                                   sb_attention_shared<ROWS, KEYS, WIDTH> *shared) {
+    const int chunks = (keys + CHUNK - 1) / CHUNK;
+    begin_results<WIDTH / TEAM>(sums);
     SB_CUDA_UNROLL
     for (int c = 0; c < KEYS / CHUNK; c++) {
         if (c >= chunks)
             continue;
-        wait_for_chunk<WIDTH>();
-        multiply_values<HALF, WIDTH>(scores + c * (CHUNK / 8), ring + (chunks + c) % STAGES * CHUNK_PIECES,
-                                     (int)p->value_width, sums);
-        replace_chunk<WIDTH>(p, at, ring, chunks + c, chunks, keys);
+        wait_for_chunk<STAGES>();
+        SB_CUDA_UNROLL
+        for (int k = 0; k < CHUNK / 16; k++) {
+            uint32_t left[4];
+            fetch_left<KEYS>(shared->rows, part->strip * 16, c * (CHUNK / 16) + k, left);
+            multiply_values<HALF, WIDTH, WIDTH / TEAM>(left, shared->ring + (chunks + c) % STAGES * CHUNK_PIECES,
+                                                       k * 16, part->member * (PIECES / TEAM), (int)p->value_width,
+                                                       sums);
+        }
+        replace_chunk<ROWS, KEYS, WIDTH>(p, at, shared->ring, chunks + c, chunks, keys);
     }
-    store_rows<HALF, WIDTH>(p, at->result, first_row, sums);
+}
+
+template <int HALF, int ROWS, int KEYS, int WIDTH>
+SB_CUDA_FUNCTION void attend(const sb_cuda_attention_nodes *p, const attention_place *at, int keys,
+                             sb_attention_shared<ROWS, KEYS, WIDTH> *shared) {
+    const attention_part part = find_part();
+    const int64_t left = p->rows - at->row;
+    uint32_t scores[GROUPS][2];
+    float sums[WIDTH / TEAM / 8][4];
+    copy_lines<WIDTH, THREADS, ROWS>(shared->rows, at->queries + at->row * p->queries.line_step, p->queries.line_step,
+                                     0, (int)(left < ROWS ? left : ROWS), (int)p->width);
+    SB_CUDA_KEEP_LOOP
+    for (int i = 0; i < STAGES; i++)
+        begin_chunk<ROWS, WIDTH>(p, at, shared->ring, i, (keys + CHUNK - 1) / CHUNK, keys);
+    find_scores<HALF, ROWS, KEYS, WIDTH>(p, at, &part, keys, scores, shared);
+    weigh<HALF, ROWS, KEYS, WIDTH>(&part, scores, shared);
+    weigh_values<HALF, ROWS, KEYS, WIDTH>(p, at, &part, keys, sums, shared);
+    store_rows<HALF, WIDTH / TEAM>(p, at->result, at->row + part.strip * 16, part.member * (PIECES / TEAM), sums);
     SB_CUDA_COPIES_WAIT(0);
     SB_CUDA_BARRIER();
 }
 
-template <int HALF, int KEYS, int WIDTH> SB_CUDA_FUNCTION void attend_all(const sb_cuda_attention_nodes *p) {
-    SB_CUDA_SHARED sb_cuda_eight ring[STAGES * CHUNK_PIECES] __attribute__((aligned(16)));
-    SB_CUDA_SHARED sb_cuda_eight query_lines[CHUNK_PIECES] __attribute__((aligned(16)));
+template <int HALF, int ROWS, int KEYS, int WIDTH> SB_CUDA_FUNCTION void attend_all(const sb_cuda_attention_nodes *p) {
+    typedef sb_attention_shared<ROWS, KEYS, WIDTH> shared_memory;
+    static_assert(sizeof(shared_memory) == SB_CUDA_ATTENTION_SHARED(ROWS, KEYS, WIDTH), "what the launch asks for");
+    DYNAMIC_SHARED(memory);
     const int keys = (int)sb_cuda_used(p->used_keys, p->key_count);
     const int64_t used_rows = sb_cuda_used(p->used_rows, p->rows);
     SB_CUDA_KEEP_LOOP
     for (int64_t index = blockIdx.x; index < p->tiles; index += gridDim.x) {
         const attention_place at = find_place(p, index);
         if (at.row < used_rows)
-            attend<HALF, KEYS, WIDTH>(p, &at, ring, query_lines, keys);
+            attend<HALF, ROWS, KEYS, WIDTH>(p, &at, keys, (shared_memory *)(void *)memory);
     }
 }
 
-#define KERNEL(keys, width, suffix, HALF)                                                                              \
-    SB_CUDA_BLOCK_KERNEL_BOUNDED(sb_cuda_attention_nodes_##keys##x##width##_##suffix, sb_cuda_attention_nodes, p,      \
-                                 SB_CUDA_ATTENTION_THREADS, (keys) <= 128 && (width) <= 64 ? 3 : 2) {                  \
-        attend_all<HALF, keys, width>(p);                                                                              \
+/* Blocks of a multiprocessor: as many as leave a thread 64 registers, where it has 16 scores, and else 128. */
+#define BLOCKS(rows, keys, width) (((keys) <= 128 && (width) <= 64 ? 1024 : 512) / SB_CUDA_ATTENTION_THREADS(rows))
+#define KERNEL(rows, keys, width, suffix, HALF)                                                                        \
+    SB_CUDA_BLOCK_KERNEL_BOUNDED(sb_cuda_attention_nodes_##rows##x##keys##x##width##_##suffix,                         \
+                                 sb_cuda_attention_nodes, p, SB_CUDA_ATTENTION_THREADS(rows),                          \
+                                 BLOCKS(rows, keys, width)) {                                                          \
+        attend_all<HALF, rows, keys, width>(p);                                                                        \
     }
 /* The host has both modules in one. */
 #if defined(SB_MODULE_f16) || !defined(__CUDACC__)

@@ -1,8 +1,8 @@
 /* What the kernels of attention in nodes share (attention_nodes.cu): where a block's rows are, lines on their way to shared memory,
  * a warp's scores of 64 keys at a time, the nodes behind them, and the second product.
  *
- * A warp has 16 rows. A thread holds of each group of eight keys two neighbours, as a pair of 16 bits: [0] of row lane / 4, [1] of
- * the one 8 further on. */
+ * A warp has 16 rows, and COUNT groups of eight keys each, whose first keys are SPACING apart: a part of them all where several warps
+ * share rows. A thread holds of each group two neighbours, as a pair of 16 bits: [0] of row lane / 4, [1] of the one 8 further on. */
 #ifndef SB_CUDA_CONTRACTION_ATTENTION_NODES_CUH
 #define SB_CUDA_CONTRACTION_ATTENTION_NODES_CUH
 
@@ -11,14 +11,12 @@
 #include "cuda/contraction/warp_products.cuh"
 #include "cuda/rows/row_vectors.cuh"
 #include "numerics/elementary.h"
+#include "numerics/exp_nonpositive.h"
 
 /* Lines that are fetched together. */
 #define CHUNK 64
-#define STAGES (WIDTH == 64 ? 4 : 2)
 #define PIECES (WIDTH / 8) /* of 16 bytes in a line */
 #define CHUNK_PIECES (CHUNK * PIECES)
-/* Scores of a row that a thread holds are two of each group of eight. */
-#define GROUPS (KEYS / 8)
 
 /* Where a block's rows are. */
 typedef struct attention_place {
@@ -30,7 +28,7 @@ typedef struct attention_place {
 SB_CUDA_FUNCTION attention_place find_place(const sb_cuda_attention_nodes *p, int64_t index) {
     attention_place at;
     int64_t rest = index;
-    at.row = sb_cuda_take(&rest, p->row_tiles) * SB_CUDA_ATTENTION_ROWS;
+    at.row = sb_cuda_take(&rest, p->row_tiles) * p->tile_rows;
     at.queries = p->queries.data;
     at.keys = p->keys.data;
     at.values = p->values.data;
@@ -59,14 +57,13 @@ template <int WIDTH> SB_CUDA_FUNCTION int piece_place(int line, int eight) {
     return line * PIECES + (eight ^ (line & 7));
 }
 
-/* Begins to copy 64 lines from `first` on; lines behind `lines`, and elements behind `width`, are zeros. */
-template <int WIDTH>
+/* Begins to copy COUNT lines from `first` on; lines behind `lines`, and elements behind `width`, are zeros. */
+template <int WIDTH, int THREADS, int COUNT>
 SB_CUDA_FUNCTION void copy_lines(sb_cuda_eight *to, const uint16_t *from, int64_t step, int first, int lines,
                                  int width) {
     SB_CUDA_UNROLL
-    for (int i = 0; i < CHUNK_PIECES / SB_CUDA_ATTENTION_THREADS; i++) {
-        const int piece = (int)threadIdx.x + i * SB_CUDA_ATTENTION_THREADS, line = piece / PIECES,
-                  eight = piece % PIECES;
+    for (int i = 0; i < COUNT * PIECES / THREADS; i++) {
+        const int piece = (int)threadIdx.x + i * THREADS, line = piece / PIECES, eight = piece % PIECES;
         const bool wanted = first + line < lines && eight * 8 < width;
         sb_cuda_copy_16_or_zero(to + piece_place<WIDTH>(line, eight),
                                 from + (wanted ? (first + line) * step + eight * 8 : 0), wanted);
@@ -74,7 +71,7 @@ SB_CUDA_FUNCTION void copy_lines(sb_cuda_eight *to, const uint16_t *from, int64_
 }
 
 /* Waits for a copy behind which STAGES - 1 have begun. */
-template <int WIDTH> SB_CUDA_FUNCTION void wait_for_chunk() {
+template <int STAGES> SB_CUDA_FUNCTION void wait_for_chunk() {
     SB_CUDA_COPIES_WAIT(STAGES - 1);
     SB_CUDA_BARRIER();
 }
@@ -91,22 +88,29 @@ SB_CUDA_FUNCTION bool leaves_out(int begin, int width) {
 
 /* ---- the first product ---- */
 
-/* The warp's rows of the queries, out of shared memory. */
-template <int WIDTH> SB_CUDA_FUNCTION void fetch_queries(const sb_cuda_eight *query_lines, uint32_t (*queries)[4]) {
-    const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
-    SB_CUDA_UNROLL
-    for (int k = 0; k < WIDTH / 16; k++)
-        sb_cuda_fetch_matrices<false>(
-            queries[k], query_lines + piece_place<WIDTH>(warp * 16 + lane / 8 % 2 * 8 + lane % 8, k * 2 + lane / 16));
+/* A left factor of 16 rows from `line` on, and of 16 elements, out of shared memory: the queries of a warp, and its weights. */
+template <int WIDTH>
+SB_CUDA_FUNCTION void fetch_left(const sb_cuda_eight *lines, int line, int sixteen, uint32_t *left) {
+    const int lane = (int)threadIdx.x % 32;
+    sb_cuda_fetch_matrices<false>(
+        left, lines + piece_place<WIDTH>(line + lane / 8 % 2 * 8 + lane % 8, sixteen * 2 + lane / 16));
 }
 
-/* The scores of 64 keys, rounded: `scores` of groups of eight, [0] of row lane / 4, [1] of the one 8 further on. */
-template <int HALF, int WIDTH>
-SB_CUDA_FUNCTION void multiply_keys(const uint32_t (*queries)[4], const sb_cuda_eight *keys, int width,
+/* The warp's rows of the queries. */
+template <int WIDTH>
+SB_CUDA_FUNCTION void fetch_queries(const sb_cuda_eight *query_lines, int line, uint32_t (*queries)[4]) {
+    SB_CUDA_UNROLL
+    for (int k = 0; k < WIDTH / 16; k++)
+        fetch_left<WIDTH>(query_lines, line, k, queries[k]);
+}
+
+/* The scores of the groups of a chunk, the first of which begins at `line`, rounded. */
+template <int HALF, int WIDTH, int COUNT, int SPACING>
+SB_CUDA_FUNCTION void multiply_keys(const uint32_t (*queries)[4], const sb_cuda_eight *keys, int line, int width,
                                     uint32_t (*scores)[2]) {
     const int lane = (int)threadIdx.x % 32;
     SB_CUDA_UNROLL
-    for (int pair = 0; pair < CHUNK / 16; pair++) {
+    for (int pair = 0; pair < COUNT / 2; pair++) {
         float sums[2][4] = {{0, 0, 0, 0}, {0, 0, 0, 0}};
         SB_CUDA_UNROLL
         for (int k = 0; k < WIDTH / 16; k++) {
@@ -114,7 +118,8 @@ SB_CUDA_FUNCTION void multiply_keys(const uint32_t (*queries)[4], const sb_cuda_
             if (leaves_out(k * 16, width))
                 continue;
             sb_cuda_fetch_matrices<false>(
-                fetched, keys + piece_place<WIDTH>(pair * 16 + lane / 16 * 8 + lane % 8, k * 2 + lane / 8 % 2));
+                fetched,
+                keys + piece_place<WIDTH>(line + (pair * 2 + lane / 16) * SPACING + lane % 8, k * 2 + lane / 8 % 2));
             sb_cuda_multiply_matrices<HALF>(sums[0], queries[k], fetched);
             sb_cuda_multiply_matrices<HALF>(sums[1], queries[k], fetched + 2);
         }
@@ -188,24 +193,24 @@ template <int HALF> SB_CUDA_FUNCTION bool is_power_of_two(uint16_t half) {
     return (half & ((1 << fraction_bits) - 1)) == 0 && exponent >= 1 && exponent <= most;
 }
 
-template <int HALF, int KEYS> SB_CUDA_FUNCTION void multiply_scores(uint32_t (*scores)[2], uint16_t number) {
+template <int HALF, int COUNT> SB_CUDA_FUNCTION void multiply_scores(uint32_t (*scores)[2], uint16_t number) {
     const uint32_t by = number * UINT32_C(0x10001);
     SB_CUDA_UNROLL
-    for (int n = 0; n < GROUPS; n++) {
+    for (int n = 0; n < COUNT; n++) {
         scores[n][0] = multiply_pair<HALF>(scores[n][0], by);
         scores[n][1] = multiply_pair<HALF>(scores[n][1], by);
     }
 }
 
-template <int HALF, int KEYS> SB_CUDA_FUNCTION void divide_scores(uint32_t (*scores)[2], uint16_t number) {
+template <int HALF, int COUNT> SB_CUDA_FUNCTION void divide_scores(uint32_t (*scores)[2], uint16_t number) {
     if (is_power_of_two<HALF>(number)) {
         const float inverse = sb_div_f32(1.0f, widen<HALF>(number));
-        multiply_scores<HALF, KEYS>(scores, (uint16_t)sb_cuda_round_pair<HALF>(inverse, inverse));
+        multiply_scores<HALF, COUNT>(scores, (uint16_t)sb_cuda_round_pair<HALF>(inverse, inverse));
         return;
     }
     const float by = widen<HALF>(number);
     SB_CUDA_UNROLL
-    for (int n = 0; n < GROUPS * 2; n++) {
+    for (int n = 0; n < COUNT * 2; n++) {
         float low, high;
         sb_cuda_widen_pair<HALF>(scores[n / 2][n % 2], &low, &high);
         scores[n / 2][n % 2] = sb_cuda_round_pair<HALF>(sb_div_f32(low, by), sb_div_f32(high, by));
@@ -213,43 +218,43 @@ template <int HALF, int KEYS> SB_CUDA_FUNCTION void divide_scores(uint32_t (*sco
 }
 
 /* The addends of a row, zeros behind the last key. All are loaded before the first is needed. */
-template <int KEYS>
+template <int COUNT, int SPACING>
 SB_CUDA_FUNCTION void load_addends(const uint16_t *row, int first_key, int keys, int64_t step, bool whole,
                                    uint32_t *pairs) {
     const int own = first_key + (int)threadIdx.x % 4 * 2;
     if (whole) { /* where there is a key, so is the next one: an even number of them */
         SB_CUDA_UNROLL
-        for (int n = 0; n < GROUPS; n++)
-            pairs[n] = own + n * 8 < keys ? *(const uint32_t *)(const void *)(row + own + n * 8) : 0;
+        for (int n = 0; n < COUNT; n++)
+            pairs[n] = own + n * SPACING < keys ? *(const uint32_t *)(const void *)(row + own + n * SPACING) : 0;
         return;
     }
     SB_CUDA_UNROLL
-    for (int n = 0; n < GROUPS; n++) {
-        const int key = own + n * 8;
+    for (int n = 0; n < COUNT; n++) {
+        const int key = own + n * SPACING;
         const uint32_t low = key < keys ? row[key * step] : 0, high = key + 1 < keys ? row[(key + 1) * step] : 0;
         pairs[n] = low | high << 16;
     }
 }
 
-template <int HALF, int KEYS>
+template <int HALF, int COUNT, int SPACING>
 SB_CUDA_FUNCTION void add_to_scores(uint32_t (*scores)[2], const sb_cuda_attention_step *step, const uint16_t *data,
                                     int64_t first_row, int64_t rows, int first_key, int keys) {
     const int lane = (int)threadIdx.x % 32;
     const int64_t last = rows - 1, row = first_row + lane / 4, line = step->operand.line_step, beside = step->key_step;
     const bool whole = beside == 1 && keys % 2 == 0 && line % 2 == 0 && (uintptr_t)data % 4 == 0;
-    uint32_t pairs[GROUPS];
+    uint32_t pairs[COUNT];
     SB_CUDA_UNROLL
     for (int r = 0; r < 2; r++) {
         const int64_t own = row + 8 * r < last ? row + 8 * r : last;
         if (r == 0 || line != 0)
-            load_addends<KEYS>(data + own * line, first_key, keys, beside, whole, pairs);
+            load_addends<COUNT, SPACING>(data + own * line, first_key, keys, beside, whole, pairs);
         SB_CUDA_UNROLL
-        for (int n = 0; n < GROUPS; n++)
+        for (int n = 0; n < COUNT; n++)
             scores[n][r] = add_pair<HALF>(scores[n][r], pairs[n]);
     }
 }
 
-template <int HALF, int KEYS>
+template <int HALF, int COUNT, int SPACING>
 SB_CUDA_FUNCTION void take_steps(const sb_cuda_attention_nodes *p, const attention_place *at, uint32_t (*scores)[2],
                                  int64_t first_row, int first_key, int keys) {
     SB_CUDA_KEEP_LOOP
@@ -260,22 +265,23 @@ SB_CUDA_FUNCTION void take_steps(const sb_cuda_attention_nodes *p, const attenti
         for (int i = 1; i < SB_ATTENTION_NODE_STEPS; i++)
             data = i == s ? at->steps[i] : data;
         if (step->operation == SB_ATTENTION_ADD)
-            add_to_scores<HALF, KEYS>(scores, step, data, first_row, p->rows, first_key, keys);
+            add_to_scores<HALF, COUNT, SPACING>(scores, step, data, first_row, p->rows, first_key, keys);
         else if (step->operation == SB_ATTENTION_MULTIPLY)
-            multiply_scores<HALF, KEYS>(scores, *data);
+            multiply_scores<HALF, COUNT>(scores, *data);
         else
-            divide_scores<HALF, KEYS>(scores, *data);
+            divide_scores<HALF, COUNT>(scores, *data);
     }
 }
 
 /* Scores of keys behind the last are -inf. */
-template <int HALF, int KEYS> SB_CUDA_FUNCTION void end_scores(uint32_t (*scores)[2], int first_key, int keys) {
+template <int HALF, int COUNT, int SPACING>
+SB_CUDA_FUNCTION void end_scores(uint32_t (*scores)[2], int first_key, int keys) {
     const uint32_t none = HALF == SB_CUDA_F16 ? 0xfc00u : 0xff80u;
-    if (keys - first_key >= KEYS)
+    if (keys - first_key >= (COUNT - 1) * SPACING + 8)
         return;
     SB_CUDA_UNROLL
-    for (int n = 0; n < GROUPS; n++) {
-        const int key = first_key + n * 8 + (int)threadIdx.x % 4 * 2;
+    for (int n = 0; n < COUNT; n++) {
+        const int key = first_key + n * SPACING + (int)threadIdx.x % 4 * 2;
         SB_CUDA_UNROLL
         for (int r = 0; r < 2; r++) {
             const uint32_t low = key < keys ? scores[n][r] & 0xffffu : none;
@@ -288,28 +294,28 @@ template <int HALF, int KEYS> SB_CUDA_FUNCTION void end_scores(uint32_t (*scores
 /* ---- softmax ---- */
 
 /* The higher ones of pairs of a row's scores. */
-template <int HALF, int KEYS> SB_CUDA_FUNCTION uint32_t highest_pair(const uint32_t (*scores)[2], int r) {
+template <int HALF, int COUNT> SB_CUDA_FUNCTION uint32_t highest_pair(const uint32_t (*scores)[2], int r) {
     uint32_t highest = scores[0][r];
     SB_CUDA_UNROLL
-    for (int n = 1; n < GROUPS; n++)
+    for (int n = 1; n < COUNT; n++)
         highest = larger_pair<HALF>(highest, scores[n][r]);
     return highest;
 }
 
-/* A row's highest score, for the four threads that have it. */
-template <int HALF> SB_CUDA_FUNCTION float highest_of_row(uint32_t highest) {
-    float low, high;
-    sb_cuda_widen_pair<HALF>(highest, &low, &high);
-    float both = row_larger(low, high);
-    both = row_larger(both, sb_cuda_shuffle_exchange_f32(both, 2));
-    return row_larger(both, sb_cuda_shuffle_exchange_f32(both, 1));
+/* The highest scores of the thread's two rows, which four threads have, as a pair of them: of the highest pairs of each. */
+template <int HALF> SB_CUDA_FUNCTION uint32_t highest_of_rows(uint32_t first, uint32_t second) {
+    uint32_t both = larger_pair<HALF>((first & 0xffffu) | second << 16, first >> 16 | (second & 0xffff0000u));
+    SB_CUDA_UNROLL
+    for (int apart = 2; apart > 0; apart /= 2)
+        both = larger_pair<HALF>(both, sb_bits_from_f32(sb_cuda_shuffle_exchange_f32(sb_bits_to_f32(both), apart)));
+    return both;
 }
 
 template <int HALF> SB_CUDA_FUNCTION void raise_pair(uint32_t pair, float highest, float *powers) {
     float low, high;
     sb_cuda_widen_pair<HALF>(pair, &low, &high);
-    powers[0] = sb_exp_f32(low - highest);
-    powers[1] = sb_exp_f32(high - highest);
+    powers[0] = sb_exp_nonpositive_f32(row_larger(low - highest, SB_EXP_LEAST_F32));
+    powers[1] = sb_exp_nonpositive_f32(row_larger(high - highest, SB_EXP_LEAST_F32));
 }
 
 /* The last three folds of a row's sum: of the four threads that have a pair each. */
@@ -336,28 +342,32 @@ template <int HALF> SB_CUDA_FUNCTION float divide_by_sum(float power, float sum,
 
 /* ---- the second product ---- */
 
-template <int HALF, int WIDTH>
-SB_CUDA_FUNCTION void multiply_values(const uint32_t (*weights)[2], const sb_cuda_eight *values, int width,
+/* A step of the chains of COLUMNS columns of the values, from the eight of number `first` on: 16 keys from `line` on. */
+template <int HALF, int WIDTH, int COLUMNS>
+SB_CUDA_FUNCTION void multiply_values(const uint32_t *left, const sb_cuda_eight *values, int line, int first, int width,
                                       float (*sums)[4]) {
     const int lane = (int)threadIdx.x % 32;
     SB_CUDA_UNROLL
-    for (int k = 0; k < CHUNK / 16; k++) {
-        const uint32_t left[4] = {weights[2 * k][0], weights[2 * k][1], weights[2 * k + 1][0], weights[2 * k + 1][1]};
-        SB_CUDA_UNROLL
-        for (int column = 0; column < WIDTH / 16; column++) {
-            uint32_t fetched[4];
-            if (leaves_out(column * 16, width))
-                continue;
-            sb_cuda_fetch_matrices<true>(
-                fetched, values + piece_place<WIDTH>(k * 16 + lane / 8 % 2 * 8 + lane % 8, column * 2 + lane / 16));
-            sb_cuda_multiply_matrices<HALF>(sums[2 * column], left, fetched);
-            sb_cuda_multiply_matrices<HALF>(sums[2 * column + 1], left, fetched + 2);
-        }
+    for (int column = 0; column < COLUMNS / 16; column++) {
+        uint32_t fetched[4];
+        if (leaves_out(first * 8 + column * 16, width))
+            continue;
+        sb_cuda_fetch_matrices<true>(
+            fetched, values + piece_place<WIDTH>(line + lane / 8 % 2 * 8 + lane % 8, first + column * 2 + lane / 16));
+        sb_cuda_multiply_matrices<HALF>(sums[2 * column], left, fetched);
+        sb_cuda_multiply_matrices<HALF>(sums[2 * column + 1], left, fetched + 2);
     }
 }
 
-template <int HALF, int WIDTH>
-SB_CUDA_FUNCTION void store_rows(const sb_cuda_attention_nodes *p, uint16_t *result, int64_t first_row,
+template <int COLUMNS> SB_CUDA_FUNCTION void begin_results(float (*sums)[4]) {
+    SB_CUDA_UNROLL
+    for (int i = 0; i < COLUMNS / 8 * 4; i++)
+        sums[i / 4][i % 4] = 0;
+}
+
+/* Those columns of the warp's rows. */
+template <int HALF, int COLUMNS>
+SB_CUDA_FUNCTION void store_rows(const sb_cuda_attention_nodes *p, uint16_t *result, int64_t first_row, int first,
                                  const float (*sums)[4]) {
     const int lane = (int)threadIdx.x % 32;
     SB_CUDA_UNROLL
@@ -367,9 +377,9 @@ SB_CUDA_FUNCTION void store_rows(const sb_cuda_attention_nodes *p, uint16_t *res
             continue;
         uint32_t *to = (uint32_t *)(void *)(result + row * p->result.line_step);
         SB_CUDA_UNROLL
-        for (int n = 0; n < WIDTH / 8; n++) {
-            if (n * 8 < p->value_width)
-                to[n * 4 + lane % 4] =
+        for (int n = 0; n < COLUMNS / 8; n++) {
+            if ((first + n) * 8 < p->value_width)
+                to[(first + n) * 4 + lane % 4] =
                     sb_cuda_canonical_pair<HALF>(sb_cuda_round_pair<HALF>(sums[n][2 * r], sums[n][2 * r + 1]));
         }
     }

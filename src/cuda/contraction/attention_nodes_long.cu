@@ -13,6 +13,10 @@
 #define BLOCK_CHUNKS (4096 / CHUNK)
 /* Lanes of a row that a thread has, in pairs: 32. */
 #define LANE_PAIRS (256 / 8)
+/* Groups of a chunk, all of which a warp has. */
+#define CHUNK_GROUPS (CHUNK / 8)
+#define THREADS SB_CUDA_ATTENTION_LONG_THREADS
+#define STAGES (WIDTH == 64 ? 4 : 2)
 
 /* A block's work on its rows. */
 template <int WIDTH> struct long_rows {
@@ -30,9 +34,11 @@ template <int WIDTH> SB_CUDA_FUNCTION void begin_long_chunk(const long_rows<WIDT
     const sb_cuda_attention_nodes *p = rows->p;
     const int behind = number - 2 * rows->chunks, chunk = behind >= 0 ? behind / 2 : number % rows->chunks;
     if (chunk < rows->chunks && (behind < 0 || behind % 2 == 0))
-        copy_lines<WIDTH>(to, rows->at.keys, p->keys.line_step, chunk * CHUNK, rows->keys, (int)p->width);
+        copy_lines<WIDTH, THREADS, CHUNK>(to, rows->at.keys, p->keys.line_step, chunk * CHUNK, rows->keys,
+                                          (int)p->width);
     else if (chunk < rows->chunks)
-        copy_lines<WIDTH>(to, rows->at.values, p->values.line_step, chunk * CHUNK, rows->keys, (int)p->value_width);
+        copy_lines<WIDTH, THREADS, CHUNK>(to, rows->at.values, p->values.line_step, chunk * CHUNK, rows->keys,
+                                          (int)p->value_width);
     SB_CUDA_COPIES_END();
 }
 
@@ -44,11 +50,12 @@ template <int WIDTH> SB_CUDA_FUNCTION void replace_long_chunk(const long_rows<WI
 /* The scores of a chunk of keys, which copy `number` brings, as softmax reads them. */
 template <int HALF, int WIDTH>
 SB_CUDA_FUNCTION void find_scores(const long_rows<WIDTH> *rows, int number, int chunk, uint32_t (*scores)[2]) {
-    wait_for_chunk<WIDTH>();
-    multiply_keys<HALF, WIDTH>(rows->queries, rows->ring + number % STAGES * CHUNK_PIECES, (int)rows->p->width, scores);
+    wait_for_chunk<STAGES>();
+    multiply_keys<HALF, WIDTH, CHUNK_GROUPS, 8>(rows->queries, rows->ring + number % STAGES * CHUNK_PIECES, 0,
+                                                (int)rows->p->width, scores);
     replace_long_chunk<WIDTH>(rows, number);
-    take_steps<HALF, CHUNK>(rows->p, &rows->at, scores, rows->first_row, chunk * CHUNK, rows->keys);
-    end_scores<HALF, CHUNK>(scores, chunk * CHUNK, rows->keys);
+    take_steps<HALF, CHUNK_GROUPS, 8>(rows->p, &rows->at, scores, rows->first_row, chunk * CHUNK, rows->keys);
+    end_scores<HALF, CHUNK_GROUPS, 8>(scores, chunk * CHUNK, rows->keys);
 }
 
 template <int HALF, int WIDTH> SB_CUDA_FUNCTION void find_highest(const long_rows<WIDTH> *rows, float *highest) {
@@ -56,15 +63,13 @@ template <int HALF, int WIDTH> SB_CUDA_FUNCTION void find_highest(const long_row
     uint32_t pairs[2] = {none, none};
     SB_CUDA_KEEP_LOOP
     for (int c = 0; c < rows->chunks; c++) {
-        uint32_t scores[CHUNK / 8][2];
+        uint32_t scores[CHUNK_GROUPS][2];
         find_scores<HALF, WIDTH>(rows, c, c, scores);
         SB_CUDA_UNROLL
         for (int r = 0; r < 2; r++)
-            pairs[r] = larger_pair<HALF>(pairs[r], highest_pair<HALF, CHUNK>(scores, r));
+            pairs[r] = larger_pair<HALF>(pairs[r], highest_pair<HALF, CHUNK_GROUPS>(scores, r));
     }
-    SB_CUDA_UNROLL
-    for (int r = 0; r < 2; r++)
-        highest[r] = highest_of_row<HALF>(pairs[r]);
+    sb_cuda_widen_pair<HALF>(highest_of_rows<HALF>(pairs[0], pairs[1]), &highest[0], &highest[1]);
 }
 
 /* Folds the upper half of so many pairs of lanes onto the lower one. */
@@ -93,14 +98,14 @@ SB_CUDA_FUNCTION void find_sums(const long_rows<WIDTH> *rows, const float *highe
     for (int first = 0; first < rows->chunks; first += LANE_CHUNKS) {
         SB_CUDA_UNROLL
         for (int j = 0; j < LANE_CHUNKS; j++) {
-            uint32_t scores[CHUNK / 8][2];
+            uint32_t scores[CHUNK_GROUPS][2];
             const int c = first + j;
             const bool there = c < rows->chunks, begins = first % BLOCK_CHUNKS == 0;
             if (there)
                 find_scores<HALF, WIDTH>(rows, rows->chunks + c, c, scores);
             SB_CUDA_UNROLL
-            for (int i = 0; i < CHUNK / 8 * 2; i++) {
-                float powers[2] = {0, 0}, *lane = lanes[i % 2][j * (CHUNK / 8) + i / 2];
+            for (int i = 0; i < CHUNK_GROUPS * 2; i++) {
+                float powers[2] = {0, 0}, *lane = lanes[i % 2][j * (CHUNK_GROUPS) + i / 2];
                 if (there)
                     raise_pair<HALF>(scores[i / 2][i % 2], highest[i % 2], powers);
                 lane[0] = begins ? powers[0] : lane[0] + powers[0];
@@ -123,20 +128,24 @@ SB_CUDA_FUNCTION void weigh_values(const long_rows<WIDTH> *rows, const float *hi
     const float inverse[2] = {sb_div_f32(1.0f, sums[0]), sb_div_f32(1.0f, sums[1])};
     SB_CUDA_KEEP_LOOP
     for (int c = 0; c < rows->chunks; c++) {
-        uint32_t scores[CHUNK / 8][2];
+        uint32_t scores[CHUNK_GROUPS][2];
         const int number = 2 * (rows->chunks + c);
         find_scores<HALF, WIDTH>(rows, number, c, scores);
         SB_CUDA_UNROLL
-        for (int i = 0; i < CHUNK / 8 * 2; i++) {
+        for (int i = 0; i < CHUNK_GROUPS * 2; i++) {
             const int r = i % 2;
             float powers[2];
             raise_pair<HALF>(scores[i / 2][r], highest[r], powers);
             scores[i / 2][r] = sb_cuda_round_pair<HALF>(divide_by_sum<HALF>(powers[0], sums[r], inverse[r]),
                                                         divide_by_sum<HALF>(powers[1], sums[r], inverse[r]));
         }
-        wait_for_chunk<WIDTH>();
-        multiply_values<HALF, WIDTH>(scores, rows->ring + (number + 1) % STAGES * CHUNK_PIECES,
-                                     (int)rows->p->value_width, results);
+        wait_for_chunk<STAGES>();
+        SB_CUDA_UNROLL
+        for (int k = 0; k < CHUNK / 16; k++) {
+            const uint32_t left[4] = {scores[2 * k][0], scores[2 * k][1], scores[2 * k + 1][0], scores[2 * k + 1][1]};
+            multiply_values<HALF, WIDTH, WIDTH>(left, rows->ring + (number + 1) % STAGES * CHUNK_PIECES, k * 16, 0,
+                                                (int)rows->p->value_width, results);
+        }
         replace_long_chunk<WIDTH>(rows, number + 1);
     }
 }
@@ -153,15 +162,13 @@ SB_CUDA_FUNCTION void attend_long(const sb_cuda_attention_nodes *p, const attent
     rows.first_row = at->row + (int)threadIdx.x / 32 * 16;
     rows.keys = keys;
     rows.chunks = (keys + CHUNK - 1) / CHUNK;
-    SB_CUDA_UNROLL
-    for (int i = 0; i < WIDTH / 8 * 4; i++)
-        results[i / 4][i % 4] = 0;
-    copy_lines<WIDTH>(query_lines, at->queries + at->row * p->queries.line_step, p->queries.line_step, 0,
-                      (int)(left < CHUNK ? left : CHUNK), (int)p->width);
+    begin_results<WIDTH>(results);
+    copy_lines<WIDTH, THREADS, CHUNK>(query_lines, at->queries + at->row * p->queries.line_step, p->queries.line_step,
+                                      0, (int)(left < CHUNK ? left : CHUNK), (int)p->width);
     SB_CUDA_COPIES_END();
     SB_CUDA_COPIES_WAIT(0);
     SB_CUDA_BARRIER();
-    fetch_queries<WIDTH>(query_lines, rows.queries);
+    fetch_queries<WIDTH>(query_lines, (int)threadIdx.x / 32 * 16, rows.queries);
     if (rows.chunks != 0) {
         SB_CUDA_KEEP_LOOP
         for (int i = 0; i < STAGES; i++)
@@ -170,7 +177,7 @@ SB_CUDA_FUNCTION void attend_long(const sb_cuda_attention_nodes *p, const attent
         find_sums<HALF, WIDTH>(&rows, highest, sums);
         weigh_values<HALF, WIDTH>(&rows, highest, sums, results);
     }
-    store_rows<HALF, WIDTH>(p, at->result, rows.first_row, results);
+    store_rows<HALF, WIDTH>(p, at->result, rows.first_row, 0, results);
     SB_CUDA_COPIES_WAIT(0);
     SB_CUDA_BARRIER();
 }
@@ -190,7 +197,7 @@ template <int HALF, int WIDTH> SB_CUDA_FUNCTION void attend_long_all(const sb_cu
 
 #define KERNEL(width, suffix, HALF)                                                                                    \
     SB_CUDA_BLOCK_KERNEL_BOUNDED(sb_cuda_attention_nodes_long_##width##_##suffix, sb_cuda_attention_nodes, p,          \
-                                 SB_CUDA_ATTENTION_THREADS, 2) {                                                       \
+                                 SB_CUDA_ATTENTION_LONG_THREADS, 2) {                                                  \
         attend_long_all<HALF, width>(p);                                                                               \
     }
 /* The host has both modules in one. */

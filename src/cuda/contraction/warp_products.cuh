@@ -11,6 +11,13 @@
 #include "cuda/common/shuffle.cuh"
 #include "numerics/chain.h"
 
+/* The shared memory that the launch asks for. */
+#if defined(__CUDACC__)
+#define DYNAMIC_SHARED(name) extern __shared__ __align__(16) unsigned char name[]
+#else
+#define DYNAMIC_SHARED(name) unsigned char *const name = host_dynamic_shared_memory()
+#endif
+
 #if !defined(__CUDACC__)
 /* What the instructions do on the host: tests/cuda/host_warps.c. */
 extern "C" void host_fetch_matrices(uint32_t *matrices, const void *row, bool transposed);
