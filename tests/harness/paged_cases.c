@@ -14,7 +14,7 @@ typedef struct sequence {
 
 /* Odd things, a bit each. */
 enum {
-    SHARED = 1,       /* sequences begin with each other's pages */
+    SHARED = 1,        /* sequences begin with each other's pages */
     BEGINS_ASTRAY = 2, /* begins in no order, some outside */
     WILD = 4,          /* infinities, NaN and far numbers among what is seen */
     ASTRAY = 8,        /* lengths below 0 and above the room */
@@ -88,7 +88,8 @@ static sb_tensor *make_cache(harness *h, sb_dtype dtype, const shape *s, int64_t
     for (int i = 0; i < s->count; i++) {
         const sequence *own = &s->sequences[i];
         int64_t first = s->window >= 0 ? own->length - own->rows - s->window : 0;
-        for (int64_t key = first > 0 && (s->odd & BEGINS_ASTRAY) == 0 ? first : 0; own->rows > 0 && key < own->length; key++) {
+        for (int64_t key = first > 0 && (s->odd & BEGINS_ASTRAY) == 0 ? first : 0; own->rows > 0 && key < own->length;
+             key++) {
             int64_t page = numbers[i * table->dims[1] + key / s->page_rows];
             fill(h, dtype, all->data, (page * room + key % s->page_rows) * width, width, s->odd);
         }
@@ -119,7 +120,8 @@ static void check(harness *h, sb_dtype dtype, const shape *s) {
         if ((s->odd & BEGINS_ASTRAY) != 0)
             begins[i] = random_between(&h->random, -2, rows + 2);
         if ((s->odd & ASTRAY) != 0 && random_between(&h->random, 0, 2) == 0)
-            lengths[i] = (int64_t[]){-1, INT64_MIN, INT64_MAX, columns * s->page_rows + 1}[random_between(&h->random, 0, 3)];
+            lengths[i] =
+                (int64_t[]){-1, INT64_MIN, INT64_MAX, columns * s->page_rows + 1}[random_between(&h->random, 0, 3)];
     }
     const int64_t q_dims[] = {1, rows, s->heads * s->width};
     sb_tensor *q, *table = deal(h, s, columns, &pages);
@@ -187,7 +189,25 @@ HARNESS_GROUP(paged, sequences, HARNESS_CUDA) {
         {2, 2, 16, 16, 16, 6, {{0, 3}, {600, 20}, {0, 0}, {0, 40}, {3, 30}, {0, 1}}, -1, 0, 0, 0},
         {2, 2, 16, 16, 16, 3, {{0, 1}, {0, 0}, {0, 30}}, -1, 0, 0, 0},
         /* More sequences than a warp has threads, and than two have. */
-        {2, 1, 16, 16, 16, 70, {{33, 1}, {600, 1}, {17, 0}, [31] = {5, 1}, [32] = {513, 1}, [33] = {40, 2}, [63] = {6, 1}, [64] = {520, 1}, [69] = {70, 1}}, -1, 0, 0, 0},
+        {2,
+         1,
+         16,
+         16,
+         16,
+         70,
+         {{33, 1},
+          {600, 1},
+          {17, 0},
+          [31] = {5, 1},
+          [32] = {513, 1},
+          [33] = {40, 2},
+          [63] = {6, 1},
+          [64] = {520, 1},
+          [69] = {70, 1}},
+         -1,
+         0,
+         0,
+         0},
         {2, 1, 16, 16, 16, 33, {{33, 3}, [1] = {600, 30}, [32] = {513, 1}}, -1, 0, 0, 0},
         /* A head of keys for more heads of queries than a block of few rows has. */
         {20, 1, 16, 16, 16, 3, {{530, 1}, {40, 1}, {9, 5}}, -1, 0, 0, 0},

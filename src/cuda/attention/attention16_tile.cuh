@@ -369,14 +369,9 @@ SB_CUDA_FUNCTION void sb_attention16_tile_run(const sb_cuda_attention *p) {
     SB_CUDA_KEEP_LOOP
     for (int64_t index = blockIdx.x;; index += gridDim.x) {
         if (threadIdx.x < (PAGED ? 32 : 1)) {
-            sb_attention16_tile taken;
-            const bool is_taken = sb_attention16_take_tile<PAGED>(p, index, ROWS, &taken);
-            if (threadIdx.x == 0) {
-                if (is_taken)
-                    tile = taken;
-                is_there = is_taken;
-                again = 0;
-            }
+            /* Written where it stays, by a whole warp the same: a copy of their own costs the threads registers to the end. */
+            is_there = sb_attention16_take_tile<PAGED>(p, index, ROWS, &tile);
+            again = 0;
         }
         SB_CUDA_BARRIER();
         if (!is_there)
