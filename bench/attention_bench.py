@@ -7,8 +7,11 @@ A case is a chain of Attention nodes, each with a cache of its own of several th
 keys there; the queries of a node are what the one before gave. Both sides run in one process, each as a replayed CUDA graph, and
 alternate in rounds. PyTorch's time is the shortest of its kernels' (flash, cuDNN, memory-efficient), whose times follow.
 
-Lines: bench attention/decode/… and attention/prefill/…, in microseconds a node; a ratio above 1 means that Samebit is faster. Their
-names have batch x heads of queries : heads of keys x width of a head, rows of a sequence, and keys that are used of those for which
+Cases of attention/paged are PagedAttention, whose peer is Samebit's own Attention over the same keys side by side, and whose results
+must be the same bits: each sequence's keys are on pages in random order.
+
+Lines: bench attention/decode/…, attention/prefill/… and attention/paged/…, in microseconds a node; a ratio above 1 means that Samebit,
+or what has pages, is faster. Their names have batch x heads of queries : heads of keys x width of a head, rows of a sequence, and keys that are used of those for which
 there is room. `rate` is TB/s of keys and values that are used, or TFLOP/s of both products over pairs that causality leaves.
 """
 
@@ -47,6 +50,14 @@ PREFILL = [
     (8, 32, 8, 128, 1024, 1024, 1024),
     (1, 32, 8, 128, 512, 8192, 8192),
 ]
+# The same, and rows of a page.
+PAGED = [
+    *[(batch, 32, 8, 128, 1, 2048, 2048, 16) for batch in (1, 8, 64)],
+    (8, 32, 8, 128, 1, 32768, 32768, 16),
+    (8, 32, 8, 128, 1, 2048, 2048, 64),
+    (64, 14, 2, 64, 1, 1024, 1024, 16),
+    (8, 32, 8, 128, 256, 1024, 1024, 16),
+]
 DTYPES = {"f16": (TensorProto.FLOAT16, torch.float16), "bf16": (TensorProto.BFLOAT16, torch.bfloat16),
           "f32": (TensorProto.FLOAT, torch.float32)}
 BACKENDS = {"flash": SDPBackend.FLASH_ATTENTION, "cudnn": SDPBackend.CUDNN_ATTENTION,
@@ -74,7 +85,7 @@ class Case:
                 f"/{self.rows}rows/{self.keys}of{self.room}/{self.dtype}")
 
     def rate(self, microseconds):
-        if self.kind == "decode":
+        if self.kind == "decode" or (self.kind == "paged" and self.rows == 1):
             return f"{self.bytes / microseconds / 1e6:.3f}TB/s"
         return f"{self.operations / microseconds / 1e6:.1f}TFLOP/s"
 
@@ -130,6 +141,59 @@ class Case:
         return Peer(chain, [tensors["q"]])
 
 
+class PagedCase(Case):
+    """The same with keys on pages; `cut` has the pages in any order."""
+
+    def __init__(self, batch, heads, key_heads, width, rows, keys, room, page_rows, dtype):
+        super().__init__("paged", batch, heads, key_heads, width, rows, keys, room, dtype)
+        self.page_rows, self.columns = page_rows, room // page_rows
+        self.side_by_side = Case("decode", batch, heads, key_heads, width, rows, keys, room, dtype)
+
+    def name(self):
+        return f"{super().name()}/pages_of_{self.page_rows}"
+
+    def cut(self, tensors):
+        pages = self.batch * self.columns
+        table = torch.randperm(pages, device="cuda")
+        begins = torch.arange(self.batch, device="cuda") * self.rows
+        result = {"q": tensors["q"].view(1, self.batch * self.rows, -1), "lengths": tensors["lengths"], "begins": begins,
+                  "table": table.view(self.batch, self.columns)}
+        for i in range(self.sets):
+            for kind in "kv":
+                result[f"{kind}{i}"] = torch.empty_like(tensors[f"{kind}{i}"]).view(pages, self.page_rows, -1)
+                result[f"{kind}{i}"][table] = tensors[f"{kind}{i}"].view(pages, self.page_rows, -1)
+        return result
+
+    def model(self, path):
+        element, pages = DTYPES[self.dtype][0], self.batch * self.columns
+        queries = [1, self.batch * self.rows, self.heads * self.width]
+        lists = {"lengths": [self.batch], "begins": [self.batch], "table": [self.batch, self.columns]}
+        inputs = [helper.make_tensor_value_info("q", element, queries)]
+        inputs += [helper.make_tensor_value_info(name, TensorProto.INT64, dims) for name, dims in lists.items()]
+        inputs += [helper.make_tensor_value_info(f"{kind}{i}", element, [pages, self.page_rows, self.key_heads * self.width])
+                   for i in range(self.sets) for kind in "kv"]
+        nodes = [helper.make_node("PagedAttention", [f"y{i}" if i else "q", f"k{i % self.sets}", f"v{i % self.sets}", *lists],
+                                  [f"y{i + 1}"], domain="samebit", q_num_heads=self.heads, kv_num_heads=self.key_heads)
+                 for i in range(self.nodes)]
+        graph = helper.make_graph(nodes, "chain", inputs, [helper.make_tensor_value_info(f"y{self.nodes}", element, queries)])
+        opsets = [helper.make_opsetid("", 24), helper.make_opsetid("samebit", 1)]
+        path.write_bytes(helper.make_model(graph, opset_imports=opsets, ir_version=11).SerializeToString())
+
+
+def bench_paged(case, device, folder, seconds, report):
+    tensors = case.side_by_side.tensors()
+    sides = []
+    for each, inputs in ((case, case.cut(tensors)), (case.side_by_side, tensors)):
+        path = folder / f"{each.kind}.onnx"
+        each.model(path)
+        sides.append(Ours(device, path, inputs))
+    times = [1e6 * time / case.nodes for time in alternate([(side.run, side.wait) for side in sides], seconds)]
+    mine, other = (torch.from_dlpack(next(iter(side.outputs.values()))).view(torch.uint8).flatten() for side in sides)
+    if not torch.equal(mine, other):
+        raise SystemExit(f"{case.name()}: other bits than side by side")
+    report.bench(case.name(), *times, "us", f" rate={case.rate(times[0])} nodes={case.nodes}" + sides[0].note())
+
+
 def bench(case, device, folder, seconds, report):
     tensors = case.tensors()
     path = folder / "attention.onnx"
@@ -158,6 +222,12 @@ def bench(case, device, folder, seconds, report):
     report.bench(case.name(), times[0], others.get(best, math.nan), "us", more + ours.note())
 
 
+def report_mean(report, kind):
+    ratios = [ratio for name, ratio in report.ratios.items() if f"/{kind}/" in name and ratio == ratio]
+    if ratios:
+        report.line(f"# {kind}: geometric mean {statistics.geometric_mean(ratios):.3f}, lowest {min(ratios):.3f}")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--library", required=True)
@@ -177,9 +247,12 @@ def main():
                 case = Case(kind, *extents, arguments.dtype)
                 if arguments.only in case.name():
                     bench(case, device, pathlib.Path(folder), arguments.seconds, report)
-            ratios = [ratio for name, ratio in report.ratios.items() if f"/{kind}/" in name and ratio == ratio]
-            if ratios:
-                report.line(f"# {kind}: geometric mean {statistics.geometric_mean(ratios):.3f}, lowest {min(ratios):.3f}")
+            report_mean(report, kind)
+        for extents in PAGED:
+            case = PagedCase(*extents, arguments.dtype)
+            if arguments.only in case.name():
+                bench_paged(case, device, pathlib.Path(folder), arguments.seconds, report)
+        report_mean(report, "paged")
     return 0
 
 

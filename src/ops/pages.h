@@ -53,13 +53,19 @@ static SB_HD sb_pages_place sb_pages_of_row(const sb_pages *pages, int64_t row) 
     return place;
 }
 
+/* What the table names at a column, which may be any number, and the page that is meant. */
+static SB_HD int64_t sb_pages_entry(const sb_pages *pages, int64_t sequence, int64_t column) {
+    return ((const int64_t *)(const void *)pages->table)[sequence * pages->table_row + column * pages->table_column];
+}
+static SB_HD int64_t sb_pages_hold(const sb_pages *pages, int64_t page) {
+    return page < 0 ? 0 : page < pages->pages ? page : pages->pages - 1;
+}
+
 /* The page of a sequence's key, which it has room for, and the row there. */
 static SB_HD int64_t sb_pages_find(const sb_pages *pages, int64_t sequence, int64_t key, int64_t *row) {
     const int64_t column = key / pages->rows;
-    const int64_t page =
-        ((const int64_t *)(const void *)pages->table)[sequence * pages->table_row + column * pages->table_column];
     *row = key - column * pages->rows;
-    return page < 0 ? 0 : page < pages->pages ? page : pages->pages - 1;
+    return sb_pages_hold(pages, sb_pages_entry(pages, sequence, column));
 }
 
 #endif

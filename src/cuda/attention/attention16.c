@@ -13,15 +13,23 @@ static bool is_regular(const sb_cuda_attention_array *array, int64_t width) {
                                    array->head % 8 == 0 && array->batch % 8 == 0 && (uintptr_t)array->data % 16 == 0);
 }
 
-/* Rows that share keys. */
-static int64_t group_rows(const sb_attention_work *a) {
-    return a->heads / a->key_heads * a->queries;
+/* Whether all pages of keys and of values are one array of lines, whose numbers have 32 bits: *lines are from a page to the next. */
+static bool find_page_lines(const sb_attention_work *a, int64_t *lines) {
+    int64_t count, pages = a->pages.pages;
+    *lines = a->pages.rows;
+    if (pages > 1 && a->k.row != 0)
+        *lines = a->k.batch / a->k.row;
+    if (pages > 1 && (a->k.batch != *lines * a->k.row || a->v.batch != *lines * a->v.row))
+        return false;
+    return *lines >= 0 && a->pages.rows <= INT32_MAX && !__builtin_mul_overflow(pages, *lines, &count) &&
+           !__builtin_add_overflow(count, a->pages.rows, &count) && count <= INT32_MAX;
 }
 
 /* Why tensor cores do not compute it; NULL: they do. */
 static const char *obstacle(const sb_call *call, const sb_cuda_attention_call *made) {
     const sb_attention_work *a = &made->attention;
     const sb_cuda_attention *p = &made->parameters;
+    int64_t page_lines;
     if (a->dtype != SB_F16 && a->dtype != SB_BF16)
         return "only f16 and bf16 are products for tensor cores";
     if (a->wide)
@@ -32,8 +40,8 @@ static const char *obstacle(const sb_call *call, const sb_cuda_attention_call *m
         return "widths of heads are not multiples of 8 up to 256";
     if (a->width == 0 || a->keys == 0)
         return "there is nothing to multiply";
-    if (a->pages.table != NULL)
-        return "keys lie on pages";
+    if (a->pages.table != NULL && !find_page_lines(a, &page_lines))
+        return "pages do not lie one behind the other, or hold 2^31 keys or more";
     if (a->keys > INT32_MAX - SB_ATTENTION_SPLIT)
         return "there are 2^31 keys or more";
     if (!is_regular(&p->q, a->width) || !is_regular(&p->k, a->width) || !is_regular(&p->past_k, a->width) ||
@@ -45,6 +53,138 @@ static const char *obstacle(const sb_call *call, const sb_cuda_attention_call *m
     if (!sb_gemm16_has_hopper_code(sb_cuda_call_device(call)))
         return "the device has no tensor cores of Hopper, or the build no kernels for them";
     return NULL;
+}
+
+/* How rows are shared out among blocks of threads. */
+typedef struct way {
+    const char *name, *split_name; /* what placement calls it, and with splits apart */
+    const char *family;            /* src/cuda/attention/<family>_<width>.cu */
+    int rows, width;               /* of a block of threads: the widest heads are these */
+    int64_t enough;                /* blocks of threads of which a device needs no more, so that splits stay together */
+    int64_t at_once;               /* blocks of threads that a multiprocessor has at once */
+    unsigned shared_bytes;
+} way;
+
+/* What one launch computes, after which those whose splits are apart are folded. */
+typedef struct share {
+    way way;
+    int64_t more_than, up_to; /* with pages: of sequences with so many rows that share keys */
+    int64_t tiles;            /* at most, of all heads of keys */
+    bool is_split;
+} share;
+
+/* All of it. */
+typedef struct plan {
+    share shares[2];
+    int count;
+    int64_t splits;
+    int64_t part_rows, parts_up_to; /* of the shares whose splits are apart; no row: there are none */
+    const char *name;
+} plan;
+
+static way few_rows(int64_t widest, int64_t multiprocessors) {
+    int width = widest <= 64 ? 64 : widest <= 96 ? 96 : widest <= 128 ? 128 : 256;
+    return (way){.name = "tensor cores, 16 rows at a time",
+                 .split_name = "tensor cores, 16 rows at a time, splits apart",
+                 .family = "attention16_decode",
+                 .rows = SB_CUDA_ATTENTION16_DECODE_ROWS,
+                 .width = width,
+                 /* Heads of up to 128 have no room for the sums of several splits. */
+                 .enough = width == 256 ? multiprocessors : INT64_MAX,
+                 .at_once = width == 256 ? 1 : 2,
+                 .shared_bytes = (unsigned)SB_CUDA_ATTENTION16_DECODE_SHARED(width)};
+}
+
+static way many_rows(int64_t widest, int64_t multiprocessors) {
+    int width = widest <= 64 ? 64 : 128;
+    if (widest > 128)
+        return few_rows(widest, multiprocessors);
+    return (way){.name = "tensor cores, 64 rows at a time",
+                 .split_name = "tensor cores, 64 rows at a time, splits apart",
+                 .family = "attention16_tile",
+                 .rows = SB_CUDA_ATTENTION16_ROWS,
+                 .width = width,
+                 .enough = 2 * multiprocessors,
+                 .at_once = 2,
+                 .shared_bytes = (unsigned)SB_CUDA_ATTENTION16_SHARED(width)};
+}
+
+static int64_t up(int64_t number, int64_t unit) {
+    return (number + unit - 1) / unit;
+}
+
+/* Keys side by side: all samples have as many rows. */
+static plan plan_samples(const sb_attention_work *a, int64_t widest, int64_t multiprocessors) {
+    int64_t rows = a->heads / a->key_heads * a->queries;
+    bool is_few = rows <= SB_CUDA_ATTENTION16_DECODE_ROWS;
+    way way = is_few ? few_rows(widest, multiprocessors) : many_rows(widest, multiprocessors);
+    int64_t splits = up(a->keys, SB_ATTENTION_SPLIT), tiles = a->batch * a->key_heads * up(rows, way.rows);
+    bool is_split = splits > 1 && tiles < way.enough;
+    return (plan){.shares = {{way, 0, INT64_MAX, tiles, is_split}},
+                  .count = 1,
+                  .splits = splits,
+                  .part_rows = is_split ? a->queries : 0,
+                  .parts_up_to = INT64_MAX,
+                  .name = is_split ? way.split_name : way.name};
+}
+
+/* Tiles of sequences that have `rows` rows together, all but those that the device knows. */
+static int64_t most_tiles(const sb_attention_work *a, int64_t group, int tile_rows) {
+    int64_t sequences = a->pages.sequences < a->queries ? a->pages.sequences : a->queries;
+    return a->key_heads * (a->queries * group / tile_rows + sequences);
+}
+
+/* Keys on pages. How many rows each sequence has only the device knows; where some may have many and others few, there is a launch for
+ * each kind. Few rows always have their splits apart: one sequence may have most of the keys. */
+static plan plan_sequences(const sb_attention_work *a, int64_t widest, int64_t multiprocessors) {
+    const int64_t few = SB_CUDA_ATTENTION16_DECODE_ROWS, group = a->heads / a->key_heads;
+    int64_t rows = group * a->queries, splits = up(a->keys, SB_ATTENTION_SPLIT);
+    plan plan = {.splits = splits, .parts_up_to = INT64_MAX};
+    bool is_mixed = group <= few && rows > few * a->pages.sequences && a->pages.sequences > 1;
+    bool has_few = is_mixed || (group <= few && rows <= few * a->pages.sequences);
+    bool has_many = is_mixed || !has_few;
+    if (has_many) {
+        way way = many_rows(widest, multiprocessors);
+        int64_t tiles = most_tiles(a, group, way.rows);
+        plan.shares[plan.count++] =
+            (share){way, is_mixed ? few : 0, INT64_MAX, tiles, splits > 1 && tiles < way.enough};
+    }
+    if (has_few) {
+        way way = few_rows(widest, multiprocessors);
+        plan.shares[plan.count++] =
+            (share){way, 0, is_mixed ? few : INT64_MAX, most_tiles(a, group, way.rows), splits > 1};
+    }
+    const share *first = &plan.shares[0];
+    plan.part_rows = first->is_split ? a->queries : 0;
+    if (is_mixed && !first->is_split && splits > 1) {
+        int64_t most = few / group * a->pages.sequences;
+        plan.part_rows = most < a->queries ? most : a->queries;
+        plan.parts_up_to = few;
+    }
+    plan.name = is_mixed
+                    ? "tensor cores, rows of a sequence 16 at a time where they are few, else 64, or with wide heads 16"
+                : first->is_split ? first->way.split_name
+                                  : first->way.name;
+    return plan;
+}
+
+/* Room for what each split comes to. */
+static sb_status make_room(sb_call *call, sb_cuda_attention_call *made, sb_cuda_work *work, const plan *plan) {
+    const sb_attention_work *a = &made->attention;
+    void *memory;
+    size_t bytes = (size_t)SB_CUDA_ATTENTION_PARTIAL(a->value_width) * sizeof(float);
+    const int64_t factors[] = {a->batch, a->heads, plan->part_rows, plan->splits};
+    for (size_t i = 0; i < sizeof factors / sizeof factors[0]; i++) {
+        if (__builtin_mul_overflow(bytes, (size_t)factors[i], &bytes))
+            return sb_call_fail(call, SB_ERROR_OUT_OF_MEMORY,
+                                "what the splits of attention come to has more bytes than a number holds");
+    }
+    SB_TRY(sb_call_workspace(call, bytes, &memory));
+    made->parameters.part_rows = plan->part_rows;
+    made->parameters.parts_up_to = plan->parts_up_to;
+    made->parameters.partial = memory;
+    sb_cuda_work_touches(work, memory, bytes, true);
+    return SB_OK;
 }
 
 /* Blocks of threads go on to further work a grid apart, so any number of them will do. */
@@ -59,89 +199,58 @@ static sb_status launch_one(sb_call *call, sb_cuda_work *work, const sb_cuda_att
     return sb_cuda_call_launch(call, work);
 }
 
-/* Room for what each split comes to. */
-static sb_status make_room(sb_call *call, sb_cuda_attention_call *made, sb_cuda_work *work, int64_t splits) {
+static sb_status launch_share(sb_call *call, const sb_cuda_attention_call *made, sb_cuda_work *work, const plan *plan,
+                              const share *share) {
     const sb_attention_work *a = &made->attention;
-    void *memory;
-    size_t bytes = (size_t)SB_CUDA_ATTENTION_PARTIAL(a->value_width) * sizeof(float);
-    const int64_t factors[] = {a->batch, a->heads, a->queries, splits};
-    for (size_t i = 0; i < sizeof factors / sizeof factors[0]; i++) {
-        if (__builtin_mul_overflow(bytes, (size_t)factors[i], &bytes))
-            return sb_call_fail(call, SB_ERROR_OUT_OF_MEMORY,
-                                "what the splits of attention come to has more bytes than a number holds");
+    sb_cuda_attention p = made->parameters;
+    const way *way = &share->way;
+    char module[48], kernel[64];
+    int64_t blocks = share->tiles;
+    if (share->is_split) {
+        /* How many splits are used the device knows: blocks that find none would each wait for room in a multiprocessor. */
+        int64_t most = way->at_once * sb_cuda_call_device(call)->multiprocessors;
+        blocks = blocks < most / plan->splits ? blocks * plan->splits : most;
+        p.splits = plan->splits;
     }
-    SB_TRY(sb_call_workspace(call, bytes, &memory));
-    made->parameters.splits = splits;
-    made->parameters.partial = memory;
-    sb_cuda_work_touches(work, memory, bytes, true);
-    return SB_OK;
+    p.more_than = share->more_than;
+    p.up_to = share->up_to;
+    p.row_tiles = up(p.group * a->queries, way->rows);
+    bool is_general = p.mask_kind != SB_CUDA_ATTENTION_NO_MASK || !sb_attention_is_moderate(a->scale) || a->cap != 0;
+    snprintf(module, sizeof module, "%s%s_%d_%s", way->family, a->pages.table != NULL ? "_paged" : "", way->width,
+             sb_dtype_name(a->dtype));
+    snprintf(kernel, sizeof kernel, "sb_cuda_%s%s", module, is_general ? "_masked" : "");
+    work->shared_bytes = way->shared_bytes;
+    return launch_one(call, work, &p, module, kernel, blocks);
 }
 
-/* How the rows are shared out among blocks of threads. */
-typedef struct way {
-    const char *name, *split_name; /* what placement calls it, and with splits apart */
-    const char *family;            /* src/cuda/attention/<family>_<width>.cu */
-    int rows, width;               /* of a block of threads: the widest heads are these */
-    int64_t enough;                /* blocks of threads of which a device needs no more, so that splits stay together */
-    int64_t at_once;               /* blocks of threads that a multiprocessor has at once */
-    unsigned shared_bytes;
-} way;
-
-static way choose(const sb_attention_work *a, int64_t widest, int64_t multiprocessors) {
-    int width = widest <= 64 ? 64 : widest <= 96 ? 96 : widest <= 128 ? 128 : 256;
-    if (group_rows(a) <= SB_CUDA_ATTENTION16_DECODE_ROWS || width == 256)
-        return (way){.name = "tensor cores, 16 rows at a time",
-                     .split_name = "tensor cores, 16 rows at a time, splits apart",
-                     .family = "attention16_decode",
-                     .rows = SB_CUDA_ATTENTION16_DECODE_ROWS,
-                     .width = width,
-                     /* Heads of up to 128 have no room for the sums of several splits. */
-                     .enough = width == 256 ? multiprocessors : INT64_MAX,
-                     .at_once = width == 256 ? 1 : 2,
-                     .shared_bytes = (unsigned)SB_CUDA_ATTENTION16_DECODE_SHARED(width)};
-    width = width == 64 ? 64 : 128;
-    return (way){.name = "tensor cores, 64 rows at a time",
-                 .split_name = "tensor cores, 64 rows at a time, splits apart",
-                 .family = "attention16_tile",
-                 .rows = SB_CUDA_ATTENTION16_ROWS,
-                 .width = width,
-                 .enough = 2 * multiprocessors,
-                 .at_once = 2,
-                 .shared_bytes = (unsigned)SB_CUDA_ATTENTION16_SHARED(width)};
+static sb_status launch_fold(sb_call *call, const sb_cuda_attention_call *made, sb_cuda_work *work, const plan *plan) {
+    const sb_attention_work *a = &made->attention;
+    sb_cuda_attention p = made->parameters;
+    char module[48], kernel[64];
+    p.splits = plan->splits;
+    snprintf(module, sizeof module, "attention16_fold_%s", sb_dtype_name(a->dtype));
+    snprintf(kernel, sizeof kernel, "sb_cuda_%s%s", module, a->pages.table != NULL ? "_paged" : "");
+    work->shared_bytes = 0;
+    return launch_one(call, work, &p, module, kernel, a->batch * a->heads * plan->part_rows);
 }
 
 sb_status sb_cuda_attention16_run(sb_call *call, sb_cuda_attention_call *made, bool *given) {
     const sb_attention_work *a = &made->attention;
-    sb_cuda_attention *p = &made->parameters;
-    const char *type = sb_dtype_name(a->dtype);
-    char module[32], kernel[64];
     call->way = (sb_call_way){"rows one by one", obstacle(call, made)};
     *given = call->way.why == NULL;
     if (!*given)
         return SB_OK;
-    way way =
-        choose(a, a->width > a->value_width ? a->width : a->value_width, sb_cuda_call_device(call)->multiprocessors);
-    int64_t splits = (a->keys + SB_ATTENTION_SPLIT - 1) / SB_ATTENTION_SPLIT;
+    int64_t widest = a->width > a->value_width ? a->width : a->value_width;
+    int64_t multiprocessors = sb_cuda_call_device(call)->multiprocessors;
+    plan plan =
+        a->pages.table != NULL ? plan_sequences(a, widest, multiprocessors) : plan_samples(a, widest, multiprocessors);
     sb_cuda_work work = made->work;
-    p->row_tiles = (group_rows(a) + way.rows - 1) / way.rows;
-    int64_t blocks = a->batch * a->key_heads * p->row_tiles;
-    bool is_split = splits > 1 && blocks < way.enough;
-    if (is_split) {
-        SB_TRY(make_room(call, made, &work, splits));
-        /* How many splits are used the device knows: blocks that find none would each wait for room in a multiprocessor. */
-        int64_t most = way.at_once * sb_cuda_call_device(call)->multiprocessors;
-        blocks = blocks * splits < most ? blocks * splits : most;
-    }
-    call->way.name = is_split ? way.split_name : way.name;
-    bool is_general = p->mask_kind != SB_CUDA_ATTENTION_NO_MASK || !sb_attention_is_moderate(a->scale) || a->cap != 0;
-    snprintf(module, sizeof module, "%s_%d_%s", way.family, way.width, type);
-    snprintf(kernel, sizeof kernel, "sb_cuda_%s%s", module, is_general ? "_masked" : "");
-    work.shared_bytes = way.shared_bytes;
-    SB_TRY(launch_one(call, &work, p, module, kernel, blocks));
-    if (!is_split)
-        return SB_OK;
-    snprintf(module, sizeof module, "attention16_fold_%s", type);
-    snprintf(kernel, sizeof kernel, "sb_cuda_attention16_fold_%s", type);
-    work.shared_bytes = 0;
-    return launch_one(call, &work, p, module, kernel, a->batch * a->heads * a->queries);
+    if (a->pages.table != NULL)
+        find_page_lines(a, &made->parameters.page_lines);
+    if (plan.part_rows > 0)
+        SB_TRY(make_room(call, made, &work, &plan));
+    call->way.name = plan.name;
+    for (int i = 0; i < plan.count; i++)
+        SB_TRY(launch_share(call, made, &work, &plan, &plan.shares[i]));
+    return plan.part_rows > 0 ? launch_fold(call, made, &work, &plan) : SB_OK;
 }

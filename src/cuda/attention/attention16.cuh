@@ -81,16 +81,41 @@ template <int HALF> SB_CUDA_FUNCTION float sb_attention16_weight(float s, sb_spl
 
 /* ---- where rows are ---- */
 
-/* Some rows of a head of keys. */
+/* Some rows of a head of keys: of a sample, or with pages of a sequence. */
 typedef struct sb_attention16_tile {
-    sb_attention_place at; /* of the sample and the head of keys */
-    int64_t length;
+    sb_attention_place at;        /* of the sample, or the sequence, and the head of keys */
+    int64_t length, position;     /* keys that there are for all rows; where the first query stands among them */
+    int64_t first_query;          /* number of that query among those of all sequences */
+    int64_t part;                 /* added to a query's number that of its parts, of a head */
     int32_t group;                /* heads of queries of the head of keys */
     int64_t first_row, rows;      /* of the tile; used ones of the head of keys */
     int64_t begin, end;           /* keys that any row sees, but for the mask */
     int64_t full_begin, full_end; /* keys that every row sees */
     int64_t split;                /* -1: all */
 } sb_attention16_tile;
+
+SB_CUDA_FUNCTION sb_attention_reach sb_attention16_reach(const sb_cuda_attention *p, const sb_attention16_tile *tile,
+                                                         int64_t query) {
+    return sb_attention_reach_of(tile->position + query, tile->length, p->left, p->right);
+}
+
+/* Which keys a tile's rows see, once it is known where they are: up to `count` of them, in split `split` or in all, -1. */
+SB_CUDA_FUNCTION void sb_attention16_bound(const sb_cuda_attention *p, sb_attention16_tile *tile, int count,
+                                           int64_t split) {
+    const int64_t last = tile->first_row + count < tile->rows ? tile->first_row + count : tile->rows;
+    const sb_attention_reach low = sb_attention16_reach(p, tile, tile->first_row / tile->group);
+    const sb_attention_reach high = sb_attention16_reach(p, tile, (last - 1) / tile->group);
+    tile->split = split;
+    tile->begin = low.first;
+    tile->end = high.last;
+    tile->full_begin = high.first;
+    tile->full_end = low.last;
+    if (split >= 0) {
+        const int64_t start = split * SB_ATTENTION_SPLIT;
+        tile->begin = tile->begin > start ? tile->begin : start;
+        tile->end = tile->end < start + SB_ATTENTION_SPLIT ? tile->end : start + SB_ATTENTION_SPLIT;
+    }
+}
 
 /* Tiles, and with splits apart of each split. */
 SB_CUDA_FUNCTION int64_t sb_attention16_tiles(const sb_cuda_attention *p) {
@@ -104,24 +129,18 @@ SB_CUDA_FUNCTION sb_attention16_tile sb_attention16_find_tile(const sb_cuda_atte
     int64_t rest = index;
     const int64_t key_head = sb_cuda_take(&rest, p->key_heads), batch = sb_cuda_take(&rest, p->batch);
     const int64_t number = p->row_tiles - 1 - sb_cuda_take(&rest, p->row_tiles);
-    tile.split = p->splits != 0 ? rest : -1;
+    const int64_t queries = sb_cuda_used(p->used_queries, p->queries);
     tile.at = sb_attention_sample(p, batch, &tile.length);
     tile.at.key_head = key_head;
-    tile.group = (int32_t)(p->heads / p->key_heads);
+    tile.position = p->lengths != NULL ? tile.length - queries : tile.at.past;
+    if (p->mask_kind != SB_CUDA_ATTENTION_NO_MASK && tile.at.mask_keys < tile.length)
+        tile.length = tile.at.mask_keys;
+    tile.first_query = 0;
+    tile.part = batch * p->heads * p->part_rows;
+    tile.group = (int32_t)p->group;
     tile.first_row = number * count;
-    tile.rows = tile.group * sb_cuda_used(p->used_queries, p->queries);
-    const int64_t last = tile.first_row + count < tile.rows ? tile.first_row + count : tile.rows;
-    const sb_attention_reach low = sb_attention_reach_at(p, &tile.at, tile.length, tile.first_row / tile.group);
-    const sb_attention_reach high = sb_attention_reach_at(p, &tile.at, tile.length, (last - 1) / tile.group);
-    tile.begin = low.first;
-    tile.end = high.last;
-    tile.full_begin = high.first;
-    tile.full_end = low.last;
-    if (tile.split >= 0) {
-        const int64_t start = tile.split * SB_ATTENTION_SPLIT;
-        tile.begin = tile.begin > start ? tile.begin : start;
-        tile.end = tile.end < start + SB_ATTENTION_SPLIT ? tile.end : start + SB_ATTENTION_SPLIT;
-    }
+    tile.rows = tile.group * queries;
+    sb_attention16_bound(p, &tile, count, p->splits != 0 ? rest : -1);
     return tile;
 }
 
@@ -135,22 +154,63 @@ SB_CUDA_FUNCTION bool sb_attention16_is_behind(const sb_cuda_attention *p, const
     return p->batch == 1 && p->row_tiles == 1 && tile->split >= 0 && tile->end <= tile->split * SB_ATTENTION_SPLIT;
 }
 
+/* Tile `index` where there are several sequences, by a whole warp: those of the last sequence come first, with the splits that any of
+ * its rows sees. False: neither it nor any behind it is there. */
+SB_CUDA_FUNCTION bool sb_attention16_find_paged_tile(const sb_cuda_attention *p, int64_t index, int count,
+                                                     sb_attention16_tile *tile) {
+    int64_t rest = index, unused;
+    const int64_t key_head = sb_cuda_take(&rest, p->key_heads);
+    const sb_attention_sequence found = sb_attention_find_sequence(p, rest, count);
+    if (found.number < 0)
+        return false;
+    const int64_t tiles = (found.rows * p->group + count - 1) / count;
+    int64_t split = found.index;
+    const int64_t number = tiles - 1 - sb_cuda_take(&split, tiles);
+    tile->at = sb_attention_sample(p, 0, &unused);
+    tile->at.key_head = key_head;
+    tile->at.sequence = found.number;
+    tile->length = found.length;
+    tile->position = found.length - found.rows;
+    tile->first_query = found.begin;
+    tile->part = found.behind - found.begin;
+    tile->group = (int32_t)p->group;
+    tile->first_row = number * count;
+    tile->rows = found.rows * p->group;
+    sb_attention16_bound(p, tile, count,
+                         p->splits != 0 ? split + sb_attention_splits_of(p, found.rows, found.length).first : -1);
+    return true;
+}
+
+/* Either of them, by a whole warp. */
+template <bool PAGED>
+SB_CUDA_FUNCTION bool sb_attention16_take_tile(const sb_cuda_attention *p, int64_t index, int count,
+                                               sb_attention16_tile *tile) {
+    if (PAGED)
+        return sb_attention16_find_paged_tile(p, index, count, tile);
+    if (index >= sb_attention16_tiles(p))
+        return false;
+    *tile = sb_attention16_find_tile(p, index, count);
+    return !sb_attention16_is_behind(p, tile);
+}
+
 /* A row of the tile as the definition sees it. */
 SB_CUDA_FUNCTION sb_attention_place sb_attention16_row(const sb_cuda_attention *p, const sb_attention16_tile *tile,
                                                        int64_t row) {
     sb_attention_place at = tile->at;
-    at.query = row / tile->group;
+    const int64_t query = row / tile->group;
+    at.query = tile->first_query + query;
     at.head = at.key_head * tile->group + row % tile->group;
     at.used = row < tile->rows;
-    at.reach = sb_attention_reach_at(p, &at, tile->length, at.query);
+    at.reach = sb_attention16_reach(p, tile, query);
     if (!at.used)
         at.reach.first = at.reach.last = 0;
     return at;
 }
 
-SB_CUDA_FUNCTION float *sb_attention16_partial(const sb_cuda_attention *p, const sb_attention_place *at,
+/* `part`: as in a tile. */
+SB_CUDA_FUNCTION float *sb_attention16_partial(const sb_cuda_attention *p, int64_t part, const sb_attention_place *at,
                                                int64_t split) {
-    const int64_t row = (at->batch * p->heads + at->head) * p->queries + at->query;
+    const int64_t row = at->head * p->part_rows + part + at->query;
     return p->partial + (row * p->splits + split) * SB_CUDA_ATTENTION_PARTIAL(p->value_width);
 }
 
@@ -169,7 +229,7 @@ SB_CUDA_FUNCTION void sb_attention16_again_columns(const sb_cuda_attention *p, c
         return;
     }
     sb_attention_split<E, R>(p, at, tile->split * SB_ATTENTION_SPLIT, column, shared, &sums);
-    float *to = sb_attention16_partial(p, at, tile->split);
+    float *to = sb_attention16_partial(p, tile->part, at, tile->split);
     if (column >= 0)
         to[column] = sums.value;
     if (threadIdx.x == 0) {
@@ -219,6 +279,61 @@ SB_CUDA_FUNCTION void sb_attention16_load(const sb_cuda_attention_array *past, c
             sb_cuda_copy_16_or_zero(
                 to + row * SB_CUDA_ATTENTION16_PITCH(D) + column,
                 sb_attention_line<int32_t>(&lines, wanted ? key : begin) + (wanted ? column * 2 : 0), wanted);
+        }
+    }
+}
+
+/* What a thread knows of pages: where one of the keys lies that its warp copies at present, and what the table says of that of the
+ * block behind it, which is on its way meanwhile. */
+typedef struct sb_attention16_pages {
+    int32_t line; /* of all pages' lines; -1: no row sees the key */
+    int64_t next;
+} sb_attention16_pages;
+
+SB_CUDA_FUNCTION bool sb_attention16_is_wanted(const sb_attention16_tile *tile, int64_t key) {
+    return key >= tile->begin && key < tile->end;
+}
+
+/* What the table says of a key; keys and pages are numbers of 32 bits (attention16.c). */
+SB_CUDA_FUNCTION int64_t sb_attention16_look_up(const sb_cuda_attention *p, const sb_attention16_tile *tile,
+                                                int64_t key) {
+    return sb_attention16_is_wanted(tile, key)
+               ? sb_pages_entry(&p->pages, tile->at.sequence, (uint32_t)key / (uint32_t)p->pages.rows)
+               : 0;
+}
+
+/* Goes on to the thread's key `key`, KEYS behind the one before. */
+SB_CUDA_FUNCTION void sb_attention16_turn(const sb_cuda_attention *p, const sb_attention16_tile *tile, int64_t key,
+                                          sb_attention16_pages *pages) {
+    const int32_t row = (int32_t)((uint32_t)key % (uint32_t)p->pages.rows);
+    const int32_t page = (int32_t)sb_pages_hold(&p->pages, pages->next);
+    pages->line = sb_attention16_is_wanted(tile, key) ? page * (int32_t)p->page_lines + row : -1;
+    pages->next = sb_attention16_look_up(p, tile, key + KEYS);
+}
+
+/* The lines of a head on all pages. */
+SB_CUDA_FUNCTION sb_attention_lines<int32_t> sb_attention16_paged_lines(const sb_cuda_attention_array *array,
+                                                                        const sb_attention_place *at) {
+    sb_attention_lines<int32_t> lines = sb_attention_lines_of<int32_t>(array, array, at, 2);
+    lines.past_count = 0;
+    return lines;
+}
+
+/* The same as sb_attention16_load from pages: each warp copies 32 keys of a block, of whose lines each thread has one. */
+template <int D>
+SB_CUDA_FUNCTION void sb_attention16_load_paged(sb_attention_lines<int32_t> lines, int32_t own, int64_t width,
+                                                uint16_t *to) {
+    const int lane = (int)threadIdx.x % 32, first_row = (int)threadIdx.x / 32 * 32;
+    SB_CUDA_KEEP_LOOP
+    for (int first = 0; first < D / 8; first += 4) {
+        SB_CUDA_UNROLL
+        for (int i = first; i < first + 4; i++) {
+            const int piece = i * 32 + lane, row = piece / (D / 8), column = piece % (D / 8) * 8;
+            const int32_t line = sb_cuda_shuffle_from_s32(own, row);
+            const bool wanted = line >= 0 && column < width;
+            sb_cuda_copy_16_or_zero(to + (first_row + row) * SB_CUDA_ATTENTION16_PITCH(D) + column,
+                                    sb_attention_line<int32_t>(&lines, wanted ? line : 0) + (wanted ? column * 2 : 0),
+                                    wanted);
         }
     }
 }
@@ -363,7 +478,7 @@ SB_CUDA_FUNCTION void sb_attention16_give(const sb_cuda_attention *p, const sb_a
                                           const sb_attention_place *row, int64_t column, float low, float high,
                                           bool is_nan, int32_t maximum, float share) {
     if (tile->split >= 0) {
-        float *to = sb_attention16_partial(p, row, tile->split) + column;
+        float *to = sb_attention16_partial(p, tile->part, row, tile->split) + column;
         to[0] = low;
         to[1] = high;
         return;
@@ -377,7 +492,7 @@ SB_CUDA_FUNCTION void sb_attention16_give(const sb_cuda_attention *p, const sb_a
 /* Of a part, what is not its columns. */
 SB_CUDA_FUNCTION void sb_attention16_give_sum(const sb_cuda_attention *p, const sb_attention16_tile *tile,
                                               const sb_attention_place *row, bool is_nan, int32_t maximum, float sum) {
-    float *to = sb_attention16_partial(p, row, tile->split);
+    float *to = sb_attention16_partial(p, tile->part, row, tile->split);
     to[p->value_width] = sum;
     ((int32_t *)(void *)to)[p->value_width + 1] = is_nan ? -NONE : maximum;
 }

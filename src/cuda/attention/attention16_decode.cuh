@@ -46,12 +46,20 @@ template <int D> struct sb_attention16_decode_sums {
 #define EACH_UNIT for (int u = 0; u < (D / 16 + WARPS - 1) / WARPS; u++)
 
 /* Begins to copy unit `number` of the split: the keys of a block, then its values, and so on. A batch in any case. */
-template <int D>
+template <int D, bool PAGED>
 SB_CUDA_FUNCTION void sb_attention16_decode_begin(const sb_cuda_attention *p, const sb_attention16_tile *tile,
-                                                  int64_t first, int64_t number, uint16_t *ring) {
+                                                  int64_t first, int64_t number, uint16_t *ring,
+                                                  sb_attention16_pages *pages) {
     const int64_t block = first + number / 2 * KEYS;
     uint16_t *to = ring + number % SB_CUDA_ATTENTION16_STAGES(D) * (SB_CUDA_ATTENTION16_UNIT(D) / 2);
-    if (block < tile->end && number % 2 == 0)
+    const bool is_values = number % 2 != 0;
+    if (PAGED && block < tile->end) {
+        if (!is_values)
+            sb_attention16_turn(p, tile, block + threadIdx.x, pages);
+        sb_attention16_load_paged<D>(is_values ? sb_attention16_paged_lines(&p->v, &tile->at)
+                                               : sb_attention16_paged_lines(&p->k, &tile->at),
+                                     pages->line, is_values ? p->value_width : p->width, to);
+    } else if (block < tile->end && !is_values)
         sb_attention16_load<D>(&p->past_k, &p->k, tile, block, p->width, to);
     else if (block < tile->end)
         sb_attention16_load<D>(&p->past_v, &p->v, tile, block, p->value_width, to);
@@ -176,7 +184,7 @@ template <int D> SB_CUDA_FUNCTION void sb_attention16_decode_fold(sb_attention16
 
 /* All keys of the block's split, or of all splits if the tile has no split. Heads of up to 128 have one then. Behind it `totals`
  * and `values` are what the rows come to. */
-template <int HALF, int D, bool GENERAL>
+template <int HALF, int D, bool GENERAL, bool PAGED>
 SB_CUDA_FUNCTION void sb_attention16_decode_sum(const sb_cuda_attention *p, const sb_attention16_tile *tile,
                                                 const sb_attention_place *rows, sb_attention16_decode_memory<D> shared,
                                                 sb_attention16_decode_sums<D> *sums) {
@@ -186,9 +194,10 @@ SB_CUDA_FUNCTION void sb_attention16_decode_sum(const sb_cuda_attention *p, cons
     const sb_split_scale_f32 by = sb_split_scale_of_f32((float)sb_attention_factor(p));
     const int64_t first = tile->begin - tile->begin % KEYS;
     uint32_t queries[D / 16][4];
+    sb_attention16_pages pages = {-1, PAGED ? sb_attention16_look_up(p, tile, first + threadIdx.x) : 0};
     SB_CUDA_KEEP_LOOP
     for (int64_t number = 0; number < stages - 1; number++)
-        sb_attention16_decode_begin<D>(p, tile, first, number, shared.ring);
+        sb_attention16_decode_begin<D, PAGED>(p, tile, first, number, shared.ring, &pages);
     sb_attention16_load_queries<D>(p, rows, queries);
     int64_t number = 0;
     SB_CUDA_KEEP_LOOP
@@ -197,7 +206,7 @@ SB_CUDA_FUNCTION void sb_attention16_decode_sum(const sb_cuda_attention *p, cons
         const int64_t own = block + warp * OWN_KEYS;
         SB_CUDA_COPIES_WAIT(SB_CUDA_ATTENTION16_STAGES(D) - 2);
         SB_CUDA_BARRIER();
-        sb_attention16_decode_begin<D>(p, tile, first, number + stages - 1, shared.ring);
+        sb_attention16_decode_begin<D, PAGED>(p, tile, first, number + stages - 1, shared.ring, &pages);
         sb_attention16_decode_scores<HALF, D>(p, queries, shared.ring + number++ % stages * unit, s);
         if (GENERAL)
             sb_attention16_finish<E, OWN_GROUPS>(p, s, rows, own);
@@ -213,7 +222,7 @@ SB_CUDA_FUNCTION void sb_attention16_decode_sum(const sb_cuda_attention *p, cons
         sb_attention16_decode_weigh<HALF, D>(s, by, sums, shared.weights);
         SB_CUDA_COPIES_WAIT(SB_CUDA_ATTENTION16_STAGES(D) - 2);
         SB_CUDA_BARRIER();
-        sb_attention16_decode_begin<D>(p, tile, first, number + stages - 1, shared.ring);
+        sb_attention16_decode_begin<D, PAGED>(p, tile, first, number + stages - 1, shared.ring, &pages);
         sb_attention16_decode_add<HALF, D>(p, shared.weights, shared.ring + number++ % stages * unit, sums);
         if (FOLDS && tile->split < 0 && (block + KEYS >= tile->end || (block + KEYS) % SB_ATTENTION_SPLIT == 0))
             sb_attention16_decode_fold<D>(sums, shared.totals);
@@ -253,7 +262,7 @@ SB_CUDA_FUNCTION void sb_attention16_decode_give(const sb_cuda_attention *p, con
 }
 
 /* All of a tile. Behind it a thread may still read shared memory. */
-template <int HALF, int D, bool GENERAL>
+template <int HALF, int D, bool GENERAL, bool PAGED>
 SB_CUDA_FUNCTION void sb_attention16_decode_tile(const sb_cuda_attention *p, const sb_attention16_tile *tile,
                                                  sb_attention16_decode_memory<D> shared, void *memory) {
     typedef typename sb_attention16_element<HALF>::type E;
@@ -270,7 +279,7 @@ SB_CUDA_FUNCTION void sb_attention16_decode_tile(const sb_cuda_attention *p, con
     sb_attention16_decode_clear<D>(&sums);
     if (threadIdx.x == 0)
         *shared.again = 0;
-    sb_attention16_decode_sum<HALF, D, GENERAL>(p, tile, rows, shared, &sums);
+    sb_attention16_decode_sum<HALF, D, GENERAL, PAGED>(p, tile, rows, shared, &sums);
     SB_CUDA_BARRIER();
     EACH_ROW {
         if (warp == 0 && lane % 4 == 0)
@@ -294,44 +303,43 @@ SB_CUDA_FUNCTION void sb_attention16_decode_tile(const sb_cuda_attention *p, con
     }
 }
 
-template <int HALF, int D, bool GENERAL> SB_CUDA_FUNCTION void sb_attention16_decode(const sb_cuda_attention *p) {
+template <int HALF, int D, bool GENERAL, bool PAGED>
+SB_CUDA_FUNCTION void sb_attention16_decode(const sb_cuda_attention *p) {
     DYNAMIC_SHARED(memory);
     const sb_attention16_decode_memory<D> shared = sb_attention16_decode_cut<D>(memory);
-    const int64_t count = sb_attention16_tiles(p);
+    sb_attention16_tile tile;
     SB_CUDA_KEEP_LOOP
-    for (int64_t index = blockIdx.x; index < count; index += gridDim.x) {
-        const sb_attention16_tile tile = sb_attention16_find_tile(p, index, ROWS);
-        if (sb_attention16_is_behind(p, &tile))
-            return;
+    for (int64_t index = blockIdx.x; sb_attention16_take_tile<PAGED>(p, index, ROWS, &tile); index += gridDim.x) {
         if (sb_attention16_is_idle(&tile))
             continue;
-        sb_attention16_decode_tile<HALF, D, GENERAL>(p, &tile, shared, memory);
+        sb_attention16_decode_tile<HALF, D, GENERAL, PAGED>(p, &tile, shared, memory);
         SB_CUDA_BARRIER();
     }
 }
 
-/* The kernels of a source: heads of up to `width`, and how many blocks a multiprocessor shall take. */
-#define SB_CUDA_ATTENTION16_DECODE_KERNEL(name, half, width, blocks, suffix, is_general)                               \
-    SB_CUDA_BLOCK_KERNEL_BOUNDED(sb_cuda_attention16_decode_##width##_##name##suffix, sb_cuda_attention, p, THREADS,   \
-                                 blocks) {                                                                             \
-        sb_attention16_decode<half, width, is_general>(p);                                                             \
+/* The kernels of a source, whose modules are `module`_<name>: heads of up to `width`, how many blocks a multiprocessor shall take,
+ * and whether keys lie on pages. */
+#define SB_CUDA_ATTENTION16_DECODE_KERNEL(module, name, half, width, blocks, is_paged, suffix, is_general)             \
+    SB_CUDA_BLOCK_KERNEL_BOUNDED(sb_cuda_##module##_##name##suffix, sb_cuda_attention, p, THREADS, blocks) {           \
+        sb_attention16_decode<half, width, is_general, is_paged>(p);                                                   \
     }
 /* The host has both modules in one. */
 #if defined(SB_MODULE_f16) || !defined(__CUDACC__)
-#define SB_CUDA_ATTENTION16_DECODE_F16(width, blocks)                                                                  \
-    SB_CUDA_ATTENTION16_DECODE_KERNEL(f16, SB_CUDA_F16, width, blocks, , false)                                        \
-    SB_CUDA_ATTENTION16_DECODE_KERNEL(f16, SB_CUDA_F16, width, blocks, _masked, true)
+#define SB_CUDA_ATTENTION16_DECODE_F16(module, width, blocks, is_paged)                                                \
+    SB_CUDA_ATTENTION16_DECODE_KERNEL(module, f16, SB_CUDA_F16, width, blocks, is_paged, , false)                      \
+    SB_CUDA_ATTENTION16_DECODE_KERNEL(module, f16, SB_CUDA_F16, width, blocks, is_paged, _masked, true)
 #else
-#define SB_CUDA_ATTENTION16_DECODE_F16(width, blocks)
+#define SB_CUDA_ATTENTION16_DECODE_F16(module, width, blocks, is_paged)
 #endif
 #if defined(SB_MODULE_bf16) || !defined(__CUDACC__)
-#define SB_CUDA_ATTENTION16_DECODE_BF16(width, blocks)                                                                 \
-    SB_CUDA_ATTENTION16_DECODE_KERNEL(bf16, SB_CUDA_BF16, width, blocks, , false)                                      \
-    SB_CUDA_ATTENTION16_DECODE_KERNEL(bf16, SB_CUDA_BF16, width, blocks, _masked, true)
+#define SB_CUDA_ATTENTION16_DECODE_BF16(module, width, blocks, is_paged)                                               \
+    SB_CUDA_ATTENTION16_DECODE_KERNEL(module, bf16, SB_CUDA_BF16, width, blocks, is_paged, , false)                    \
+    SB_CUDA_ATTENTION16_DECODE_KERNEL(module, bf16, SB_CUDA_BF16, width, blocks, is_paged, _masked, true)
 #else
-#define SB_CUDA_ATTENTION16_DECODE_BF16(width, blocks)
+#define SB_CUDA_ATTENTION16_DECODE_BF16(module, width, blocks, is_paged)
 #endif
-#define SB_CUDA_ATTENTION16_DECODE(width, blocks)                                                                      \
-    SB_CUDA_ATTENTION16_DECODE_F16(width, blocks) SB_CUDA_ATTENTION16_DECODE_BF16(width, blocks)
+#define SB_CUDA_ATTENTION16_DECODE(module, width, blocks, is_paged)                                                    \
+    SB_CUDA_ATTENTION16_DECODE_F16(module, width, blocks, is_paged)                                                    \
+    SB_CUDA_ATTENTION16_DECODE_BF16(module, width, blocks, is_paged)
 
 #endif

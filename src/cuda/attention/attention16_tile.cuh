@@ -72,6 +72,32 @@ SB_CUDA_FUNCTION void sb_attention16_tile_load(const sb_attention16_tile *tile, 
     }
 }
 
+/* The line of a block that thread `lane` of the warp has in mind. Its warp's lines are those of sb_attention16_tile_load. */
+template <int D> SB_CUDA_FUNCTION int sb_attention16_tile_own(void) {
+    const int lines = 256 / D, warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
+    return lane / lines * (4 * lines) + warp * lines + lane % lines;
+}
+
+/* The same from pages. */
+template <int D>
+SB_CUDA_FUNCTION void sb_attention16_tile_load_paged(const sb_attention16_tile *tile,
+                                                     const sb_cuda_attention_array *array,
+                                                     const sb_attention16_pages *pages, int64_t width, uint16_t *to) {
+    const int first_line = (int)threadIdx.x / (D / 8), eight = (int)threadIdx.x % (D / 8);
+    const sb_attention_lines<int32_t> lines = sb_attention16_paged_lines(array, &tile->at);
+    SB_CUDA_KEEP_LOOP
+    for (int first = 0; first < D / 8; first += 4) {
+        SB_CUDA_UNROLL
+        for (int i = first; i < first + 4; i++) {
+            const int32_t line = sb_cuda_shuffle_from_s32(pages->line, i * (256 / D) + (int)threadIdx.x % 32 / (D / 8));
+            const bool wanted = line >= 0 && eight * 8 < width;
+            sb_cuda_copy_16_or_zero(to + sb_attention16_tile_place<D>(first_line + i * (THREADS / (D / 8)), eight),
+                                    sb_attention_line<int32_t>(&lines, wanted ? line : 0) + (wanted ? eight * 16 : 0),
+                                    wanted);
+        }
+    }
+}
+
 template <int D>
 SB_CUDA_FUNCTION void sb_attention16_tile_load_queries(const sb_cuda_attention *p, const sb_attention16_tile *tile,
                                                        uint16_t *to) {
@@ -81,7 +107,8 @@ SB_CUDA_FUNCTION void sb_attention16_tile_load_queries(const sb_cuda_attention *
         const int64_t row = tile->first_row + line;
         const bool wanted = row < tile->rows && eight * 8 < p->width;
         const int64_t head = tile->at.key_head * tile->group + row % tile->group;
-        const int64_t index = sb_attention_at(&p->q, tile->at.batch, head, row / tile->group, eight * 8);
+        const int64_t index =
+            sb_attention_at(&p->q, tile->at.batch, head, tile->first_query + row / tile->group, eight * 8);
         sb_cuda_copy_16_or_zero(to + sb_attention16_tile_place<D>(line, eight), p->q.data + (wanted ? index * 2 : 0),
                                 wanted);
     }
@@ -217,17 +244,36 @@ SB_CUDA_FUNCTION void sb_attention16_tile_add(const sb_cuda_attention *p, const 
 
 /* ---- all of it ---- */
 
+/* Begins to copy the keys of a block, or with those keys copied its values. */
+template <int D, bool PAGED>
+SB_CUDA_FUNCTION void sb_attention16_tile_begin(const sb_cuda_attention *p, const sb_attention16_tile *tile,
+                                                int64_t block, bool is_values, sb_attention16_tile_memory<D> shared,
+                                                sb_attention16_pages *pages) {
+    const int64_t width = is_values ? p->value_width : p->width;
+    uint16_t *to = is_values ? shared.values : shared.keys;
+    if (PAGED) {
+        if (!is_values)
+            sb_attention16_turn(p, tile, block + sb_attention16_tile_own<D>(), pages);
+        sb_attention16_tile_load_paged<D>(tile, is_values ? &p->v : &p->k, pages, width, to);
+    } else {
+        sb_attention16_tile_load<D>(tile, is_values ? &p->past_v : &p->past_k, is_values ? &p->v : &p->k, block, width,
+                                    to);
+    }
+}
+
 /* All blocks of keys. Behind it `totals` and `values` are what the rows come to. */
-template <int HALF, int D, bool GENERAL>
+template <int HALF, int D, bool GENERAL, bool PAGED>
 SB_CUDA_FUNCTION void sb_attention16_tile_sum(const sb_cuda_attention *p, const sb_attention16_tile *tile,
                                               sb_attention16_tile_memory<D> shared, sb_attention16_tile_sums<D> *sums) {
     typedef typename sb_attention16_element<HALF>::type E;
     const sb_split_scale_f32 by = sb_split_scale_of_f32((float)sb_attention_factor(p));
     const bool works = tile->first_row + (int)threadIdx.x / 32 * 16 < tile->rows;
     int64_t block = tile->begin - tile->begin % KEYS;
+    sb_attention16_pages pages = {-1,
+                                  PAGED ? sb_attention16_look_up(p, tile, block + sb_attention16_tile_own<D>()) : 0};
     sb_attention16_tile_load_queries<D>(p, tile, shared.queries);
     if (block < tile->end)
-        sb_attention16_tile_load<D>(tile, &p->past_k, &p->k, block, p->width, shared.keys);
+        sb_attention16_tile_begin<D, PAGED>(p, tile, block, false, shared, &pages);
     SB_CUDA_COPIES_END();
     SB_CUDA_KEEP_LOOP
     for (; block < tile->end; block += KEYS) {
@@ -235,13 +281,13 @@ SB_CUDA_FUNCTION void sb_attention16_tile_sum(const sb_cuda_attention *p, const 
         uint32_t weights[KEYS / 16][4];
         SB_CUDA_COPIES_WAIT(0);
         SB_CUDA_BARRIER();
-        sb_attention16_tile_load<D>(tile, &p->past_v, &p->v, block, p->value_width, shared.values);
+        sb_attention16_tile_begin<D, PAGED>(p, tile, block, true, shared, &pages);
         SB_CUDA_COPIES_END();
         if (works)
             sb_attention16_tile_scores<HALF, D>(p, shared.queries, shared.keys, s);
         SB_CUDA_BARRIER();
         if (block + KEYS < tile->end)
-            sb_attention16_tile_load<D>(tile, &p->past_k, &p->k, block + KEYS, p->width, shared.keys);
+            sb_attention16_tile_begin<D, PAGED>(p, tile, block + KEYS, false, shared, &pages);
         SB_CUDA_COPIES_END();
         if (works) {
             sb_attention16_tile_see<E, GENERAL>(p, tile, s, block);
@@ -287,7 +333,7 @@ SB_CUDA_FUNCTION void sb_attention16_tile_give(const sb_cuda_attention *p, const
 }
 
 /* All of a tile. `*again` is shared, and false. Behind it a thread may still read shared memory. */
-template <int HALF, int D, bool GENERAL>
+template <int HALF, int D, bool GENERAL, bool PAGED>
 SB_CUDA_FUNCTION void sb_attention16_tile_compute(const sb_cuda_attention *p, const sb_attention16_tile *tile,
                                                   unsigned char *memory, int *again) {
     typedef typename sb_attention16_element<HALF>::type E;
@@ -299,7 +345,7 @@ SB_CUDA_FUNCTION void sb_attention16_tile_compute(const sb_cuda_attention *p, co
         sums.is_nan[r] = false;
     }
     sb_attention16_tile_clear<D>(&sums);
-    sb_attention16_tile_sum<HALF, D, GENERAL>(p, tile, sb_attention16_tile_cut<D>(memory), &sums);
+    sb_attention16_tile_sum<HALF, D, GENERAL, PAGED>(p, tile, sb_attention16_tile_cut<D>(memory), &sums);
     /* Rows that are not there have seen no key. */
     EACH_SUM sums.again |=
         !sums.is_nan[i / 2] && sums.totals[i / 2].maximum != NONE && sums.values[j][i] != sums.values[j][i];
@@ -314,48 +360,51 @@ SB_CUDA_FUNCTION void sb_attention16_tile_compute(const sb_cuda_attention *p, co
     EACH_ROW sb_attention16_tile_give<HALF, D>(p, tile, &sums, r);
 }
 
-template <int HALF, int D, bool GENERAL> SB_CUDA_FUNCTION void sb_attention16_tile_run(const sb_cuda_attention *p) {
+template <int HALF, int D, bool GENERAL, bool PAGED>
+SB_CUDA_FUNCTION void sb_attention16_tile_run(const sb_cuda_attention *p) {
     DYNAMIC_SHARED(memory);
     SB_CUDA_SHARED sb_attention16_tile tile;
     SB_CUDA_SHARED int again;
-    const int64_t count = sb_attention16_tiles(p);
+    SB_CUDA_SHARED bool is_there;
     SB_CUDA_KEEP_LOOP
-    for (int64_t index = blockIdx.x; index < count; index += gridDim.x) {
-        if (threadIdx.x == 0) {
-            tile = sb_attention16_find_tile(p, index, ROWS);
+    for (int64_t index = blockIdx.x;; index += gridDim.x) {
+        if (threadIdx.x < (PAGED ? 32 : 1)) {
+            /* Written where it stays, by a whole warp the same: a copy of their own costs the threads registers to the end. */
+            is_there = sb_attention16_take_tile<PAGED>(p, index, ROWS, &tile);
             again = 0;
         }
         SB_CUDA_BARRIER();
-        if (sb_attention16_is_behind(p, &tile))
+        if (!is_there)
             return;
         if (!sb_attention16_is_idle(&tile))
-            sb_attention16_tile_compute<HALF, D, GENERAL>(p, &tile, memory, &again);
+            sb_attention16_tile_compute<HALF, D, GENERAL, PAGED>(p, &tile, memory, &again);
         SB_CUDA_BARRIER();
     }
 }
 
-/* The kernels of a source: heads of up to `width`, and how many blocks a multiprocessor shall take. */
-#define SB_CUDA_ATTENTION16_TILE_KERNEL(name, half, width, blocks, suffix, is_general)                                 \
-    SB_CUDA_BLOCK_KERNEL_BOUNDED(sb_cuda_attention16_tile_##width##_##name##suffix, sb_cuda_attention, p, THREADS,     \
-                                 blocks) {                                                                             \
-        sb_attention16_tile_run<half, width, is_general>(p);                                                           \
+/* The kernels of a source, whose modules are `module`_<name>: heads of up to `width`, how many blocks a multiprocessor shall take,
+ * and whether keys lie on pages. */
+#define SB_CUDA_ATTENTION16_TILE_KERNEL(module, name, half, width, blocks, is_paged, suffix, is_general)               \
+    SB_CUDA_BLOCK_KERNEL_BOUNDED(sb_cuda_##module##_##name##suffix, sb_cuda_attention, p, THREADS, blocks) {           \
+        sb_attention16_tile_run<half, width, is_general, is_paged>(p);                                                 \
     }
 /* The host has both modules in one. */
 #if defined(SB_MODULE_f16) || !defined(__CUDACC__)
-#define SB_CUDA_ATTENTION16_TILE_F16(width, blocks)                                                                    \
-    SB_CUDA_ATTENTION16_TILE_KERNEL(f16, SB_CUDA_F16, width, blocks, , false)                                          \
-    SB_CUDA_ATTENTION16_TILE_KERNEL(f16, SB_CUDA_F16, width, blocks, _masked, true)
+#define SB_CUDA_ATTENTION16_TILE_F16(module, width, blocks, is_paged)                                                  \
+    SB_CUDA_ATTENTION16_TILE_KERNEL(module, f16, SB_CUDA_F16, width, blocks, is_paged, , false)                        \
+    SB_CUDA_ATTENTION16_TILE_KERNEL(module, f16, SB_CUDA_F16, width, blocks, is_paged, _masked, true)
 #else
-#define SB_CUDA_ATTENTION16_TILE_F16(width, blocks)
+#define SB_CUDA_ATTENTION16_TILE_F16(module, width, blocks, is_paged)
 #endif
 #if defined(SB_MODULE_bf16) || !defined(__CUDACC__)
-#define SB_CUDA_ATTENTION16_TILE_BF16(width, blocks)                                                                   \
-    SB_CUDA_ATTENTION16_TILE_KERNEL(bf16, SB_CUDA_BF16, width, blocks, , false)                                        \
-    SB_CUDA_ATTENTION16_TILE_KERNEL(bf16, SB_CUDA_BF16, width, blocks, _masked, true)
+#define SB_CUDA_ATTENTION16_TILE_BF16(module, width, blocks, is_paged)                                                 \
+    SB_CUDA_ATTENTION16_TILE_KERNEL(module, bf16, SB_CUDA_BF16, width, blocks, is_paged, , false)                      \
+    SB_CUDA_ATTENTION16_TILE_KERNEL(module, bf16, SB_CUDA_BF16, width, blocks, is_paged, _masked, true)
 #else
-#define SB_CUDA_ATTENTION16_TILE_BF16(width, blocks)
+#define SB_CUDA_ATTENTION16_TILE_BF16(module, width, blocks, is_paged)
 #endif
-#define SB_CUDA_ATTENTION16_TILE(width, blocks)                                                                        \
-    SB_CUDA_ATTENTION16_TILE_F16(width, blocks) SB_CUDA_ATTENTION16_TILE_BF16(width, blocks)
+#define SB_CUDA_ATTENTION16_TILE(module, width, blocks, is_paged)                                                      \
+    SB_CUDA_ATTENTION16_TILE_F16(module, width, blocks, is_paged)                                                      \
+    SB_CUDA_ATTENTION16_TILE_BF16(module, width, blocks, is_paged)
 
 #endif

@@ -23,11 +23,16 @@ typedef struct sb_cuda_attention_row {
 /* sb_attention_work of ops/attention.h for a device. Of queries, keys and the mask there may be fewer than there is room
  * for: sb_cuda_used. */
 typedef struct sb_cuda_attention {
-    int64_t batch, heads, key_heads, queries, past, fresh, width, value_width;
+    int64_t batch, heads, key_heads, group, queries, past, fresh, width,
+        value_width; /* group: heads of a head of keys */
     const int64_t *used_queries, *used_past, *used_fresh, *used_mask;
     sb_cuda_attention_array q, k, past_k, v, past_v, mask, y, scores;
     int64_t mask_keys;
-    sb_pages pages; /* of PagedAttention: `lengths` are then of its sequences */
+    sb_pages pages;     /* of PagedAttention: `lengths` are then of its sequences */
+    int64_t page_lines; /* for tensor cores: from a page to the next are so many times what is from a key to the next */
+    /* With pages: rows that share keys are those of one sequence, whose number decides which sequences a launch is for, and
+     * whose rows have parts: the others' splits stay together. */
+    int64_t more_than, up_to, parts_up_to;
     const int64_t *lengths;
     int64_t lengths_stride;
     int64_t left, right; /* -1: no bound */
@@ -38,8 +43,9 @@ typedef struct sb_cuda_attention {
     int64_t tiles;               /* of columns of values, for rows one by one */
     sb_cuda_attention_row *rows; /* [batch, heads, queries], for the probabilities */
     int64_t row_tiles;           /* of a head of keys, for tiles of rows */
-    int64_t splits; /* 0: a block of threads goes through all of a row's splits; else that there is room for */
-    float *partial; /* of splits: [batch, heads, queries, splits, value_width + 2] */
+    int64_t splits;    /* 0: a block of threads goes through all of a row's splits; else that there is room for */
+    int64_t part_rows; /* for which `partial` has room: the queries, or with pages of all sequences together */
+    float *partial;    /* of splits: [batch, heads, part_rows, splits, value_width + 2] */
 } sb_cuda_attention;
 
 /* Of a row of a split lie behind its sums of values that of its weights and, as s32, its largest exponent: of a row that sees

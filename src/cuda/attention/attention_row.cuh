@@ -4,6 +4,7 @@
 #define SB_CUDA_ATTENTION_ATTENTION_ROW_CUH
 
 #include "cuda/attention/attention_parameters.h"
+#include "cuda/attention/attention_sequences.cuh"
 #include "cuda/common/index.cuh"
 #include "cuda/common/shuffle.cuh"
 #include "numerics/chain.h"
@@ -117,25 +118,31 @@ SB_CUDA_FUNCTION sb_attention_reach sb_attention_reach_at(const sb_cuda_attentio
     return sb_attention_reach_of(position, length, p->left, p->right);
 }
 
-/* The same of a new row of one of several sequences, which is found here. */
-SB_CUDA_FUNCTION sb_attention_reach sb_attention_reach_paged(const sb_cuda_attention *p, sb_attention_place *at,
-                                                             int64_t row) {
-    const sb_pages_place place = sb_pages_of_row(&p->pages, row);
-    const int64_t length = sb_attention_length(p->lengths[place.sequence * p->lengths_stride], at->keys);
-    at->sequence = place.sequence;
-    return sb_attention_reach_of(length - place.left, length, p->left, p->right);
-}
-
 SB_CUDA_FUNCTION sb_attention_place sb_attention_row(const sb_cuda_attention *p, int64_t row) {
     int64_t batch = row, query = sb_cuda_take(&batch, p->queries), head = sb_cuda_take(&batch, p->heads), length;
     sb_attention_place at = sb_attention_sample(p, batch, &length);
     at.head = head;
-    at.key_head = head / (p->heads / p->key_heads);
+    at.key_head = head / p->group;
     at.query = query;
     at.sequence = 0;
-    at.reach =
-        p->pages.table != NULL ? sb_attention_reach_paged(p, &at, query) : sb_attention_reach_at(p, &at, length, query);
+    at.reach = sb_attention_reach_at(p, &at, length, query);
     at.used = query < sb_cuda_used(p->used_queries, p->queries);
+    return at;
+}
+
+/* The same where there are several sequences, by a whole warp: row `row` of `head` of all that have parts, from the last sequence on.
+ * Not used: there are not so many. */
+SB_CUDA_FUNCTION sb_attention_place sb_attention_paged_row(const sb_cuda_attention *p, int64_t head, int64_t row,
+                                                           sb_attention_sequence *found) {
+    int64_t length;
+    sb_attention_place at = sb_attention_sample(p, 0, &length);
+    *found = sb_attention_find_sequence(p, row, 0);
+    at.head = head;
+    at.key_head = head / p->group;
+    at.query = found->begin + found->index;
+    at.sequence = found->number;
+    at.reach = sb_attention_reach_of(found->length - found->rows + found->index, found->length, p->left, p->right);
+    at.used = found->number >= 0;
     return at;
 }
 
@@ -170,40 +177,32 @@ SB_CUDA_FUNCTION sb_attention_lines<Step> sb_attention_lines_of(const sb_cuda_at
     return lines;
 }
 
-/* Where a key begins, or its value: the one place that finds it for keys that lie in a row. */
+/* Where a line begins, which is a key or its value: the one place that finds it, by its number among those that lie in a row. With
+ * pages these are the page's own, or of all pages together where the way from one to the next is a multiple of a line's. */
 template <class Step> SB_CUDA_FUNCTION const char *sb_attention_line(const sb_attention_lines<Step> *lines, Step key) {
     const bool is_past = key < lines->past_count;
     return (is_past ? lines->past : lines->fresh) + (int64_t)key * (is_past ? lines->past_step : lines->fresh_step);
 }
 
-/* Where an element of a key or value lies, in elements of the array that it is in: on a page, in the past or behind it. */
-SB_CUDA_FUNCTION int64_t sb_attention_find(const sb_cuda_attention *p, const sb_attention_place *at,
-                                           const sb_cuda_attention_array *past, const sb_cuda_attention_array *fresh,
-                                           int64_t key, int64_t column, const sb_cuda_attention_array **from) {
-    int64_t batch = at->batch, row = key;
-    *from = key < at->past ? past : fresh;
+/* Where a key begins, or its value, however the arrays lie; `*step` is what lies between its elements, in elements. */
+SB_CUDA_FUNCTION const char *sb_attention_find(const sb_cuda_attention *p, const sb_attention_place *at,
+                                               const sb_cuda_attention_array *past,
+                                               const sb_cuda_attention_array *fresh, int64_t key, int64_t element_bytes,
+                                               int64_t *step) {
+    const sb_attention_lines<int64_t> lines = sb_attention_lines_of<int64_t>(past, fresh, at, element_bytes);
+    int64_t line = key, page = 0;
     if (p->pages.table != NULL)
-        batch = sb_pages_find(&p->pages, at->sequence, key, &row);
-    else if (key >= at->past)
-        row = key - at->past;
-    return sb_attention_at(*from, batch, at->key_head, row, column);
-}
-
-template <class E>
-SB_CUDA_FUNCTION const char *sb_attention_key(const sb_cuda_attention *p, const sb_attention_place *at, int64_t key,
-                                              int64_t *step) {
-    const sb_cuda_attention_array *from;
-    const int64_t index = sb_attention_find(p, at, &p->past_k, &p->k, key, 0, &from);
-    *step = from->column;
-    return from->data + index * (int64_t)sizeof(typename E::stored);
+        page = sb_pages_find(&p->pages, at->sequence, key, &line);
+    *step = (key < at->past ? past : fresh)->column;
+    return sb_attention_line<int64_t>(&lines, line) + page * fresh->batch * element_bytes;
 }
 
 template <class E>
 SB_CUDA_FUNCTION typename E::stored sb_attention_value(const sb_cuda_attention *p, const sb_attention_place *at,
                                                        int64_t key, int64_t column) {
-    const sb_cuda_attention_array *from;
-    const int64_t index = sb_attention_find(p, at, &p->past_v, &p->v, key, column, &from);
-    return ((const typename E::stored *)(const void *)from->data)[index];
+    int64_t step;
+    const char *from = sb_attention_find(p, at, &p->past_v, &p->v, key, (int64_t)sizeof(typename E::stored), &step);
+    return ((const typename E::stored *)(const void *)from)[column * step];
 }
 
 /* The chain of a query and a key. */
@@ -211,7 +210,7 @@ template <class E>
 SB_CUDA_FUNCTION typename E::sum sb_attention_chain(const sb_cuda_attention *p, const sb_attention_place *at,
                                                     int64_t key) {
     int64_t step;
-    const char *k = sb_attention_key<E>(p, at, key, &step);
+    const char *k = sb_attention_find(p, at, &p->past_k, &p->k, key, (int64_t)sizeof(typename E::stored), &step);
     const char *q =
         p->q.data + sb_attention_at(&p->q, at->batch, at->head, at->query, 0) * (int64_t)sizeof(typename E::stored);
     return E::contract(q, p->q.column, k, step, p->width);

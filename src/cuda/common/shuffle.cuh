@@ -8,7 +8,8 @@
 /* sb_cuda_shuffle_down_<suffix>: the value of the thread `distance` further on in the segment, one's
  * own where there is none. sb_cuda_shuffle_first_<suffix>: that of the segment's first thread.
  * sb_cuda_shuffle_exchange_<suffix>: that of the thread whose number differs in the bits of `distance`, of a segment of
- * more threads than that. */
+ * more threads than that.
+ * sb_cuda_shuffle_from_<suffix>: that of thread `lane` of the warp, each thread from whichever it asks for. */
 #if defined(__CUDACC__)
 #define SB_CUDA_DEFINE_SHUFFLE(suffix, type, held)                                                                     \
     SB_CUDA_FUNCTION type sb_cuda_shuffle_down_##suffix(type value, int distance, int width) {                         \
@@ -19,6 +20,9 @@
     }                                                                                                                  \
     SB_CUDA_FUNCTION type sb_cuda_shuffle_exchange_##suffix(type value, int distance) {                                \
         return (type)__shfl_xor_sync(0xffffffffu, (held)value, distance);                                              \
+    }                                                                                                                  \
+    SB_CUDA_FUNCTION type sb_cuda_shuffle_from_##suffix(type value, int lane) {                                        \
+        return (type)__shfl_sync(0xffffffffu, (held)value, lane);                                                      \
     }
 #else
 #define SB_CUDA_DEFINE_SHUFFLE(suffix, type, held)                                                                     \
@@ -34,10 +38,29 @@
     SB_CUDA_FUNCTION type sb_cuda_shuffle_exchange_##suffix(type value, int distance) {                                \
         host_exchange(&value, sizeof value, threadIdx.x ^ (unsigned)distance);                                         \
         return value;                                                                                                  \
+    }                                                                                                                  \
+    SB_CUDA_FUNCTION type sb_cuda_shuffle_from_##suffix(type value, int lane) {                                        \
+        host_exchange(&value, sizeof value, threadIdx.x / 32 * 32 + (unsigned)lane);                                   \
+        return value;                                                                                                  \
     }
 #endif
 SB_CUDA_DEFINE_SHUFFLE(f32, float, float)
 SB_CUDA_DEFINE_SHUFFLE(f64, double, double)
 SB_CUDA_DEFINE_SHUFFLE(u64, uint64_t, unsigned long long)
+SB_CUDA_DEFINE_SHUFFLE(s32, int32_t, int)
+
+/* The first of the warp's threads for which `is` holds; -1: for none. */
+SB_CUDA_FUNCTION int sb_cuda_first_lane(bool is) {
+#if defined(__CUDACC__)
+    return __ffs((int)__ballot_sync(0xffffffffu, is)) - 1;
+#else
+    int32_t first = is ? (int32_t)threadIdx.x % 32 : 32;
+    for (int distance = 1; distance < 32; distance *= 2) {
+        const int32_t other = sb_cuda_shuffle_exchange_s32(first, distance);
+        first = other < first ? other : first;
+    }
+    return first < 32 ? first : -1;
+#endif
+}
 
 #endif
