@@ -153,12 +153,14 @@ static sb_status activate(building *b, value x, value *y, sb_error *error) {
 
 static sb_status add_mlp(building *b, value x, value *y, sb_error *error) {
     value up, gate, active, middle;
-    SB_TRY(sb_llm_project(b, SB_ROLE_UP, "up", x, &up, error));
     if (!sb_llm_has_weight(b->plan->checkpoint, b->config, SB_ROLE_GATE)) {
+        SB_TRY(sb_llm_project(b, SB_ROLE_UP, "up", x, &up, error));
         SB_TRY(activate(b, up, &middle, error));
         return sb_llm_project(b, SB_ROLE_DOWN, "down", middle, y, error);
     }
+    /* The gate first: where both are joined, so they lie in most files. */
     SB_TRY(sb_llm_project(b, SB_ROLE_GATE, "gate", x, &gate, error));
+    SB_TRY(sb_llm_project(b, SB_ROLE_UP, "up", x, &up, error));
     if (b->config->activation == SB_LLM_SILU) {
         SB_TRY(sb_llm_node(b, "SwiGLU", "gated", 2, (value[]){gate, up}, 0, NULL, &middle, error));
     } else {
