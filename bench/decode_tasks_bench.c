@@ -202,8 +202,9 @@ int main(int count, char **arguments) {
             at = count;
     }
     if (at >= count || d.count < 1 || d.count > MOST_SEQUENCES) {
-        fprintf(stderr, "usage: decode_tasks_bench [--batch N] [--dependent] [--capture] [--plain] CHECKPOINT [PROMPT [TOKENS "
-                        "[DRIVER]]]\n");
+        fprintf(stderr,
+                "usage: decode_tasks_bench [--batch N] [--dependent] [--capture] [--plain] CHECKPOINT [PROMPT [TOKENS "
+                "[DRIVER]]]\n");
         return 2;
     }
     const char *checkpoint = arguments[at];

@@ -132,7 +132,7 @@ static int run_one(const language_bench *bench, sb_llm_session *session, const i
     sb_llm_generation generation = SB_LLM_GENERATION_DEFAULT;
     sb_error error;
     generation.limit = bench->count;
-    generation.ignore_stops = true;
+    generation.ignore_stops = generation.no_digest = true;
     if (sb_llm_session_trim(session, 0, &error) != SB_OK ||
         sb_llm_generate(session, count, tokens, &generation, result, &error) != SB_OK)
         return report(&error);

@@ -11,9 +11,12 @@
 /* Logits that are looked at together. */
 #define SB_CHOOSE_BLOCK 256
 
+/* The bits of what is behind everything else in the order of section 11. */
+#define SB_CHOOSE_NEVER 0xffffffffu
+
 /* What a block of logits has: its largest, by the order of its bits, and whether one of them is NaN or +infinity. */
 typedef struct sb_choose_block {
-    int32_t largest; /* as sb_choose_order has it */
+    int32_t largest; /* as sb_sample_order has it */
     bool odd;
 } sb_choose_block;
 
@@ -28,8 +31,9 @@ typedef struct sb_choose_noise {
 typedef struct sb_choose_loops {
     /** Looks at up to SB_CHOOSE_BLOCK logits. */
     sb_choose_block (*look)(const float *logits, int count);
-    /** scaled[i] = logits[i] · factor, and noisy[i] = that plus the noise of token `first` + i; of −∞, whatever the noise is. */
-    void (*draw)(const float *logits, int count, float factor, const sb_choose_noise *noise, int64_t first, float *noisy);
+    /** noisy[i] = logits[i] · factor plus the noise of token `first` + i; SB_CHOOSE_NEVER where that product is −∞. */
+    void (*draw)(const float *logits, int count, float factor, const sb_choose_noise *noise, int64_t first,
+                 float *noisy);
 } sb_choose_loops;
 
 /** Those of the processor's best instruction set. */

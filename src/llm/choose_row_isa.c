@@ -23,8 +23,10 @@ static void draw(const float *logits, int count, float factor, const sb_choose_n
         words[i] = sb_sample_word(noise->seed, noise->request, noise->position, (uint32_t)first + (uint32_t)i);
     for (int i = 0; i < count; i++)
         exponents[i] = -sb_log1p_f32(-sb_sample_uniform(words[i]));
-    for (int i = 0; i < count; i++)
-        noisy[i] = logits[i] * factor + -sb_log_f32(exponents[i]);
+    for (int i = 0; i < count; i++) {
+        float scaled = logits[i] * factor, sum = scaled + -sb_log_f32(exponents[i]);
+        noisy[i] = scaled == -sb_infinity_f32() ? sb_bits_to_f32(SB_CHOOSE_NEVER) : sum;
+    }
 }
 
 const sb_choose_loops SB_ISA_NAME(sb_choose_loops) = {look, draw};

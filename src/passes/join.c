@@ -46,7 +46,8 @@ static bool is_own_matrix(const sb_graph *graph, const sb_group_uses *uses, sb_v
     const sb_fact *fact = &graph->values[value].fact;
     const sb_tensor *tensor = fact->constant;
     bool goes = tensor->storage->dispensable || tensor->storage->mapped;
-    return is_of_16_bits(fact) && tensor->rank == 2 && goes && tensor->dims[0] > 0 && tensor->dims[1] > 0 && tensor->dims[1] % COLUMN_UNIT == 0;
+    return is_of_16_bits(fact) && tensor->rank == 2 && goes && tensor->dims[0] > 0 && tensor->dims[1] > 0 &&
+           tensor->dims[1] % COLUMN_UNIT == 0;
 }
 
 static bool is_bias(const sb_graph *graph, sb_value_id value, sb_dtype dtype, int64_t columns) {
