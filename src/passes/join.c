@@ -92,8 +92,11 @@ static bool takes_strides(const sb_node *node, sb_value_id value) {
         if (is_named(node, first[i]))
             return node->inputs[0] == value;
     }
-    return strcmp(node->op->domain, "samebit") == 0 && strcmp(node->op->name, "PagedScatter") == 0 &&
-           node->inputs[1] == value;
+    if (strcmp(node->op->domain, "samebit") != 0)
+        return false;
+    if (strcmp(node->op->name, "PagedAppend") == 0)
+        return node->inputs[2] == value || node->inputs[3] == value || node->inputs[4] == value;
+    return strcmp(node->op->name, "PagedScatter") == 0 && node->inputs[1] == value;
 }
 
 static bool readers_take_strides(const sb_graph *graph, const sb_group_uses *uses, sb_value_id value) {

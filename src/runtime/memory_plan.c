@@ -157,26 +157,41 @@ static bool seen_once(const lifetimes *all, size_t step, int input) {
     return true;
 }
 
+/* The input whose memory the step's kernel lets the output take over, if that sees it alone; or -1. */
+static int input_taken_over(const lifetimes *all, size_t step, int output) {
+    const sb_node *node = all->graph->nodes[step];
+    const sb_planned_step *planned = &all->plan->steps[step];
+    int input = planned->mode == SB_STEP_STATIC ? planned->in_place : -1;
+    if (input < 0 || output > planned->kernel->in_place_more || input + output >= node->input_count ||
+        node->inputs[input + output] == SB_NO_VALUE || !seen_once(all, step, input + output))
+        return -1;
+    return input + output;
+}
+
+static void merge_output(lifetimes *all, size_t step, int output) {
+    const sb_node *node = all->graph->nodes[step];
+    int input = input_taken_over(all, step, output);
+    if (input < 0 || node->outputs[output] == SB_NO_VALUE)
+        return;
+    const block *dying = &all->blocks[all->roots[read_copy(all, step, input)]];
+    block *made = &all->blocks[sb_copy_index(all->program, all->plan->steps[step].side, node->outputs[output])];
+    if (made->bytes == 0 || made->bytes != dying->bytes || dying->last != (int64_t)step || dying->escapes ||
+        made->escapes)
+        return;
+    size_t home = all->homes[dying->copy];
+    all->homes[made->copy] = home;
+    all->blocks[home].last = made->last;
+    made->merged = true;
+}
+
 /* Lets outputs take over the place of an input that dies with their step, where the kernel offers it. In step order, so
  * that a chain of them keeps one place. */
 static void merge_in_place(lifetimes *all) {
     for (size_t c = 0; c < all->copies; c++)
         all->homes[c] = c;
     for (size_t s = 0; s < all->graph->node_count; s++) {
-        const sb_node *node = all->graph->nodes[s];
-        const sb_planned_step *planned = &all->plan->steps[s];
-        int input = planned->mode == SB_STEP_STATIC ? planned->in_place : -1;
-        if (input < 0 || node->inputs[input] == SB_NO_VALUE || !seen_once(all, s, input))
-            continue;
-        const block *dying = &all->blocks[all->roots[read_copy(all, s, input)]];
-        block *made = &all->blocks[sb_copy_index(all->program, planned->side, node->outputs[0])];
-        if (made->bytes == 0 || made->bytes != dying->bytes || dying->last != (int64_t)s || dying->escapes ||
-            made->escapes)
-            continue;
-        size_t home = all->homes[dying->copy];
-        all->homes[made->copy] = home;
-        all->blocks[home].last = made->last;
-        made->merged = true;
+        for (int o = 0; o < all->graph->nodes[s]->output_count; o++)
+            merge_output(all, s, o);
     }
 }
 
@@ -199,12 +214,13 @@ static bool is_over(const lifetimes *all, size_t version, size_t step, sb_value_
     if (version == all->copies)
         return true;
     const block *old = &all->blocks[version];
-    int input = all->plan->steps[step].in_place;
-    if (old->last > (int64_t)step)
-        return false;
-    return old->last < (int64_t)step || (input >= 0 && all->graph->nodes[step]->outputs[0] == next &&
-                                         all->graph->nodes[step]->inputs[input] != SB_NO_VALUE &&
-                                         read_copy(all, step, input) == version && seen_once(all, step, input));
+    const sb_node *node = all->graph->nodes[step];
+    bool over = old->last < (int64_t)step;
+    for (int o = 0; o < node->output_count && old->last == (int64_t)step && !over; o++) {
+        int input = node->outputs[o] == next ? input_taken_over(all, step, o) : -1;
+        over = input >= 0 && read_copy(all, step, input) == version;
+    }
+    return over;
 }
 
 /* Whether something that leaves lies in a variable, or may: it gets memory of its own when all steps have run. */
