@@ -431,6 +431,69 @@ static size_t place(block *blocks, size_t count, block **placed) {
     return arena;
 }
 
+/* ---- small inputs ---- */
+
+/* The most bytes of an input that is brought with others: copying fewer by themselves costs a launch, not bytes. */
+#define MOST_TOGETHER 1024
+
+static bool goes_together(const lifetimes *all, sb_value_id value) {
+    const block *there = &all->blocks[sb_copy_index(all->program, SB_DEVICE, value)];
+    return all->plan->sides[value] == SB_HOST && there->bytes != 0 && there->bytes <= MOST_TOGETHER &&
+           !there->escapes && !there->merged;
+}
+
+static bool is_listed(const sb_plan *plan, sb_value_id value) {
+    for (size_t i = 0; i < plan->together_count; i++) {
+        if (plan->together[i] == value)
+            return true;
+    }
+    return false;
+}
+
+/* Makes one block of the device's copies of small inputs, that of the first, which lives from the run's beginning on until
+ * nobody needs any of them. */
+static sb_status put_together(const lifetimes *all, sb_plan *plan, sb_error *error) {
+    const sb_program *program = all->program;
+    int64_t bytes = 0, last = 0;
+    plan->together_count = 0;
+    sb_tensor_release(plan->packed);
+    plan->packed = NULL;
+    if (plan->together == NULL)
+        plan->together = sb_allocate_array(program->enter_count, sizeof *plan->together);
+    if (plan->together == NULL)
+        return sb_fail_memory(error, program->enter_count * sizeof *plan->together);
+    for (size_t i = 0; i < program->enter_count && plan->constants != NULL && plan->open == NULL; i++) {
+        if (!goes_together(all, program->enter[i]) || is_listed(plan, program->enter[i]))
+            continue;
+        const block *there = &all->blocks[sb_copy_index(program, SB_DEVICE, program->enter[i])];
+        plan->together[plan->together_count++] = program->enter[i];
+        bytes += (int64_t)align(there->bytes);
+        last = there->last > last ? there->last : last;
+    }
+    if (plan->together_count < 2) {
+        plan->together_count = 0;
+        return SB_OK;
+    }
+    for (size_t i = 0; i < plan->together_count; i++) {
+        block *there = &all->blocks[sb_copy_index(program, SB_DEVICE, plan->together[i])];
+        there->merged = i > 0; /* and placed by place_together */
+        there->first = 0;
+        there->last = last;
+        there->bytes = i == 0 ? (size_t)bytes : there->bytes;
+    }
+    return sb_tensor_create(SB_U8, 1, &bytes, &plan->packed, error);
+}
+
+static void place_together(const lifetimes *all, sb_plan *plan) {
+    int64_t offset = 0;
+    for (size_t i = 0; i < plan->together_count; i++) {
+        size_t copy = sb_copy_index(all->program, SB_DEVICE, plan->together[i]);
+        offset = i == 0 ? plan->offsets[copy] : offset;
+        plan->offsets[copy] = offset;
+        offset += (int64_t)align(fact_bytes(&all->plan->facts[plan->together[i]]));
+    }
+}
+
 /* Places the blocks of one side: `blocks` has room for them, `placed` too. */
 static size_t place_side(const lifetimes *all, sb_plan *plan, sb_side side, block *blocks, block **placed) {
     size_t values = all->graph->value_count, count = 0;
@@ -451,8 +514,9 @@ static void place_all(const lifetimes *all, sb_plan *plan, block *blocks, block 
         plan->offsets[c] = -1;
     for (sb_side side = SB_HOST; side < SB_SIDES; side++)
         plan->arena_bytes[side] = place_side(all, plan, side, blocks, placed);
+    place_together(all, plan);
     for (size_t c = 0; c < all->copies; c++) {
-        if (all->blocks[c].merged)
+        if (all->blocks[c].merged && all->homes[c] != c)
             plan->offsets[c] = plan->offsets[all->homes[c]];
     }
 }
@@ -481,8 +545,10 @@ sb_status sb_memory_plan(sb_plan *plan, const sb_program *program, sb_error *err
     if (status == SB_OK) {
         merge_in_place(&all);
         find_places(&all, plan);
-        place_all(&all, plan, blocks, placed);
+        status = put_together(&all, plan, error);
     }
+    if (status == SB_OK)
+        place_all(&all, plan, blocks, placed);
     sb_free(all.blocks);
     sb_free(all.roots);
     sb_free(all.homes);
