@@ -121,6 +121,11 @@ static sb_status digest_logits(sb_generating *g, const float *logits, sb_error *
     return SB_OK;
 }
 
+/* Of new tokens. */
+static bool wants_logps(const sb_generating *g) {
+    return (g->about.on_token != NULL && !g->about.no_logps) || g->receipt != NULL;
+}
+
 /* A token at `position`, whose logits are in row `row`; -1: the first token of the prompt, which has none. */
 static sb_status tell(sb_generating *g, const taken *from, int64_t position, int64_t token, bool given, int64_t row,
                       float logp, sb_error *error) {
@@ -129,7 +134,7 @@ static sb_status tell(sb_generating *g, const taken *from, int64_t position, int
                          .token = token,
                          .given = given,
                          .stops = !given && is_stop(g, token),
-                         .has_logp = logits != NULL,
+                         .has_logp = logits != NULL && (given || wants_logps(g)),
                          .logits = logits};
     if (!g->about.no_digest)
         sb_digest_add_integer(&g->digest, token);
@@ -180,8 +185,7 @@ static sb_status choose(sb_generating *g, const taken *from, int64_t row, sb_err
     if (complete)
         return end(g, SB_LLM_END_COMPLETE);
     SB_TRY(sb_llm_sample(adjusted, g->llm->config.vocabulary, &g->about.sampling, position, &token, error));
-    bool told = g->about.on_token != NULL || g->receipt != NULL;
-    float logp = told ? sb_llm_logp(logits_of(g, from, row), g->llm->config.vocabulary, token) : 0;
+    float logp = wants_logps(g) ? sb_llm_logp(logits_of(g, from, row), g->llm->config.vocabulary, token) : 0;
     SB_TRY(tell(g, from, position, token, false, row, logp, error));
     if (g->result.new_tokens++ == 0)
         g->result.first_token_ns = now_ns() - g->begun;

@@ -4,7 +4,8 @@
  *
  * A view of some columns has gaps between its rows. Products are joined only where nobody minds: where what reads the view
  * takes any strides, or reads it through a Transpose, behind which elements do not lie side by side anyway. The weights must be
- * the model's own and have no other reader, so that they are not in memory twice. */
+ * the model's own and have no other reader, so that they are not in memory twice; or lie in a mapped file, whose pages the system may
+ * drop. Where they lie behind each other there, they are joined as they are. */
 #include <stdio.h>
 #include <string.h>
 
