@@ -100,7 +100,7 @@ static int count_bytes(const sb_llm *llm, int64_t length, double *bytes) {
     *bytes = (double)rows * 2 * (double)(d->key_heads * d->head_width) * (double)sb_dtype_size(d->dtype);
     for (int i = 0; i < sb_inspection_node_count(graph); i++) {
         const sb_inspected_node *node = sb_inspection_node(graph, i);
-        if (strcmp(node->op, "Attention") != 0 && strcmp(node->op, "TensorScatter") != 0)
+        if (strncmp(node->op, "Paged", 5) != 0)
             *bytes += node->byte_count > 0 ? (double)node->byte_count : 0;
     }
     sb_inspection_release(graph);
@@ -132,7 +132,7 @@ static int run_one(const language_bench *bench, sb_llm_session *session, const i
     sb_llm_generation generation = SB_LLM_GENERATION_DEFAULT;
     sb_error error;
     generation.limit = bench->count;
-    generation.ignore_stops = true;
+    generation.ignore_stops = generation.no_digest = true;
     if (sb_llm_session_trim(session, 0, &error) != SB_OK ||
         sb_llm_generate(session, count, tokens, &generation, result, &error) != SB_OK)
         return report(&error);

@@ -236,7 +236,7 @@ typedef struct sb_llm_token {
     int64_t token;
     bool given;          /**< it is one of the prompt's (score_prompt) */
     bool stops;          /**< it is one that ends the text; it is not put behind the sequence */
-    bool has_logp;       /**< whether `logp` is there: always but for a prompt's first token */
+    bool has_logp;       /**< whether `logp` is there: always but for a prompt's first token, and with no_logps */
     float logp;          /**< its log-probability under the logits of the position before */
     const float *logits; /**< that it was chosen from, or scored by; vocabulary of them, until the call returns */
 } sb_llm_token;
@@ -256,10 +256,12 @@ typedef struct sb_llm_generation {
     void *context;
     sb_llm_receipt **receipt;      /**< gets a receipt on success, which the caller releases; NULL: nobody wants one */
     sb_llm_constraint *constraint; /**< the new tokens' text is right by it, if it comes to its end; NULL: any text */
+    bool no_logps;                 /**< on_token wants no log-probabilities of new tokens: 80 us each of 128,256 */
+    bool no_digest; /**< nobody wants sb_llm_result.digest, which is empty then: 520 us a token of 128,256 */
 } sb_llm_generation;
 
 #define SB_LLM_GENERATION_DEFAULT                                                                                      \
-    { sizeof(sb_llm_generation), 128, 0, SB_LLM_SAMPLING_DEFAULT, false, false, NULL, NULL, NULL, NULL }
+    { sizeof(sb_llm_generation), 128, 0, SB_LLM_SAMPLING_DEFAULT, false, false, NULL, NULL, NULL, NULL, false, false }
 
 /** Why a generation ended. */
 typedef enum sb_llm_end {

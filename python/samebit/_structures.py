@@ -557,6 +557,8 @@ class LlmGeneration(ctypes.Structure):
         ("context", _POINTER),
         ("receipt", _POINTER),
         ("constraint", _POINTER),
+        ("no_logps", _BOOL),
+        ("no_digest", _BOOL),
     ]
 
 

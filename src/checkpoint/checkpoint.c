@@ -156,9 +156,11 @@ sb_status sb_checkpoint_read(const sb_checkpoint *checkpoint, const sb_checkpoin
         SB_TRY(sb_tensor_wrap(dtype, tensor->rank, tensor->dims, NULL, (void *)(uintptr_t)data,
                               sb_shared_mapping_release, file->mapping, result, error));
         sb_shared_mapping_retain(file->mapping);
+        (*result)->storage->mapped = true;
         return SB_OK;
     }
     SB_TRY(sb_tensor_create(dtype, tensor->rank, tensor->dims, result, error));
+    (*result)->storage->dispensable = true;
     sb_weight_convert(format, data, tensor->elements / format->elements, dtype, sb_tensor_mutable_data(*result));
     return SB_OK;
 }

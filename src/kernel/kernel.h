@@ -41,6 +41,8 @@ typedef struct sb_kernel {
     /* The input whose memory output 0 may take over, -1: none. The plan does so where nobody else needs that input any
      * more; `launch` may then find output 0 at that input's address, if not with its strides. NULL: never. */
     int (*in_place)(const sb_kernel_query *query);
+    /* So may that many outputs behind the first, each that of the next input. */
+    int in_place_more;
     /* Kernels of a device: whether `launch` stops at the used extent (sb_call_used) of that axis, of which the rule
      * `axes` says that it is bounded, or that its elements are checked. NULL: at no axis' used extent. */
     bool (*bounded)(const sb_kernel_query *query, int input, int axis);

@@ -112,24 +112,36 @@ static bool is_stop(const sb_generating *g, int64_t token) {
     return false;
 }
 
+static sb_status digest_logits(sb_generating *g, const float *logits, sb_error *error) {
+    int64_t vocabulary = g->llm->config.vocabulary;
+    sb_tensor *numbers;
+    SB_TRY(sb_tensor_wrap(SB_F32, 1, &vocabulary, NULL, (void *)(uintptr_t)logits, NULL, NULL, &numbers, error));
+    sb_digest_add_tensor(&g->digest, numbers);
+    sb_tensor_release(numbers);
+    return SB_OK;
+}
+
+/* Of new tokens. */
+static bool wants_logps(const sb_generating *g) {
+    return (g->about.on_token != NULL && !g->about.no_logps) || g->receipt != NULL;
+}
+
 /* A token at `position`, whose logits are in row `row`; -1: the first token of the prompt, which has none. */
 static sb_status tell(sb_generating *g, const taken *from, int64_t position, int64_t token, bool given, int64_t row,
                       float logp, sb_error *error) {
-    int64_t vocabulary = g->llm->config.vocabulary;
     const float *logits = row >= 0 ? logits_of(g, from, row) : NULL;
     sb_llm_token what = {.position = position,
                          .token = token,
                          .given = given,
                          .stops = !given && is_stop(g, token),
-                         .has_logp = logits != NULL,
+                         .has_logp = logits != NULL && (given || wants_logps(g)),
                          .logits = logits};
-    sb_tensor *numbers;
-    sb_digest_add_integer(&g->digest, token);
+    if (!g->about.no_digest)
+        sb_digest_add_integer(&g->digest, token);
     if (logits != NULL) {
         what.logp = logp;
-        SB_TRY(sb_tensor_wrap(SB_F32, 1, &vocabulary, NULL, (void *)(uintptr_t)logits, NULL, NULL, &numbers, error));
-        sb_digest_add_tensor(&g->digest, numbers);
-        sb_tensor_release(numbers);
+        if (!g->about.no_digest)
+            SB_TRY(digest_logits(g, logits, error));
     }
     if (g->receipt != NULL && !given)
         SB_TRY(sb_receipt_add(g->receipt, token, what.logp, from->outputs[SB_LLM_HIDDEN], from->first + row, error));
@@ -173,7 +185,7 @@ static sb_status choose(sb_generating *g, const taken *from, int64_t row, sb_err
     if (complete)
         return end(g, SB_LLM_END_COMPLETE);
     SB_TRY(sb_llm_sample(adjusted, g->llm->config.vocabulary, &g->about.sampling, position, &token, error));
-    float logp = sb_llm_logp(logits_of(g, from, row), g->llm->config.vocabulary, token);
+    float logp = wants_logps(g) ? sb_llm_logp(logits_of(g, from, row), g->llm->config.vocabulary, token) : 0;
     SB_TRY(tell(g, from, position, token, false, row, logp, error));
     if (g->result.new_tokens++ == 0)
         g->result.first_token_ns = now_ns() - g->begun;
@@ -225,7 +237,8 @@ sb_status sb_generating_finish(sb_generating *g, sb_llm_result *result, sb_error
         *g->about.receipt = g->receipt;
     g->receipt = NULL;
     *result = g->result;
-    sb_hexadecimal(digest, SB_DIGEST_BYTES, result->digest);
+    if (!g->about.no_digest)
+        sb_hexadecimal(digest, SB_DIGEST_BYTES, result->digest);
     return SB_OK;
 }
 

@@ -110,14 +110,6 @@ static sb_status normalize_heads(building *b, sb_llm_role role, const char *what
     return sb_llm_node(b, "Reshape", name, 2, (value[]){normed, shape}, 0, NULL, x, error);
 }
 
-static sb_status rotate(building *b, const char *what, int64_t heads, value *x, sb_error *error) {
-    int kind = sb_llm_layer_has_window(b->config, b->layer) ? 1 : 0;
-    const value inputs[] = {*x, b->cosines[kind], b->sines[kind], b->inputs[SB_LLM_POSITIONS]};
-    const sb_builder_attribute attributes[] = {sb_attribute_int("num_heads", heads),
-                                               sb_attribute_int("rotary_embedding_dim", b->config->rotated)};
-    return sb_llm_node(b, "RotaryEmbedding", what, 4, inputs, 2, attributes, x, error);
-}
-
 static sb_status add_attention(building *b, value x, value *y, sb_error *error) {
     const sb_llm_config *config = b->config;
     value queries, keys, values, seen;
@@ -127,10 +119,6 @@ static sb_status add_attention(building *b, value x, value *y, sb_error *error) 
     if (sb_llm_has_weight(b->plan->checkpoint, config, SB_ROLE_QUERY_NORM)) {
         SB_TRY(normalize_heads(b, SB_ROLE_QUERY_NORM, "query_norm", config->heads, &queries, error));
         SB_TRY(normalize_heads(b, SB_ROLE_KEY_NORM, "key_norm", config->key_heads, &keys, error));
-    }
-    if (!config->family->learned_positions) {
-        SB_TRY(rotate(b, "query_rotation", config->heads, &queries, error));
-        SB_TRY(rotate(b, "key_rotation", config->key_heads, &keys, error));
     }
     SB_TRY(sb_llm_attend(b, queries, keys, values, &seen, error));
     return sb_llm_project(b, SB_ROLE_OUT, "out", seen, y, error);
@@ -153,12 +141,14 @@ static sb_status activate(building *b, value x, value *y, sb_error *error) {
 
 static sb_status add_mlp(building *b, value x, value *y, sb_error *error) {
     value up, gate, active, middle;
-    SB_TRY(sb_llm_project(b, SB_ROLE_UP, "up", x, &up, error));
     if (!sb_llm_has_weight(b->plan->checkpoint, b->config, SB_ROLE_GATE)) {
+        SB_TRY(sb_llm_project(b, SB_ROLE_UP, "up", x, &up, error));
         SB_TRY(activate(b, up, &middle, error));
         return sb_llm_project(b, SB_ROLE_DOWN, "down", middle, y, error);
     }
+    /* The gate first: where both are joined, so they lie in most files. */
     SB_TRY(sb_llm_project(b, SB_ROLE_GATE, "gate", x, &gate, error));
+    SB_TRY(sb_llm_project(b, SB_ROLE_UP, "up", x, &up, error));
     if (b->config->activation == SB_LLM_SILU) {
         SB_TRY(sb_llm_node(b, "SwiGLU", "gated", 2, (value[]){gate, up}, 0, NULL, &middle, error));
     } else {

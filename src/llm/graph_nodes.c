@@ -18,7 +18,7 @@ static void write_name(const building *b, const char *what, char name[NAME_BYTES
 
 /* Operators of Samebit's own. */
 static bool is_own(const char *op) {
-    static const char *const own[] = {"MatMulF32", "PagedAttention", "PagedScatter"};
+    static const char *const own[] = {"MatMulF32", "PagedAppend", "PagedAttention", "PagedScatter"};
     for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
         if (strcmp(op, own[i]) == 0)
             return true;
@@ -28,6 +28,12 @@ static bool is_own(const char *op) {
 
 sb_status sb_llm_node(building *b, const char *op, const char *what, int inputs, const value *from, int attributes,
                       const sb_builder_attribute *list, value *to, sb_error *error) {
+    return sb_llm_node_of_several(b, op, what, inputs, from, attributes, list, 1, to, error);
+}
+
+sb_status sb_llm_node_of_several(building *b, const char *op, const char *what, int inputs, const value *from,
+                                 int attributes, const sb_builder_attribute *list, int outputs, value *to,
+                                 sb_error *error) {
     char name[NAME_BYTES];
     sb_builder_node node = SB_BUILDER_NODE_DEFAULT;
     write_name(b, what, name);
@@ -38,6 +44,7 @@ sb_status sb_llm_node(building *b, const char *op, const char *what, int inputs,
     node.inputs = from;
     node.attribute_count = attributes;
     node.attributes = list;
+    node.output_count = outputs;
     return sb_builder_add_node(b->builder, &node, to, error);
 }
 

@@ -20,6 +20,10 @@ typedef struct building {
  * Samebit's. */
 sb_status sb_llm_node(building *b, const char *op, const char *what, int inputs, const value *from, int attributes,
                       const sb_builder_attribute *list, value *to, sb_error *error);
+/** The same with `outputs` outputs. */
+sb_status sb_llm_node_of_several(building *b, const char *op, const char *what, int inputs, const value *from,
+                                 int attributes, const sb_builder_attribute *list, int outputs, value *to,
+                                 sb_error *error);
 /** Adds a constant called `what` of the layer, and drops the caller's reference, also on failure. */
 sb_status sb_llm_constant(building *b, const char *what, sb_tensor *tensor, value *to, sb_error *error);
 /** A constant list of whole numbers. */
@@ -33,8 +37,8 @@ sb_status sb_llm_project_f32(building *b, sb_llm_role role, const char *what, va
 /** The norm of that role over the last axis. */
 sb_status sb_llm_normalize(building *b, sb_llm_role role, const char *what, value x, value *y, sb_error *error);
 
-/** Keys and values of the new rows go into the cache, and queries see what it has then: the one place that knows how the
- * cache lies. All are [1, rows, heads · width]. */
+/** Queries and keys are turned by their positions, where the family does that; keys and values of the new rows go into the cache,
+ * and queries see what it has then: the one place that knows how the cache lies. All are [1, rows, heads · width]. */
 sb_status sb_llm_attend(building *b, value queries, value keys, value values, value *y, sb_error *error);
 
 #endif

@@ -1,10 +1,11 @@
-/* Products of the same rows become one: the queries, keys and values of attention are three MatMuls that read one input. Their
- * weights are put side by side, and so are the biases behind them; what each product made is a view of its columns. Columns
+/* Products of the same rows become one: the queries, keys and values of attention are three MatMuls that read one input, and so
+ * are a gate and what it opens. Their weights are put side by side, and so are the biases behind them; what each product made is a view of its columns. Columns
  * do not see each other, so every bit stays. On a GPU two launches in three are saved, and the rows are fetched once.
  *
  * A view of some columns has gaps between its rows. Products are joined only where nobody minds: where what reads the view
  * takes any strides, or reads it through a Transpose, behind which elements do not lie side by side anyway. The weights must be
- * the model's own and have no other reader, so that they are not in memory twice. */
+ * the model's own and have no other reader, so that they are not in memory twice; or lie in a mapped file, whose pages the system may
+ * drop. Where they lie behind each other there, they are joined as they are. */
 #include <stdio.h>
 #include <string.h>
 
@@ -45,8 +46,9 @@ static bool is_own_matrix(const sb_graph *graph, const sb_group_uses *uses, sb_v
         return false;
     const sb_fact *fact = &graph->values[value].fact;
     const sb_tensor *tensor = fact->constant;
-    return is_of_16_bits(fact) && tensor->rank == 2 && tensor->storage->dispensable && tensor->dims[0] > 0 &&
-           tensor->dims[1] > 0 && tensor->dims[1] % COLUMN_UNIT == 0;
+    bool goes = tensor->storage->dispensable || tensor->storage->mapped;
+    return is_of_16_bits(fact) && tensor->rank == 2 && goes && tensor->dims[0] > 0 && tensor->dims[1] > 0 &&
+           tensor->dims[1] % COLUMN_UNIT == 0;
 }
 
 static bool is_bias(const sb_graph *graph, sb_value_id value, sb_dtype dtype, int64_t columns) {
@@ -79,14 +81,29 @@ static bool cuts_columns(const sb_fact *reshaped, int64_t columns) {
     return product == columns;
 }
 
-static bool takes_strides(const sb_node *node) {
-    return is_named(node, "Transpose") || is_named(node, "MatMul") || is_named(node, "Concat");
+/* Whether the node reads its input `value` with any strides, wherever it may run, at about the cost of a dense one. */
+static bool takes_strides(const sb_node *node, sb_value_id value) {
+    static const char *const any[] = {"Transpose", "MatMul", "Concat", "SwiGLU"};
+    static const char *const first[] = {"RotaryEmbedding", "RMSNormalization"};
+    for (size_t i = 0; i < sizeof any / sizeof *any; i++) {
+        if (is_named(node, any[i]))
+            return true;
+    }
+    for (size_t i = 0; i < sizeof first / sizeof *first; i++) {
+        if (is_named(node, first[i]))
+            return node->inputs[0] == value;
+    }
+    if (strcmp(node->op->domain, "samebit") != 0)
+        return false;
+    if (strcmp(node->op->name, "PagedAppend") == 0)
+        return node->inputs[2] == value || node->inputs[3] == value || node->inputs[4] == value;
+    return strcmp(node->op->name, "PagedScatter") == 0 && node->inputs[1] == value;
 }
 
 static bool readers_take_strides(const sb_graph *graph, const sb_group_uses *uses, sb_value_id value) {
     bool take = !sb_leaves_graph(graph, value);
     for (size_t u = uses->first_use[value]; take && u < uses->first_use[value + 1]; u++)
-        take = takes_strides(graph->nodes[uses->readers[u]]);
+        take = takes_strides(graph->nodes[uses->readers[u]], value);
     return take;
 }
 
@@ -97,7 +114,7 @@ static bool readers_take_columns(const sb_graph *graph, const sb_group_uses *use
     for (size_t u = uses->first_use[value]; take && u < uses->first_use[value + 1]; u++) {
         const sb_node *reader = graph->nodes[uses->readers[u]];
         if (!is_named(reader, "Reshape") || reader->inputs[0] != value || reader->outputs[0] == SB_NO_VALUE)
-            take = takes_strides(reader);
+            take = takes_strides(reader, value);
         else
             take = cuts_columns(&graph->values[reader->outputs[0]].fact, product->columns) &&
                    readers_take_strides(graph, uses, reader->outputs[0]);
@@ -195,15 +212,45 @@ static void copy_columns(const sb_tensor *to, int64_t begin, const sb_tensor *fr
     sb_tensor_copy_elements(&part, from);
 }
 
+static void release_tensor(void *context) {
+    sb_tensor_release(context);
+}
+
+/* Whether the weights lie in one mapped file by columns, each behind the one before: together they are a matrix already. */
+static bool lie_behind_each_other(const sb_graph *graph, const product *products, int count) {
+    const sb_tensor *first = graph->values[products[0].weight].fact.constant;
+    const char *end = first->data;
+    bool do_so = lies_by_columns(graph, &products[0]);
+    for (int i = 0; i < count && do_so; i++) {
+        const sb_tensor *weight = graph->values[products[i].weight].fact.constant;
+        const sb_storage *storage = weight->storage;
+        do_so = storage->mapped && storage->context == first->storage->context && weight->data == end &&
+                weight->strides[1] == first->dims[0];
+        end += weight->dims[0] * weight->dims[1] * (int64_t)sb_dtype_size(weight->dtype);
+    }
+    return do_so;
+}
+
+/* Then the file is shown once more, which the first of them keeps mapped. */
+static sb_status show_together(sb_tensor *first, int64_t columns, sb_tensor **joined, sb_error *error) {
+    const int64_t dims[] = {first->dims[0], columns}, strides[] = {1, first->dims[0]};
+    SB_TRY(sb_tensor_wrap(first->dtype, 2, dims, strides, first->data, release_tensor, first, joined, error));
+    sb_tensor_retain(first);
+    (*joined)->storage->mapped = true;
+    return SB_OK;
+}
+
 /* Constants of the products side by side; in memory as the first of them lies. */
 static sb_status put_side_by_side(const sb_graph *graph, const product *products, int count, bool biases,
                                   bool by_columns, sb_tensor **joined, sb_error *error) {
-    const sb_tensor *first = graph->values[biases ? products[0].bias : products[0].weight].fact.constant;
+    sb_tensor *first = graph->values[biases ? products[0].bias : products[0].weight].fact.constant;
     int64_t columns = 0, begin = 0;
     for (int i = 0; i < count; i++) {
         if (__builtin_add_overflow(columns, products[i].columns, &columns))
             return sb_fail_memory(error, SIZE_MAX);
     }
+    if (!biases && lie_behind_each_other(graph, products, count))
+        return show_together(first, columns, joined, error);
     if (first->rank == 1)
         SB_TRY(sb_tensor_create_uninitialised(first->dtype, 1, &columns, joined, error));
     else if (!by_columns)

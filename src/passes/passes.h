@@ -21,7 +21,8 @@ sb_status sb_pass_views(sb_graph *graph, sb_scope *scope, sb_error *error);
 sb_status sb_pass_merge(sb_graph *graph, sb_scope *scope, sb_error *error);
 /** Removes nodes, constants and reads of variables that no output and no update needs. */
 sb_status sb_pass_sweep(sb_graph *graph, sb_scope *scope, sb_error *error);
-/** Makes one product of several of 16 bits that read the same rows, whose weights are constants of the graph's own: Q, K and V.
+/** Makes one product of several of 16 bits that read the same rows, whose weights are constants of the graph's own, or lie in a mapped
+ * file: Q, K and V, a gate and what it opens.
  * What each made is a view of its columns, where all who read it take strides. The single weights go. */
 sb_status sb_pass_join(sb_graph *graph, sb_scope *scope, sb_error *error);
 /** Gathers nodes that one kernel can compute together into a node with a graph of its own. The version of a

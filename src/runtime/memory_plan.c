@@ -157,26 +157,41 @@ static bool seen_once(const lifetimes *all, size_t step, int input) {
     return true;
 }
 
+/* The input whose memory the step's kernel lets the output take over, if that sees it alone; or -1. */
+static int input_taken_over(const lifetimes *all, size_t step, int output) {
+    const sb_node *node = all->graph->nodes[step];
+    const sb_planned_step *planned = &all->plan->steps[step];
+    int input = planned->mode == SB_STEP_STATIC ? planned->in_place : -1;
+    if (input < 0 || output > planned->kernel->in_place_more || input + output >= node->input_count ||
+        node->inputs[input + output] == SB_NO_VALUE || !seen_once(all, step, input + output))
+        return -1;
+    return input + output;
+}
+
+static void merge_output(lifetimes *all, size_t step, int output) {
+    const sb_node *node = all->graph->nodes[step];
+    int input = input_taken_over(all, step, output);
+    if (input < 0 || node->outputs[output] == SB_NO_VALUE)
+        return;
+    const block *dying = &all->blocks[all->roots[read_copy(all, step, input)]];
+    block *made = &all->blocks[sb_copy_index(all->program, all->plan->steps[step].side, node->outputs[output])];
+    if (made->bytes == 0 || made->bytes != dying->bytes || dying->last != (int64_t)step || dying->escapes ||
+        made->escapes)
+        return;
+    size_t home = all->homes[dying->copy];
+    all->homes[made->copy] = home;
+    all->blocks[home].last = made->last;
+    made->merged = true;
+}
+
 /* Lets outputs take over the place of an input that dies with their step, where the kernel offers it. In step order, so
  * that a chain of them keeps one place. */
 static void merge_in_place(lifetimes *all) {
     for (size_t c = 0; c < all->copies; c++)
         all->homes[c] = c;
     for (size_t s = 0; s < all->graph->node_count; s++) {
-        const sb_node *node = all->graph->nodes[s];
-        const sb_planned_step *planned = &all->plan->steps[s];
-        int input = planned->mode == SB_STEP_STATIC ? planned->in_place : -1;
-        if (input < 0 || node->inputs[input] == SB_NO_VALUE || !seen_once(all, s, input))
-            continue;
-        const block *dying = &all->blocks[all->roots[read_copy(all, s, input)]];
-        block *made = &all->blocks[sb_copy_index(all->program, planned->side, node->outputs[0])];
-        if (made->bytes == 0 || made->bytes != dying->bytes || dying->last != (int64_t)s || dying->escapes ||
-            made->escapes)
-            continue;
-        size_t home = all->homes[dying->copy];
-        all->homes[made->copy] = home;
-        all->blocks[home].last = made->last;
-        made->merged = true;
+        for (int o = 0; o < all->graph->nodes[s]->output_count; o++)
+            merge_output(all, s, o);
     }
 }
 
@@ -199,12 +214,13 @@ static bool is_over(const lifetimes *all, size_t version, size_t step, sb_value_
     if (version == all->copies)
         return true;
     const block *old = &all->blocks[version];
-    int input = all->plan->steps[step].in_place;
-    if (old->last > (int64_t)step)
-        return false;
-    return old->last < (int64_t)step || (input >= 0 && all->graph->nodes[step]->outputs[0] == next &&
-                                         all->graph->nodes[step]->inputs[input] != SB_NO_VALUE &&
-                                         read_copy(all, step, input) == version && seen_once(all, step, input));
+    const sb_node *node = all->graph->nodes[step];
+    bool over = old->last < (int64_t)step;
+    for (int o = 0; o < node->output_count && old->last == (int64_t)step && !over; o++) {
+        int input = node->outputs[o] == next ? input_taken_over(all, step, o) : -1;
+        over = input >= 0 && read_copy(all, step, input) == version;
+    }
+    return over;
 }
 
 /* Whether something that leaves lies in a variable, or may: it gets memory of its own when all steps have run. */
@@ -415,6 +431,69 @@ static size_t place(block *blocks, size_t count, block **placed) {
     return arena;
 }
 
+/* ---- small inputs ---- */
+
+/* The most bytes of an input that is brought with others: copying fewer by themselves costs a launch, not bytes. */
+#define MOST_TOGETHER 1024
+
+static bool goes_together(const lifetimes *all, sb_value_id value) {
+    const block *there = &all->blocks[sb_copy_index(all->program, SB_DEVICE, value)];
+    return all->plan->sides[value] == SB_HOST && there->bytes != 0 && there->bytes <= MOST_TOGETHER &&
+           !there->escapes && !there->merged;
+}
+
+static bool is_listed(const sb_plan *plan, sb_value_id value) {
+    for (size_t i = 0; i < plan->together_count; i++) {
+        if (plan->together[i] == value)
+            return true;
+    }
+    return false;
+}
+
+/* Makes one block of the device's copies of small inputs, that of the first, which lives from the run's beginning on until
+ * nobody needs any of them. */
+static sb_status put_together(const lifetimes *all, sb_plan *plan, sb_error *error) {
+    const sb_program *program = all->program;
+    int64_t bytes = 0, last = 0;
+    plan->together_count = 0;
+    sb_tensor_release(plan->packed);
+    plan->packed = NULL;
+    if (plan->together == NULL)
+        plan->together = sb_allocate_array(program->enter_count, sizeof *plan->together);
+    if (plan->together == NULL)
+        return sb_fail_memory(error, program->enter_count * sizeof *plan->together);
+    for (size_t i = 0; i < program->enter_count && plan->constants != NULL && plan->open == NULL; i++) {
+        if (!goes_together(all, program->enter[i]) || is_listed(plan, program->enter[i]))
+            continue;
+        const block *there = &all->blocks[sb_copy_index(program, SB_DEVICE, program->enter[i])];
+        plan->together[plan->together_count++] = program->enter[i];
+        bytes += (int64_t)align(there->bytes);
+        last = there->last > last ? there->last : last;
+    }
+    if (plan->together_count < 2) {
+        plan->together_count = 0;
+        return SB_OK;
+    }
+    for (size_t i = 0; i < plan->together_count; i++) {
+        block *there = &all->blocks[sb_copy_index(program, SB_DEVICE, plan->together[i])];
+        there->merged = i > 0; /* and placed by place_together */
+        there->first = 0;
+        there->last = last;
+        there->bytes = i == 0 ? (size_t)bytes : there->bytes;
+    }
+    return sb_tensor_create(SB_U8, 1, &bytes, &plan->packed, error);
+}
+
+static void place_together(const lifetimes *all, sb_plan *plan) {
+    int64_t offset = 0;
+    for (size_t i = 0; i < plan->together_count; i++) {
+        size_t copy = sb_copy_index(all->program, SB_DEVICE, plan->together[i]);
+        offset = i == 0 ? plan->offsets[copy] : offset;
+        plan->offsets[copy] = offset;
+        offset += (int64_t)align(fact_bytes(&all->plan->facts[plan->together[i]]));
+    }
+}
+
 /* Places the blocks of one side: `blocks` has room for them, `placed` too. */
 static size_t place_side(const lifetimes *all, sb_plan *plan, sb_side side, block *blocks, block **placed) {
     size_t values = all->graph->value_count, count = 0;
@@ -435,8 +514,9 @@ static void place_all(const lifetimes *all, sb_plan *plan, block *blocks, block 
         plan->offsets[c] = -1;
     for (sb_side side = SB_HOST; side < SB_SIDES; side++)
         plan->arena_bytes[side] = place_side(all, plan, side, blocks, placed);
+    place_together(all, plan);
     for (size_t c = 0; c < all->copies; c++) {
-        if (all->blocks[c].merged)
+        if (all->blocks[c].merged && all->homes[c] != c)
             plan->offsets[c] = plan->offsets[all->homes[c]];
     }
 }
@@ -465,8 +545,10 @@ sb_status sb_memory_plan(sb_plan *plan, const sb_program *program, sb_error *err
     if (status == SB_OK) {
         merge_in_place(&all);
         find_places(&all, plan);
-        place_all(&all, plan, blocks, placed);
+        status = put_together(&all, plan, error);
     }
+    if (status == SB_OK)
+        place_all(&all, plan, blocks, placed);
     sb_free(all.blocks);
     sb_free(all.roots);
     sb_free(all.homes);

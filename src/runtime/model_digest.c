@@ -1,7 +1,7 @@
 /* A digest over all of a model takes as long as reading it, and most models are never asked for theirs; but the passes
  * overwrite what it is of. So graphs are digested before the passes, without elements, and the constants noted. Those
- * that the passes have left in use are digested when somebody asks, the few others right behind the passes, so that they
- * need not be kept. */
+ * that the passes have left in use are digested when somebody asks, and so are those of mapped files, which take no memory;
+ * the few others right behind the passes, so that they need not be kept. */
 #include "runtime/model_digest.h"
 
 #include <stdlib.h>
@@ -225,7 +225,7 @@ sb_status sb_model_digest_dropped(sb_model *model, sb_error *error) {
         qsort(used.items, used.count, sizeof(sb_storage *), compare_storages);
     keep_shared(&used);
     for (size_t i = 0; i < model->constant_count && status == SB_OK; i++) {
-        if (!is_used(&used, model->constants[i].tensor))
+        if (!is_used(&used, model->constants[i].tensor) && !model->constants[i].tensor->storage->mapped)
             status = digest_constant(&model->constants[i], error);
     }
     sb_free(used.items);

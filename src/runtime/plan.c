@@ -356,6 +356,8 @@ void sb_plan_destroy(sb_plan *plan, const sb_program *program) {
         sb_tensor_release(plan->constants[v]);
     for (size_t i = 0; plan->steps != NULL && i < program->step_count; i++)
         sb_free(plan->steps[i].why);
+    sb_free(plan->together);
+    sb_tensor_release(plan->packed);
     sb_segments_destroy(plan);
     sb_open_extents_destroy(plan->open, program);
     sb_free(plan->appends);

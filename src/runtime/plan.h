@@ -44,6 +44,11 @@ typedef struct sb_plan {
     /* One per value: constants on the device, NULL until they are needed there; NULL without a device. */
     sb_tensor **constants;
     size_t arena_bytes[SB_SIDES];
+    /* Small inputs on the host that the device reads: their copies lie side by side in its arena, and one copy brings them all
+     * when a run begins (runtime/runner_together.c). None, or at least two. */
+    size_t together_count;
+    sb_value_id *together; /* in the order of their places; room for all that enters */
+    sb_tensor *packed;     /* u8, on the host: what is copied */
     /* One per value: the variable's tensor whose bytes the value's step writes, else NULL;
      * borrowed. NULL without a binding. */
     sb_tensor **places;

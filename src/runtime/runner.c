@@ -224,8 +224,8 @@ static sb_status bring_constant(sb_runner *runner, sb_value_id value, sb_error *
     return sb_runner_note_tasks(runner, runner->program->graph->values[value].name, SB_TRANSFER, error);
 }
 
-static sb_status make_copy(sb_runner *runner, sb_value_id value, sb_side side, bool planned, const sb_tensor *source,
-                           sb_tensor **tensor, sb_error *error) {
+sb_status sb_runner_make_copy(sb_runner *runner, sb_value_id value, sb_side side, bool planned, const sb_tensor *source,
+                              sb_tensor **tensor, sb_error *error) {
     size_t bytes = (size_t)sb_tensor_elements(source) * sb_dtype_size(source->dtype);
     int64_t offset = planned ? runner->plan->offsets[sb_copy_index(runner->program, side, value)] : -1;
     sb_storage *storage;
@@ -240,7 +240,7 @@ static sb_status upload(sb_runner *runner, sb_value_id value, bool planned, sb_t
                         sb_error *error) {
     if (runner->plan->open != NULL && sb_open_extents_has(runner->plan->open, value))
         return sb_runner_make_room(runner, value, source, planned, tensor, error);
-    SB_TRY(make_copy(runner, value, SB_DEVICE, planned, source, tensor, error));
+    SB_TRY(sb_runner_make_copy(runner, value, SB_DEVICE, planned, source, tensor, error));
     sb_status status = sb_queue_upload(runner->settings->placement.queue, *tensor, source, error);
     if (status != SB_OK)
         sb_tensor_release(*tensor);
@@ -251,7 +251,7 @@ static sb_status download(sb_runner *runner, sb_value_id value, bool planned, sb
                           sb_error *error) {
     sb_tensor *used;
     SB_TRY(sb_runner_used(runner, value, source, &used, error));
-    sb_status status = make_copy(runner, value, SB_HOST, planned, used, tensor, error);
+    sb_status status = sb_runner_make_copy(runner, value, SB_HOST, planned, used, tensor, error);
     if (status == SB_OK) {
         status = sb_queue_download(runner->settings->placement.queue, *tensor, used, error);
         if (status != SB_OK)
@@ -615,6 +615,7 @@ static sb_status run_steps(sb_runner *runner, const sb_value *inputs, sb_error *
     const sb_program *program = runner->program;
     bool replays = may_replay(runner);
     SB_TRY(sb_runner_enter(runner, inputs, error));
+    SB_TRY(sb_runner_bring_together(runner, error));
     for (size_t s = 0; s < program->step_count; s++) {
         const sb_step *step = &program->steps[s];
         sb_segment *segment = replays ? runner->plan->segment_of[s] : NULL;
@@ -698,7 +699,7 @@ static sb_status fetch(sb_runner *runner, sb_outbox *outbox, sb_value_id value, 
     if (source.kind != SB_KIND_TENSOR || sb_runner_value(runner, SB_HOST, value).kind != SB_KIND_NONE)
         return SB_OK;
     SB_TRY(sb_runner_used(runner, value, source.tensor, &used, error));
-    sb_status status = make_copy(runner, value, SB_HOST, true, used, &tensor, error);
+    sb_status status = sb_runner_make_copy(runner, value, SB_HOST, true, used, &tensor, error);
     if (status == SB_OK)
         status = sb_outbox_fetch(outbox, runner->settings->placement.queue, tensor, used, error);
     sb_tensor_release(used);

@@ -71,6 +71,11 @@ size_t sb_runner_planned_outbox(const sb_runner *runner);
 /** Sees to it that `value` lies on `side`, if it is there at all: copies it from the other side when it does not yet.
  * `planned`: a step of the plan needs it now, so that the copy has a place in the arena. */
 sb_status sb_runner_bring(sb_runner *runner, sb_value_id value, sb_side side, bool planned, sb_error *error);
+/** Memory for a value's copy on `side`, of the extents of `source`: in the arena if it is `planned`. The caller releases it. */
+sb_status sb_runner_make_copy(sb_runner *runner, sb_value_id value, sb_side side, bool planned, const sb_tensor *source,
+                              sb_tensor **tensor, sb_error *error);
+/** Brings the small inputs that the plan has put side by side to the device, by one copy, where all of them are on the host. */
+sb_status sb_runner_bring_together(sb_runner *runner, sb_error *error);
 /* With open extents: runner_open.c. */
 
 /** Puts the inputs of a run, and what follows from its extents, to where its steps look for them. */

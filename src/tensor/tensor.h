@@ -23,6 +23,9 @@ typedef struct sb_storage {
     /* Nobody outside of the model that holds it knows this memory, and one tensor alone looks at it: the model may free it
      * where it can make the elements again (runtime/program_elements.c). */
     bool dispensable;
+    /* Of a file that is mapped, and dispensable but for that: to keep it costs no memory, since the system may drop its pages
+     * and read them again. */
+    bool mapped;
 } sb_storage;
 
 struct sb_tensor {

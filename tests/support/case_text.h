@@ -11,7 +11,7 @@
  *     TopK 11 axis=0 | f32[3]{1,nan,2} s64{2} | f32[2]{nan,2} s64[2]{1,2}
  *     Split 13 axis=1 | f32[2,6] s64{1,2,3} | ? ? ?
  *
- * What is refused has a part of the message in place of outputs:
+ * What is refused has a part of the message in place of outputs; where there are several, behind a '?' for each:
  *
  *     Div 14 | s32[1]{1} s32[1]{0} | !integer division by zero
  *
@@ -33,7 +33,7 @@
 #include "support/random.h"
 #include "tensor/tensor.h"
 
-#define MADE_INPUTS 9
+#define MADE_INPUTS 12
 #define MADE_OUTPUTS 5
 
 typedef struct made_case {
@@ -173,9 +173,12 @@ static inline bool is_known_text(const char *text) {
 }
 
 static inline void read_outputs(made_case *made, char *text) {
-    if (*text == '!') {
-        made->refusal = text + 1;
-        made->outputs = 1;
+    char *refusal = text + strspn(text, "? ");
+    if (*refusal == '!') {
+        for (char *at = text; at < refusal; at++)
+            made->outputs += *at == '?';
+        made->outputs += made->outputs == 0;
+        made->refusal = refusal + 1;
         return;
     }
     for (char *rest, *word = strtok_r(text, " \n", &rest); word != NULL; word = strtok_r(NULL, " \n", &rest)) {

@@ -7,7 +7,7 @@
 
 #include "base/allocation.h"
 #include "cpu/list.h"
-#include "ops/paged.h"
+#include "cpu/moving/tensor_scatter.h"
 
 static bool supports_tensor_scatter(const sb_kernel_query *query, char *why) {
     if (query->inputs[0]->dtype != SB_STRING)
@@ -64,6 +64,12 @@ static sb_status launch_tensor_scatter(sb_call *call) {
     return status;
 }
 
+sb_status sb_cpu_paged_scatter_run(sb_call *call, const sb_pages *pages, sb_tensor *output) {
+    SB_TRY(fill(call, sb_call_input(call, 0), output));
+    sb_paged_scatter_write(call, pages, output);
+    return SB_OK;
+}
+
 static sb_status launch_paged_scatter(sb_call *call) {
     sb_tensor *output;
     sb_pages pages;
@@ -72,9 +78,7 @@ static sb_status launch_paged_scatter(sb_call *call) {
     SB_TRY(sb_paged_scatter_check(call, &pages));
     call->untouched = false;
     SB_TRY(sb_call_output(call, 0, &output));
-    SB_TRY(fill(call, sb_call_input(call, 0), output));
-    sb_paged_scatter_write(call, &pages, output);
-    return SB_OK;
+    return sb_cpu_paged_scatter_run(call, &pages, output);
 }
 
 const sb_kernel sb_cpu_kernels_tensor_scatter[] = {

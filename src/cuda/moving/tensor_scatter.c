@@ -1,12 +1,10 @@
 /* TensorScatter: onto the cache itself where nobody else needs it any more. So PagedScatter. */
-#include "ops/tensor_scatter.h"
+#include "cuda/moving/tensor_scatter.h"
 
 #include <string.h>
 
-#include "cuda/common/elements.h"
 #include "cuda/list.h"
-#include "cuda/moving/tensor_scatter_parameters.h"
-#include "ops/paged.h"
+#include "ops/tensor_scatter.h"
 
 static int in_place_tensor_scatter(const sb_kernel_query *query) {
     return 0;
@@ -27,7 +25,7 @@ static bool same_layout(const sb_tensor *left, const sb_tensor *right) {
 
 /* The cache's elements, which lie there already where the output has taken over its place; in another order, they go by
  * way of a copy. */
-static sb_status fill(sb_call *call, const sb_tensor *cache, sb_tensor *output) {
+sb_status sb_cuda_scatter_start(sb_call *call, const sb_tensor *cache, sb_tensor *output) {
     if (output->data == cache->data && same_layout(output, cache))
         return SB_OK;
     if (output->data != cache->data)
@@ -80,17 +78,17 @@ static sb_status launch_tensor_scatter(sb_call *call) {
     sb_tensor *output;
     SB_TRY(sb_tensor_scatter_fits(call, &axis));
     SB_TRY(sb_call_output(call, 0, &output));
-    SB_TRY(fill(call, sb_call_input(call, 0), output));
+    SB_TRY(sb_cuda_scatter_start(call, sb_call_input(call, 0), output));
     return write_rows(call, axis, output);
 }
 
 /* ---- PagedScatter ---- */
 
-static sb_status write_paged(sb_call *call, const sb_pages *pages, sb_tensor *output) {
+void sb_cuda_paged_scatter_fill(sb_call *call, const sb_pages *pages, sb_tensor *output, sb_cuda_work *work,
+                                sb_cuda_paged_scatter *parameters) {
     const sb_tensor *rows = sb_call_input(call, 1), *starts = sb_call_input(call, 2);
     int64_t size = (int64_t)sb_dtype_size(rows->dtype);
-    sb_cuda_work work = {0};
-    sb_cuda_paged_scatter parameters = {
+    *parameters = (sb_cuda_paged_scatter){
         .pages = *pages,
         .elements = sb_tensor_elements(rows),
         .width = rows->dims[2],
@@ -101,26 +99,26 @@ static sb_status write_paged(sb_call *call, const sb_pages *pages, sb_tensor *ou
         .to_row = output->strides[1] * size,
         .to_column = output->strides[2] * size,
         .starts = starts->data,
-        .fault = sb_cuda_work_fault(&work, call),
+        .fault = sb_cuda_work_fault(work, call),
         .from = rows->data,
         .out = output->data,
     };
-    work.parameters = &parameters;
-    work.parameter_bytes = sizeof parameters;
-    sb_cuda_work_writes(&work, output);
+    sb_cuda_work_writes(work, output);
     for (int i = 1; i < 5; i++)
-        sb_cuda_work_reads(&work, sb_call_input(call, i));
-    return sb_cuda_launch_each(call, &work, "tensor_scatter", "sb_cuda_paged_scatter", sb_cuda_size_suffix(rows->dtype),
-                               parameters.elements);
+        sb_cuda_work_reads(work, sb_call_input(call, i));
 }
 
 static sb_status launch_paged_scatter(sb_call *call) {
     sb_pages pages;
     sb_tensor *output;
+    sb_cuda_paged_scatter parameters;
+    sb_cuda_work work = {.parameters = &parameters, .parameter_bytes = sizeof parameters};
     SB_TRY(sb_paged_scatter_describe(call, &pages));
     SB_TRY(sb_call_output(call, 0, &output));
-    SB_TRY(fill(call, sb_call_input(call, 0), output));
-    return write_paged(call, &pages, output);
+    SB_TRY(sb_cuda_scatter_start(call, sb_call_input(call, 0), output));
+    sb_cuda_paged_scatter_fill(call, &pages, output, &work, &parameters);
+    return sb_cuda_launch_each(call, &work, "tensor_scatter", "sb_cuda_paged_scatter",
+                               sb_cuda_size_suffix(output->dtype), parameters.elements);
 }
 
 const sb_kernel sb_cuda_kernels_tensor_scatter[] = {

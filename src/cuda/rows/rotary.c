@@ -1,9 +1,7 @@
 /* RotaryEmbedding. */
-#include "ops/rotary.h"
+#include "cuda/rows/rotary.h"
 
-#include "cuda/common/elements.h"
 #include "cuda/list.h"
-#include "cuda/rows/rotary_parameters.h"
 
 /* Rows that tables have, and positions, which are checked. */
 static bool bounded_rotary(const sb_kernel_query *query, int input, int axis) {
@@ -31,35 +29,40 @@ static void describe_positions(sb_call *call, const sb_rotary *rotary, sb_cuda_w
     sb_cuda_work_reads(work, rotary->positions);
 }
 
+void sb_cuda_rotary_fill(sb_call *call, const sb_rotary *rotary, sb_cuda_work *work, sb_cuda_rotary *parameters) {
+    int64_t size = (int64_t)sb_dtype_size(rotary->y->dtype), units = rotary->head_size - rotary->half;
+    *parameters = (sb_cuda_rotary){.elements = units == 0 ? 0 : rotary->batch * rotary->tokens * rotary->heads * units,
+                                   .batch = rotary->batch,
+                                   .tokens = rotary->tokens,
+                                   .heads = rotary->heads,
+                                   .units = units,
+                                   .half = rotary->half,
+                                   .interleaved = rotary->interleaved,
+                                   .x = rotary->x->data,
+                                   .cosines = rotary->cosines->data,
+                                   .sines = rotary->sines->data,
+                                   .y = rotary->y->data};
+    for (int i = 0; i < 4; i++) {
+        parameters->x_steps[i] = rotary->x_steps[i] * size;
+        parameters->y_steps[i] = rotary->y_steps[i] * size;
+    }
+    describe_table(rotary->cosines, parameters->cosine_steps);
+    describe_table(rotary->sines, parameters->sine_steps);
+    describe_positions(call, rotary, work, parameters);
+    sb_cuda_work_reads(work, rotary->x);
+    sb_cuda_work_reads(work, rotary->cosines);
+    sb_cuda_work_reads(work, rotary->sines);
+}
+
 static sb_status launch_rotary(sb_call *call) {
     sb_tensor *y;
     sb_rotary rotary;
+    sb_cuda_rotary parameters;
+    sb_cuda_work work = {.parameters = &parameters, .parameter_bytes = sizeof parameters};
     SB_TRY(sb_call_output(call, 0, &y));
     SB_TRY(sb_rotary_describe(call, y, &rotary));
-    int64_t size = (int64_t)sb_dtype_size(y->dtype), units = rotary.head_size - rotary.half;
-    sb_cuda_rotary parameters = {.elements = units == 0 ? 0 : rotary.batch * rotary.tokens * rotary.heads * units,
-                                 .batch = rotary.batch,
-                                 .tokens = rotary.tokens,
-                                 .heads = rotary.heads,
-                                 .units = units,
-                                 .half = rotary.half,
-                                 .interleaved = rotary.interleaved,
-                                 .x = rotary.x->data,
-                                 .cosines = rotary.cosines->data,
-                                 .sines = rotary.sines->data,
-                                 .y = y->data};
-    sb_cuda_work work = {.parameters = &parameters, .parameter_bytes = sizeof parameters};
-    for (int i = 0; i < 4; i++) {
-        parameters.x_steps[i] = rotary.x_steps[i] * size;
-        parameters.y_steps[i] = rotary.y_steps[i] * size;
-    }
-    describe_table(rotary.cosines, parameters.cosine_steps);
-    describe_table(rotary.sines, parameters.sine_steps);
-    describe_positions(call, &rotary, &work, &parameters);
+    sb_cuda_rotary_fill(call, &rotary, &work, &parameters);
     sb_cuda_work_writes(&work, y);
-    sb_cuda_work_reads(&work, rotary.x);
-    sb_cuda_work_reads(&work, rotary.cosines);
-    sb_cuda_work_reads(&work, rotary.sines);
     return sb_cuda_launch_each(call, &work, "rotary", "sb_cuda_rotary", sb_dtype_name(y->dtype), parameters.elements);
 }
 

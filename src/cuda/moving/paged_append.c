@@ -1,0 +1,73 @@
+/* PagedAppend: onto the caches themselves where nobody else needs them any more. */
+#include "ops/paged_append.h"
+
+#include "cuda/list.h"
+#include "cuda/moving/paged_append_parameters.h"
+#include "cuda/moving/tensor_scatter.h"
+#include "cuda/rows/rotary.h"
+
+static int in_place_append(const sb_kernel_query *query) {
+    return SB_APPEND_KEY_CACHE;
+}
+
+static sb_status fill_rotation(sb_call *call, int rows, sb_tensor *to, sb_cuda_work *work, sb_cuda_rotary *parameters) {
+    sb_append_part part;
+    sb_rotary rotary;
+    sb_append_rotation(call, rows, to, &part);
+    SB_TRY(sb_rotary_describe(&part.call, to, &rotary));
+    sb_cuda_rotary_fill(&part.call, &rotary, work, parameters);
+    return SB_OK;
+}
+
+static sb_status fill_scatter(sb_call *call, int cache, sb_cuda_work *work, sb_cuda_paged_scatter *parameters) {
+    sb_append_part part;
+    sb_pages pages;
+    sb_tensor *output;
+    SB_TRY(sb_call_output(call, cache, &output));
+    sb_append_scatter(call, cache, call->inputs[SB_APPEND_KEYS + cache].tensor, &part);
+    SB_TRY(sb_paged_scatter_describe(&part.call, &pages));
+    SB_TRY(sb_cuda_scatter_start(&part.call, sb_call_input(call, cache), output));
+    sb_cuda_paged_scatter_fill(&part.call, &pages, output, work, parameters);
+    return SB_OK;
+}
+
+/* Turned keys are as the keys given, but for where they go: rows to their places on pages. */
+static sb_status fill_keys(sb_call *call, sb_cuda_work *work, sb_cuda_paged_append *parameters) {
+    sb_tensor *keys = call->inputs[SB_APPEND_KEYS].tensor;
+    SB_TRY(fill_scatter(call, SB_APPEND_KEY_CACHE, work, &parameters->key_cache));
+    SB_TRY(fill_rotation(call, SB_APPEND_KEYS, keys, work, &parameters->keys));
+    int64_t column = parameters->key_cache.to_column, width = keys->dims[2] / parameters->keys.heads;
+    parameters->keys.y = NULL;
+    parameters->keys.y_steps[2] = width * column;
+    parameters->keys.y_steps[3] = column;
+    return SB_OK;
+}
+
+static sb_status launch_append(sb_call *call) {
+    sb_tensor *queries;
+    sb_cuda_paged_append parameters = {.rows = sb_call_input(call, SB_APPEND_QUERIES)->dims[1],
+                                       .values = sb_call_input(call, SB_APPEND_VALUES)->dims[2]};
+    sb_cuda_work work = {.parameters = &parameters, .parameter_bytes = sizeof parameters};
+    SB_TRY(sb_append_check_rows(call));
+    SB_TRY(sb_call_output(call, SB_APPEND_TURNED, &queries));
+    SB_TRY(fill_rotation(call, SB_APPEND_QUERIES, queries, &work, &parameters.queries));
+    SB_TRY(fill_keys(call, &work, &parameters));
+    SB_TRY(fill_scatter(call, SB_APPEND_VALUE_CACHE, &work, &parameters.value_cache));
+    parameters.query_units = parameters.queries.heads * parameters.queries.units;
+    parameters.key_units = parameters.keys.heads * parameters.keys.units;
+    sb_cuda_work_writes(&work, queries);
+    int64_t each = parameters.query_units + parameters.key_units + parameters.values;
+    return sb_cuda_launch_each(call, &work, "paged_append", "sb_cuda_paged_append", sb_dtype_name(queries->dtype),
+                               parameters.rows * each);
+}
+
+const sb_kernel sb_cuda_kernels_paged_append[] = {
+    {.op = "PagedAppend",
+     .domain = "samebit",
+     .name = "paged_append",
+     .supports = sb_cuda_supports_all,
+     .in_place = in_place_append,
+     .in_place_more = 1,
+     .launch = launch_append},
+    {0},
+};

@@ -1,0 +1,15 @@
+/* The struct that the kernels of paged_append.cu take. */
+#ifndef SB_CUDA_MOVING_PAGED_APPEND_PARAMETERS_H
+#define SB_CUDA_MOVING_PAGED_APPEND_PARAMETERS_H
+
+#include "cuda/moving/tensor_scatter_parameters.h"
+#include "cuda/rows/rotary_parameters.h"
+
+/* Of each row first the units of its queries, then those of its keys, then its values' elements. */
+typedef struct sb_cuda_paged_append {
+    int64_t rows, query_units, key_units, values; /* of a row */
+    sb_cuda_rotary queries, keys;                 /* the keys' output: key_cache */
+    sb_cuda_paged_scatter key_cache, value_cache;
+} sb_cuda_paged_append;
+
+#endif
