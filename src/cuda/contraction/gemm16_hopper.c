@@ -262,8 +262,9 @@ static int64_t blocks_of(const shape *shape, const sb_gemm_plan *plan) {
 /* The rows that a tile takes. Swapped, those of weights: so few that all multiprocessors have some, if one round is
  * enough. A product that leaves many idle is slowed down little by itself, but the next one's blocks come to lie where
  * there is room and not where bandwidth is: a layer of 4096 wide products takes 132 us in tiles of 64 rows and 111 in
- * tiles of 32. Fewer bring a layer nothing, and take a small product's neighbours their room. */
-#define FEWEST_ROWS 32
+ * tiles of 32, and the 1B shape's decoding step, whose products are 2048 wide, 799 us in tiles of 32 at least and 749 in
+ * tiles of 16. */
+#define FEWEST_ROWS 16
 
 static int rows_of(const shape *shape, const sb_cuda_device *device, const sb_gemm_plan *plan) {
     bool is_k_major = plan->gemm->b.row_stride == 1; /* else 64 of them come together */
