@@ -74,13 +74,20 @@ class OnnxRuntime:
 
 
 class SamebitSession:
-    def __init__(self, path, threads, isa="best"):
-        self.session = samebit.load(path, isa=isa).session(threads=threads)
+    """`device` is None for the CPU; with `resident`, inputs lie on it and outputs stay there."""
+
+    def __init__(self, path, threads, isa="best", device=None, resident=False, graphs="auto"):
+        self.model = samebit.load(path, device, isa=isa, device_outputs=resident)
+        self.session = self.model.session(threads=threads, graphs=graphs)
+        self.device = device if resident else None
         self.inputs = {}
         self.results = {}
 
     def feed(self, inputs):
-        self.inputs = {name: samebit.tensor(array) for name, array in inputs.items()}
+        # Arrays, as the peer gets them: both read them where they lie.
+        self.inputs = inputs
+        if self.device is not None:
+            self.inputs = {name: samebit.tensor(array, self.device) for name, array in inputs.items()}
 
     def run(self):
         self.results = self.session.run(self.inputs)
@@ -110,5 +117,5 @@ class Samebit:
     def version(self):
         return f"{samebit.version()}, numerics {samebit.numerics_version()}, {samebit.isa() if self.isa == 'best' else self.isa}"
 
-    def load(self, path, threads):
-        return SamebitSession(path, threads, self.isa)
+    def load(self, path, threads, **options):
+        return SamebitSession(path, threads, self.isa, **options)

@@ -16,7 +16,7 @@ typedef struct sb_quantize_types {
 /** Those of a call of QuantizeLinear or DequantizeLinear. */
 sb_quantize_types sb_quantize_types_of(const sb_call *call);
 
-/** Makes the output of QuantizeLinear or DequantizeLinear, and gives `part` views of output, input,
+/** Makes the output of QuantizeLinear or DequantizeLinear unless it is there, and gives `part` views of output, input,
  * scale and zero point (NULL where omitted), the latter two broadcast to the former: all at once, or
  * block by block where scales come in blocks. */
 sb_status sb_quantize_parts(sb_call *call, sb_status (*part)(sb_call *call, const sb_quantize_types *types,

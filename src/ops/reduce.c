@@ -174,29 +174,31 @@ static void reduce_rows(reduction kind, const sb_rows *rows, sb_tensor *output, 
     }
 }
 
-sb_status sb_reduce_start(sb_call *call, sb_rows *rows, sb_tensor **output) {
+sb_status sb_reduce_describe(sb_call *call, sb_rows *rows, int *rank, int64_t *dims) {
     const sb_reduce_params *params = call->node->params;
     const sb_tensor *input = sb_call_input(call, 0);
     uint32_t reduced;
     SB_TRY(sb_axes_of_call(call, &params->axes, input->rank, &reduced));
-    int64_t dims[SB_MAX_RANK];
-    int rank = 0;
+    *rank = 0;
     for (int d = 0; d < input->rank; d++) {
         bool gone = (reduced >> d & 1) != 0;
         if (!gone || params->keep)
-            dims[rank++] = gone ? 1 : input->dims[d];
+            dims[(*rank)++] = gone ? 1 : input->dims[d];
     }
     sb_rows_start(rows, input, reduced);
     if (traits[call->node->op - sb_ops_reduce].kind == MEAN && rows->length == 0 && rows->count != 0 &&
         !sb_dtype_is_float(input->dtype))
         return sb_call_fail(call, SB_ERROR_INVALID_ARGUMENT, "the mean of no integers is undefined");
-    return sb_call_output_shape(call, 0, input->dtype, rank, dims, output);
+    return SB_OK;
 }
 
 static sb_status eval_reduce(sb_call *call) {
     sb_rows rows;
     sb_tensor *output;
-    SB_TRY(sb_reduce_start(call, &rows, &output));
+    int64_t dims[SB_MAX_RANK];
+    int rank;
+    SB_TRY(sb_reduce_describe(call, &rows, &rank, dims));
+    SB_TRY(sb_call_output_shape(call, 0, sb_call_input(call, 0)->dtype, rank, dims, &output));
     double *values = sb_allocate(SB_REDUCE_BLOCK * sizeof *values);
     if (values == NULL)
         return sb_fail_memory(call->error, SB_REDUCE_BLOCK * sizeof *values);

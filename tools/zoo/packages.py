@@ -41,12 +41,16 @@ def fetch(cache):
     return paths
 
 
+def input_name(model, size):
+    text = "x".join(map(str, size)) if isinstance(size, tuple) else str(size)
+    return f"{model.name}-{text}.npz"
+
+
 def saved(cache, model, size):
     """The path of the model's inputs of that size, as .npz."""
     import numpy
 
-    text = "x".join(map(str, size)) if isinstance(size, tuple) else str(size)
-    path = pathlib.Path(cache) / "inputs" / f"{model.name}-{text}.npz"
+    path = pathlib.Path(cache) / "inputs" / input_name(model, size)
     if not path.is_file():
         path.parent.mkdir(parents=True, exist_ok=True)
         numpy.savez(path, **model.make(size))

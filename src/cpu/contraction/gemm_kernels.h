@@ -86,6 +86,7 @@ typedef struct sb_conv_line {
     int64_t panel;                /* columns of a panel */
     int64_t n0, n1, panel_offset; /* n0's place in its panel */
     float *const *y;              /* each pixel's column n0 */
+    bool far;                     /* all of y is too large to be in a cache */
     int64_t pixels;
     int steps;
     const sb_epilogue_step *epilogue;

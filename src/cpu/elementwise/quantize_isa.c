@@ -1,5 +1,7 @@
 /* Quantization of rows, compiled once per instruction set. Formulas: ops/quantize_values.h, here in 32 bits: a quotient is
  * held within 2^20 before it becomes an integer, beyond which any zero point of 16 bits leaves the range anyhow. */
+#include <string.h>
+
 #include "base/isa.h"
 #include "cpu/elementwise/quantize_rows.h"
 #include "ops/convert_loops.h"
@@ -73,6 +75,26 @@ static void load_factors(const sb_quantize_types *types, sb_dtype zero, int64_t 
     load(is_small_float(zero) ? SB_F32 : SB_S32, factors->zeros, zero, data[3] + start * steps[3], steps[3], loaded);
 }
 
+/* The single scale and zero point of a row, by the shortest way: rows of heads have 64 elements. */
+static float single_scale(const sb_quantize_types *types, const char *data) {
+    float scale;
+    if (types->scale == SB_F32)
+        memcpy(&scale, data, sizeof scale);
+    else
+        load(SB_F32, &scale, types->scale, data, 0, 1);
+    return scale;
+}
+
+static int32_t single_zero(sb_dtype dtype, const char *data) {
+    int32_t zero;
+    if (dtype == SB_U8)
+        return *(const uint8_t *)data;
+    if (dtype == SB_S8)
+        return *(const int8_t *)data;
+    load(SB_S32, &zero, dtype, data, 0, 1);
+    return zero;
+}
+
 /* ---- rows without gaps of f32 and of 8 or 16 bits, with one scale and one zero point ----
  *
  * One pass. The range is cut to before it is rounded: its ends are integers, so that nothing else comes out, and what is
@@ -117,15 +139,14 @@ static bool quantize_dense(const sb_quantize_types *types, int64_t count, char *
     if (types->input != SB_F32 || types->precision != SB_F32 || !(bytes || to == SB_U16 || to == SB_S16) ||
         steps[0] != (bytes ? 1 : 2) || steps[1] != (int64_t)sizeof(float) || steps[2] != 0 || steps[3] != 0)
         return false;
-    factors factors;
-    load_factors(types, to, 0, 1, data, steps, &factors);
-    const int32_t zero = factors.zeros[0];
+    const float scale = single_scale(types, data[2]);
+    const int32_t zero = single_zero(to, data[3]);
     const float least = (float)((int32_t)types->least - zero), most = (float)((int32_t)types->most - zero);
     const float *x = (const float *)(const void *)data[1];
     if (bytes)
-        quantize_dense_8(count, x, factors.scales[0], least, most, (uint32_t)zero, (uint8_t *)data[0]);
+        quantize_dense_8(count, x, scale, least, most, (uint32_t)zero, (uint8_t *)data[0]);
     else
-        quantize_dense_16(count, x, factors.scales[0], least, most, (uint32_t)zero, (uint16_t *)(void *)data[0]);
+        quantize_dense_16(count, x, scale, least, most, (uint32_t)zero, (uint16_t *)(void *)data[0]);
     return true;
 }
 
@@ -135,10 +156,8 @@ static bool dequantize_dense(const sb_quantize_types *types, int64_t count, char
     if (!(bytes || from == SB_U16 || from == SB_S16) || steps[0] != (int64_t)sizeof(float) ||
         steps[1] != (bytes ? 1 : 2) || steps[2] != 0 || steps[3] != 0)
         return false;
-    factors factors;
-    load_factors(types, from, 0, 1, data, steps, &factors);
-    const float scale = factors.scales[0];
-    const int32_t zero = factors.zeros[0];
+    const float scale = single_scale(types, data[2]);
+    const int32_t zero = single_zero(from, data[3]);
     float *y = (float *)(void *)data[0];
     const void *x = data[1];
     if (from == SB_U8)

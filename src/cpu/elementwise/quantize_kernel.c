@@ -71,11 +71,19 @@ static sb_status dequantize_part(sb_call *call, const sb_quantize_types *types, 
     return SB_OK;
 }
 
+/* Makes the output in the input's order in memory, so that heads of an attention, which are views, are one long row. */
+static sb_status make_output(sb_call *call) {
+    sb_tensor *input = (sb_tensor *)(uintptr_t)sb_call_input(call, 0), *output;
+    return sb_spread_output(call, 1, &input, &output);
+}
+
 static sb_status launch_quantize(sb_call *call) {
+    SB_TRY(make_output(call));
     return sb_quantize_parts(call, quantize_part);
 }
 
 static sb_status launch_dequantize(sb_call *call) {
+    SB_TRY(make_output(call));
     return sb_quantize_parts(call, dequantize_part);
 }
 

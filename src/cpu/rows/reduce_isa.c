@@ -164,4 +164,46 @@ static void pairs(sb_reduce_kind kind, int64_t count, const float *restrict x, f
     }
 }
 
-const sb_reduce_kernels SB_ISA_NAME(sb_reduce_kernels) = {row, columns, pairs, join};
+/* Rows of two whose elements lie apart and which lie side by side. A stride of 1 is known, so that lanes are elements. */
+#define DEFINE_PAIRS_APART(name, REDUCE)                                                                               \
+    static void name(int64_t count, const float *restrict x, const float *restrict other, float *restrict y,           \
+                     int64_t y_stride) {                                                                               \
+        if (y_stride == 1) {                                                                                           \
+            for (int64_t r = 0; r < count; r++)                                                                        \
+                y[r] = REDUCE(x[r], other[r]);                                                                         \
+        } else {                                                                                                       \
+            for (int64_t r = 0; r < count; r++)                                                                        \
+                y[r * y_stride] = REDUCE(x[r], other[r]);                                                              \
+        }                                                                                                              \
+    }
+#define SUM_OF(a, b) ((a) + (b))
+#define SQUARES_OF(a, b) (SB_REDUCE_FIRST_SQUARES(a) + SB_REDUCE_FIRST_SQUARES(b))
+#define MAGNITUDES_OF(a, b) (sb_abs_f32(a) + sb_abs_f32(b))
+DEFINE_PAIRS_APART(sums_apart, SUM_OF)
+DEFINE_PAIRS_APART(squares_apart, SQUARES_OF)
+DEFINE_PAIRS_APART(magnitudes_apart, MAGNITUDES_OF)
+DEFINE_PAIRS_APART(maxima_apart, sb_max_f32)
+DEFINE_PAIRS_APART(minima_apart, sb_min_f32)
+
+static void pairs_apart(sb_reduce_kind kind, int64_t count, const float *x, const float *other, float *y,
+                        int64_t y_stride) {
+    switch (kind) {
+    case SB_REDUCE_SUM:
+        sums_apart(count, x, other, y, y_stride);
+        break;
+    case SB_REDUCE_SQUARES:
+        squares_apart(count, x, other, y, y_stride);
+        break;
+    case SB_REDUCE_ABSOLUTE:
+        magnitudes_apart(count, x, other, y, y_stride);
+        break;
+    case SB_REDUCE_MAXIMUM:
+        maxima_apart(count, x, other, y, y_stride);
+        break;
+    case SB_REDUCE_MINIMUM:
+        minima_apart(count, x, other, y, y_stride);
+        break;
+    }
+}
+
+const sb_reduce_kernels SB_ISA_NAME(sb_reduce_kernels) = {row, columns, pairs, pairs_apart, join};

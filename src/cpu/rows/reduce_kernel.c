@@ -17,6 +17,9 @@
 /* Elements of all rows of a piece of work, below which a thread is not worth waking. */
 #define GRAIN_ELEMENTS 8192
 
+/* Rows of two that lie side by side and are reduced in one call. */
+#define PAIRS_AT_ONCE 1024
+
 typedef enum finish { AS_IT_IS, DIVIDED, ROOT, LOGARITHM } finish;
 
 /* What an operator's name means; NULL for one that has no kernel. */
@@ -58,9 +61,10 @@ typedef struct reducing {
     sb_walk_row *load; /* elements to f32 */
     sb_dtype dtype;
     char *output;
-    int side;       /* the outer dimension along which rows lie side by side */
-    int64_t strips; /* pieces of SB_ROW_COLUMNS of it */
-    int64_t apart;  /* its rows' distance among all rows */
+    int side;                   /* the outer dimension along which rows lie side by side */
+    int64_t width;              /* how much of it is reduced at once */
+    int64_t strips;             /* pieces of that many */
+    int64_t steps[SB_MAX_RANK]; /* of the outer dimensions in the output, in elements */
 } reducing;
 
 static float finished(const reducing *work, float value) {
@@ -116,28 +120,34 @@ static void reduce_adjacent(void *context, int64_t begin, int64_t end) {
 
 /* ---- rows side by side ---- */
 
+static void reduce_strip(const reducing *work, int64_t width, const char *at, float *y) {
+    const sb_rows *rows = &work->rows;
+    const sb_reduce_kind kind = work->meaning->kind;
+    const float *x = (const float *)(const void *)at;
+    const int64_t stride = rows->inner_steps[0] / (int64_t)sizeof(float), apart = work->steps[work->side];
+    if (rows->length == 2)
+        work->kernels->pairs_apart(kind, width, x, x + stride, y, apart);
+    else
+        work->kernels->columns(kind, rows->length, (int)width, x, stride, y, apart);
+    for (int64_t w = 0; w < width && work->meaning->finish != AS_IT_IS; w++)
+        y[w * apart] = finished(work, y[w * apart]);
+}
+
 static void reduce_strips(void *context, int64_t begin, int64_t end) {
     const reducing *work = context;
     const sb_rows *rows = &work->rows;
     for (int64_t index = begin; index < end; index++) {
-        int64_t first = index % work->strips * SB_ROW_COLUMNS, rest = index / work->strips;
-        int64_t left = rows->outer_dims[work->side] - first, row = first * work->apart, apart = 1;
+        int64_t first = index % work->strips * work->width, rest = index / work->strips;
+        int64_t left = rows->outer_dims[work->side] - first, to = first * work->steps[work->side];
         const char *at = (const char *)rows->tensor->data + first * rows->outer_steps[work->side];
         for (int d = rows->outer_rank - 1; d >= 0; d--) {
-            if (d != work->side) {
-                int64_t i = rest % rows->outer_dims[d];
-                rest /= rows->outer_dims[d];
-                at += i * rows->outer_steps[d];
-                row += i * apart;
-            }
-            apart *= rows->outer_dims[d];
+            if (d == work->side)
+                continue;
+            at += rest % rows->outer_dims[d] * rows->outer_steps[d];
+            to += rest % rows->outer_dims[d] * work->steps[d];
+            rest /= rows->outer_dims[d];
         }
-        int width = left < SB_ROW_COLUMNS ? (int)left : SB_ROW_COLUMNS;
-        float *y = (float *)(void *)work->output + row;
-        work->kernels->columns(work->meaning->kind, rows->length, width, (const float *)(const void *)at,
-                               rows->inner_steps[0] / (int64_t)sizeof(float), y, work->apart);
-        for (int w = 0; w < width; w++)
-            y[w * work->apart] = finished(work, y[w * work->apart]);
+        reduce_strip(work, left < work->width ? left : work->width, at, (float *)(void *)work->output + to);
     }
 }
 
@@ -148,6 +158,66 @@ static int side_of(const sb_rows *rows) {
             return d;
     }
     return -1;
+}
+
+/* Steps of the outer dimensions in an output whose side is innermost, or (side -1) in row-major order. */
+static void place_outer(reducing *work, int innermost) {
+    const sb_rows *rows = &work->rows;
+    int64_t step = 1;
+    if (innermost >= 0) {
+        work->steps[innermost] = 1;
+        step = rows->outer_dims[innermost];
+    }
+    for (int d = rows->outer_rank - 1; d >= 0; d--) {
+        if (d == innermost)
+            continue;
+        work->steps[d] = step;
+        step *= rows->outer_dims[d];
+    }
+}
+
+/* The output's dimensions with those of the side last: gives whether the side is whole dimensions of the output. */
+static bool side_last(const reducing *work, int rank, const int64_t *dims, int *order) {
+    const sb_rows *rows = &work->rows;
+    int64_t before = 1, group = 1;
+    int count = 0, first, end;
+    for (int d = 0; d < work->side; d++)
+        before *= rows->outer_dims[d];
+    for (first = 0; first < rank && before > 1; first++) {
+        if (before % dims[first] != 0)
+            return false;
+        before /= dims[first];
+    }
+    for (end = first; end < rank && group < rows->outer_dims[work->side]; end++)
+        group *= dims[end];
+    if (group != rows->outer_dims[work->side])
+        return false;
+    for (int d = 0; d < rank; d++) {
+        if (d < first || d >= end)
+            order[count++] = d;
+    }
+    for (int d = first; d < end; d++)
+        order[count++] = d;
+    return true;
+}
+
+/* Makes the output: as the input lies, where rows lie side by side along a dimension that is not the last one. In row-major
+ * order a vector of results would be scattered over as many lines of the cache. */
+static sb_status make_output(sb_call *call, reducing *work, int rank, const int64_t *dims) {
+    int order[SB_MAX_RANK];
+    int64_t known[SB_MAX_RANK];
+    sb_tensor *output;
+    const bool scattered = work->side >= 0 && work->side < work->rows.outer_rank - 1 && work->rows.count > 0;
+    if (scattered && call->outputs[0].kind == SB_KIND_NONE && sb_fact_is_concrete(&call->facts[0], known) &&
+        call->facts[0].rank == rank && side_last(work, rank, dims, order)) {
+        place_outer(work, work->side);
+        SB_TRY(sb_call_output_ordered(call, 0, order, &output));
+    } else {
+        place_outer(work, -1);
+        SB_TRY(sb_call_output_shape(call, 0, work->dtype, rank, dims, &output));
+    }
+    work->output = output->data;
+    return SB_OK;
 }
 
 /* ---- rows of any kind ---- */
@@ -173,27 +243,26 @@ static sb_status launch_reduction(sb_call *call) {
                      .meaning = meaning_of(call->node),
                      .dtype = sb_call_input(call, 0)->dtype,
                      .load = sb_convert_loop_for(call->isa, SB_F32, sb_call_input(call, 0)->dtype)};
-    sb_tensor *output;
-    SB_TRY(sb_reduce_start(call, &work.rows, &output));
-    work.output = output->data;
     const sb_rows *rows = &work.rows;
+    int64_t dims[SB_MAX_RANK];
+    int rank;
+    SB_TRY(sb_reduce_describe(call, &work.rows, &rank, dims));
+    const bool plain = work.dtype == SB_F32 && rows->inner_rank == 1;
+    const bool adjacent = plain && (rows->inner_steps[0] == (int64_t)sizeof(float) || rows->length <= 1);
+    work.side = plain && !adjacent ? side_of(rows) : -1;
+    SB_TRY(make_output(call, &work, rank, dims));
     if (rows->count == 0)
         return SB_OK;
-    const int64_t step = (int64_t)sizeof(float);
     int64_t grain = GRAIN_ELEMENTS / (rows->length > 0 ? rows->length : 1) + 1;
-    bool plain = work.dtype == SB_F32 && rows->inner_rank == 1;
-    if (plain && (rows->inner_steps[0] == step || rows->length <= 1)) {
+    if (adjacent) {
         sb_workers_run(call->workers, rows->count, grain, reduce_adjacent, &work);
         return SB_OK;
     }
-    work.side = plain ? side_of(rows) : -1;
     if (work.side < 0)
         return sb_pieces_run(call, rows->count, SB_REDUCE_BLOCK * sizeof(float), reduce_packed, &work);
-    work.apart = 1;
-    for (int d = rows->outer_rank - 1; d > work.side; d--)
-        work.apart *= rows->outer_dims[d];
-    work.strips = (rows->outer_dims[work.side] + SB_ROW_COLUMNS - 1) / SB_ROW_COLUMNS;
-    sb_workers_run(call->workers, rows->count / rows->outer_dims[work.side] * work.strips, grain / SB_ROW_COLUMNS + 1,
+    work.width = rows->length == 2 ? PAIRS_AT_ONCE : SB_ROW_COLUMNS;
+    work.strips = (rows->outer_dims[work.side] + work.width - 1) / work.width;
+    sb_workers_run(call->workers, rows->count / rows->outer_dims[work.side] * work.strips, grain / work.width + 1,
                    reduce_strips, &work);
     return SB_OK;
 }

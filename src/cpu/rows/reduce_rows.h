@@ -28,6 +28,9 @@ typedef struct sb_reduce_kernels {
                     int64_t y_stride);
     /* y[r] is the reduction of x[2 r] and x[2 r + 1], for r below `count`. */
     void (*pairs)(sb_reduce_kind kind, int64_t count, const float *x, float *y);
+    /* The same of x[r] and other[r]; y[r * y_stride]. */
+    void (*pairs_apart)(sb_reduce_kind kind, int64_t count, const float *x, const float *other, float *y,
+                        int64_t y_stride);
     /* Blocks of a row that come one after the other: a row's total so far, and the reduction of its next block. */
     float (*join)(sb_reduce_kind kind, float total, float block);
 } sb_reduce_kernels;
