@@ -159,6 +159,14 @@ HARNESS_GROUP(attention_nodes, shapes, HARNESS_CPU_IF_ANY | HARNESS_CUDA) {
                       i / 18 != 0);
 }
 
+/* As many matrices as make blocks of 32 and of 64 rows where there are so many multiprocessors. */
+HARNESS_GROUP(attention_nodes, large_blocks, HARNESS_CPU_IF_ANY | HARNESS_CUDA) {
+    static const attention_shape shapes[] = {{6, 12, 50, 9, 8, 8}, {9, 17, 67, 17, 16, 8}, {9, 17, 67, 130, 8, 16}};
+    for (int i = 0; i < 6; i++)
+        run_attention(h, &shapes[i % 3], i % 2 == 0 ? SB_F16 : SB_BF16, i < 3 ? MASKS | DIVIDES : SCALES,
+                      KEYS_IN_LINES | HEADS_BEHIND_ROWS, false);
+}
+
 /* More keys than stay in registers: chunks and blocks of the sum that are not full, and several of either. */
 HARNESS_GROUP(attention_nodes, long_rows, HARNESS_CPU_IF_ANY | HARNESS_CUDA) {
     static const attention_shape shapes[] = {{1, 1, 257, 257, 8, 8},

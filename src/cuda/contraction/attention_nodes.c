@@ -51,9 +51,9 @@ static bool supports(const sb_kernel_query *query, char *why) {
     if (!sb_gemm16_has_hopper_code(query->device))
         snprintf(why, SB_WHY_BYTES,
                  "attention in one kernel needs kernels compiled for sm_90a, and a device of compute capability 9.0");
-    else if (keys > SB_CUDA_ATTENTION_KEYS)
+    else if (keys > SB_CUDA_ATTENTION_MOST_KEYS)
         snprintf(why, SB_WHY_BYTES, "attention over %lld keys runs node by node: one kernel takes up to %d",
-                 (long long)keys, SB_CUDA_ATTENTION_KEYS);
+                 (long long)keys, SB_CUDA_ATTENTION_MOST_KEYS);
     else if (width > SB_CUDA_ATTENTION_WIDTH || value_width > SB_CUDA_ATTENTION_WIDTH || width % 8 != 0 ||
              value_width % 8 != 0)
         snprintf(why, SB_WHY_BYTES,
@@ -89,6 +89,7 @@ typedef struct attention {
     sb_attention_nodes nodes;
     const sb_tensor *result;
     sb_cuda_attention_nodes parameters;
+    int64_t tiles; /* blocks */
     sb_cuda_work work;
 } attention;
 
@@ -158,12 +159,13 @@ static void fill_steps(attention *attention) {
     for (int s = 0; s < p->step_count; s++) {
         const sb_tensor *tensor = tensor_of(attention, attention->nodes.steps[s].operand);
         sb_cuda_attention_step *step = &p->steps[s];
+        sb_cuda_attention_operand *operand = &p->operands[SB_CUDA_ATTENTION_STEPS + s];
         const int rank = tensor->rank;
         step->operation = attention->nodes.steps[s].operation;
-        step->operand.data = (const uint16_t *)(const void *)tensor->data;
-        step->operand.line_step = rank > 1 && tensor->dims[rank - 2] != 1 ? tensor->strides[rank - 2] : 0;
+        operand->data = (const uint16_t *)(const void *)tensor->data;
+        operand->line_step = rank > 1 && tensor->dims[rank - 2] != 1 ? tensor->strides[rank - 2] : 0;
         step->key_step = rank > 0 && tensor->dims[rank - 1] != 1 ? tensor->strides[rank - 1] : 0;
-        fill_batches(attention, tensor, step->operand.steps);
+        fill_batches(attention, tensor, operand->steps);
         sb_cuda_work_reads(&attention->work, tensor);
     }
 }
@@ -188,12 +190,13 @@ static bool stays_in_registers(const sb_cuda_attention_nodes *p) {
     return p->key_count <= SB_CUDA_ATTENTION_REGISTER_KEYS;
 }
 
-static void cut(sb_cuda_attention_nodes *p, int64_t tile_rows) {
+static void cut(attention *attention, int64_t tile_rows) {
+    sb_cuda_attention_nodes *p = &attention->parameters;
     p->tile_rows = tile_rows;
     p->row_tiles = (p->rows + tile_rows - 1) / tile_rows;
-    p->tiles = p->row_tiles;
+    attention->tiles = p->row_tiles;
     for (int d = 0; d < p->rank; d++)
-        p->tiles *= p->dims[d];
+        attention->tiles *= p->dims[d];
 }
 
 /* Rows of a block: as many as leave two blocks for each multiprocessor, since more rows share what is read of keys and values. */
@@ -201,10 +204,10 @@ static void cut_rows(attention *attention) {
     sb_cuda_attention_nodes *p = &attention->parameters;
     const int64_t enough = 2 * (int64_t)sb_cuda_call_device(attention->call)->multiprocessors;
     int64_t rows = SB_CUDA_ATTENTION_MOST_ROWS;
-    cut(p, stays_in_registers(p) ? rows : SB_CUDA_ATTENTION_LONG_ROWS);
-    while (stays_in_registers(p) && p->tiles < enough && rows > SB_CUDA_ATTENTION_LEAST_ROWS) {
+    cut(attention, stays_in_registers(p) ? rows : SB_CUDA_ATTENTION_LONG_ROWS);
+    while (stays_in_registers(p) && attention->tiles < enough && rows > SB_CUDA_ATTENTION_LEAST_ROWS) {
         rows /= 2;
-        cut(p, rows);
+        cut(attention, rows);
     }
 }
 
@@ -219,17 +222,17 @@ static sb_status describe(attention *attention) {
     for (int d = 0; d < p->rank; d++)
         p->dims[d] = result->dims[d];
     cut_rows(attention);
-    p->result.data = (const uint16_t *)(const void *)result->data;
-    p->result.line_step = result->strides[result->rank - 2];
-    fill_batches(attention, result, p->result.steps);
+    p->operands[SB_CUDA_ATTENTION_RESULT].data = (const uint16_t *)(const void *)result->data;
+    p->operands[SB_CUDA_ATTENTION_RESULT].line_step = result->strides[result->rank - 2];
+    fill_batches(attention, result, p->operands[SB_CUDA_ATTENTION_RESULT].steps);
     sb_cuda_work_writes(&attention->work, result);
-    SB_TRY(fill_operand(attention, attention->nodes.queries, 2, 1, &p->queries));
-    SB_TRY(fill_operand(attention, attention->nodes.keys, 1, 2, &p->keys));
-    return fill_operand(attention, attention->nodes.values, 2, 1, &p->values);
+    SB_TRY(fill_operand(attention, attention->nodes.queries, 2, 1, &p->operands[SB_CUDA_ATTENTION_QUERIES]));
+    SB_TRY(fill_operand(attention, attention->nodes.keys, 1, 2, &p->operands[SB_CUDA_ATTENTION_KEYS]));
+    return fill_operand(attention, attention->nodes.values, 2, 1, &p->operands[SB_CUDA_ATTENTION_VALUES]);
 }
 
 static sb_status launch_kernel(attention *attention) {
-    const sb_cuda_attention_nodes *p = &attention->parameters;
+    sb_cuda_attention_nodes *p = &attention->parameters;
     const char *suffix = sb_dtype_name(attention->result->dtype);
     sb_cuda_work *work = &attention->work;
     const bool in_registers = stays_in_registers(p);
@@ -245,11 +248,16 @@ static sb_status launch_kernel(attention *attention) {
     work->kernel = name;
     work->parameters = p;
     work->parameter_bytes = sizeof *p;
-    work->blocks = (unsigned)(p->tiles < INT32_MAX ? p->tiles : INT32_MAX);
-    work->threads = in_registers ? (unsigned)SB_CUDA_ATTENTION_THREADS(rows) : SB_CUDA_ATTENTION_LONG_THREADS;
-    work->shared_bytes = in_registers ? (unsigned)SB_CUDA_ATTENTION_SHARED(rows, keys, width) : 0;
+    work->threads = in_registers ? (unsigned)SB_CUDA_ATTENTION_THREADS(rows, keys) : SB_CUDA_ATTENTION_LONG_THREADS;
+    work->shared_bytes = in_registers ? (unsigned)SB_CUDA_ATTENTION_SHARED(rows, keys, width)
+                                      : (unsigned)SB_CUDA_ATTENTION_LONG_SHARED(width);
     attention->call->way.name = in_registers ? "scores in registers" : "scores computed three times";
-    return sb_cuda_call_launch(attention->call, work);
+    for (p->first_tile = 0; p->first_tile < attention->tiles; p->first_tile += INT32_MAX) {
+        const int64_t left = attention->tiles - p->first_tile;
+        work->blocks = (unsigned)(left < INT32_MAX ? left : INT32_MAX);
+        SB_TRY(sb_cuda_call_launch(attention->call, work));
+    }
+    return SB_OK;
 }
 
 /* Heads behind rows in memory, [batch][row][head][element], as the layer behind reads them. */

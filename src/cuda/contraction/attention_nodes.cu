@@ -17,8 +17,8 @@
  * Compiled for 90a alone. A module for each of bf16, f16. */
 #include "cuda/contraction/attention_nodes.cuh"
 
-#define TEAM SB_CUDA_ATTENTION_TEAM
-#define THREADS SB_CUDA_ATTENTION_THREADS(ROWS)
+#define TEAM SB_CUDA_ATTENTION_TEAM(ROWS, KEYS)
+#define THREADS SB_CUDA_ATTENTION_THREADS(ROWS, KEYS)
 #define STAGES 4
 /* Groups of eight keys that a warp has, and how many of them a chunk has. */
 #define GROUPS (KEYS / 8 / TEAM)
@@ -31,6 +31,7 @@ template <int ROWS, int KEYS, int WIDTH> struct sb_attention_shared {
     sb_cuda_eight rows[ROWS * (KEYS > WIDTH ? KEYS : WIDTH) / 8]; /* of queries, then of weights */
     sb_cuda_float4 sums[ROWS / 16][TEAM][32];                     /* of two rows of a thread, a pair each */
     uint32_t highest[ROWS / 16][8][TEAM];                         /* of two rows */
+    attention_place at;
 };
 
 /* Which part of a block's rows a warp has. */
@@ -38,55 +39,81 @@ typedef struct attention_part {
     int lane, member, strip; /* of 16 rows */
 } attention_part;
 
-SB_CUDA_FUNCTION attention_part find_part(void) {
-    const int thread = (int)threadIdx.x;
-    const attention_part part = {thread % 32, thread / 32 % TEAM, thread / 32 / TEAM};
+template <int TEAM_WARPS> SB_CUDA_FUNCTION attention_part find_part(void) {
+    const unsigned thread = threadIdx.x;
+    const attention_part part = {(int)(thread % 32), (int)(thread / 32 % TEAM_WARPS), (int)(thread / 32 / TEAM_WARPS)};
     return part;
 }
 
 /* ---- shared memory ---- */
 
 /* Copy `number`: the keys' chunks, then those of the values. A batch in any case. */
-template <int ROWS, int WIDTH>
+template <int ROWS, int KEYS, int WIDTH>
 SB_CUDA_FUNCTION void begin_chunk(const sb_cuda_attention_nodes *p, const attention_place *at, sb_cuda_eight *ring,
                                   int number, int chunks, int keys) {
     const bool is_value = number >= chunks;
     if (number < 2 * chunks)
-        copy_lines<WIDTH, THREADS, CHUNK>(ring + number % STAGES * CHUNK_PIECES, is_value ? at->values : at->keys,
-                                          is_value ? p->values.line_step : p->keys.line_step,
-                                          (is_value ? number - chunks : number) * CHUNK, keys,
-                                          (int)(is_value ? p->value_width : p->width));
+        copy_lines<WIDTH, THREADS, CHUNK>(
+            ring + number % STAGES * CHUNK_PIECES,
+            is_value ? at->operands[SB_CUDA_ATTENTION_VALUES] : at->operands[SB_CUDA_ATTENTION_KEYS],
+            is_value ? p->operands[SB_CUDA_ATTENTION_VALUES].line_step : p->operands[SB_CUDA_ATTENTION_KEYS].line_step,
+            (is_value ? number - chunks : number) * CHUNK, keys, (int)(is_value ? p->value_width : p->width));
     SB_CUDA_COPIES_END();
 }
 
-/* Puts another in the place of chunk `number`, which nobody needs any more. A ring that takes all chunks has nothing to replace. */
+/* Whether the ring takes all chunks. Then the chunks behind the last key are there too, with lines of zeros, so that a device has
+ * nothing to decide. */
+#define RING_TAKES_ALL (2 * KEYS / CHUNK <= STAGES)
+template <int KEYS> SB_CUDA_FUNCTION int count_chunks(int keys) {
+    return RING_TAKES_ALL ? KEYS / CHUNK : (keys + CHUNK - 1) / CHUNK;
+}
+
+/* Begins the copies that the ring takes. */
+template <int ROWS, int KEYS, int WIDTH>
+SB_CUDA_FUNCTION void begin_chunks(const sb_cuda_attention_nodes *p, const attention_place *at, sb_cuda_eight *ring,
+                                   int keys) {
+    const int chunks = count_chunks<KEYS>(keys);
+    if (RING_TAKES_ALL) {
+        SB_CUDA_UNROLL
+        for (int i = 0; i < STAGES; i++)
+            begin_chunk<ROWS, KEYS, WIDTH>(p, at, ring, i, chunks, keys);
+        return;
+    }
+    SB_CUDA_KEEP_LOOP
+    for (int i = 0; i < STAGES; i++)
+        begin_chunk<ROWS, KEYS, WIDTH>(p, at, ring, i, chunks, keys);
+}
+
+/* Puts another in the place of chunk `number`, which nobody needs any more. */
 template <int ROWS, int KEYS, int WIDTH>
 SB_CUDA_FUNCTION void replace_chunk(const sb_cuda_attention_nodes *p, const attention_place *at, sb_cuda_eight *ring,
                                     int number, int chunks, int keys) {
-    if (2 * KEYS / CHUNK <= STAGES) {
+    if (RING_TAKES_ALL) {
         SB_CUDA_COPIES_END();
         return;
     }
     if (number + STAGES < 2 * chunks)
         SB_CUDA_BARRIER();
-    begin_chunk<ROWS, WIDTH>(p, at, ring, number + STAGES, chunks, keys);
+    begin_chunk<ROWS, KEYS, WIDTH>(p, at, ring, number + STAGES, chunks, keys);
 }
 
 /* ---- softmax ---- */
 
 /* The highest scores of a thread's two rows: of all the team's keys. */
-template <int HALF, int COUNT>
-SB_CUDA_FUNCTION void find_highest(const attention_part *part, const uint32_t (*scores)[2], uint32_t (*words)[8][TEAM],
-                                   float *highest) {
+template <int HALF, int COUNT, int MEMBERS>
+SB_CUDA_FUNCTION void find_highest(const attention_part *part, const uint32_t (*scores)[2],
+                                   uint32_t (*words)[8][MEMBERS], float *highest) {
     uint32_t *own = words[part->strip][part->lane / 4];
     const uint32_t both =
         highest_of_rows<HALF>(highest_pair<HALF, COUNT>(scores, 0), highest_pair<HALF, COUNT>(scores, 1));
     if (part->lane % 4 == 0)
         own[part->member] = both;
     SB_CUDA_BARRIER();
-    const sb_cuda_words4 all = *(const sb_cuda_words4 *)(const void *)own;
-    sb_cuda_widen_pair<HALF>(larger_pair<HALF>(larger_pair<HALF>(all.x, all.y), larger_pair<HALF>(all.z, all.w)),
-                             &highest[0], &highest[1]);
+    uint32_t all = own[0];
+    SB_CUDA_UNROLL
+    for (int i = 1; i < MEMBERS; i++)
+        all = larger_pair<HALF>(all, own[i]);
+    sb_cuda_widen_pair<HALF>(all, &highest[0], &highest[1]);
 }
 
 /* The bits of `number`, below `count`, a power of two, in reverse. */
@@ -123,16 +150,30 @@ SB_CUDA_FUNCTION void sum_powers(const uint32_t (*scores)[2], int r, float highe
     sum[1] = held[level][1];
 }
 
-/* The rows' whole sums: the four warps' parts, of which the first and the third have keys 16 apart, and then four threads'. */
-SB_CUDA_FUNCTION void join_sums(const attention_part *part, float (*own)[2], sb_cuda_float4 (*parts)[TEAM][32],
+SB_CUDA_FUNCTION sb_cuda_float4 add_parts(sb_cuda_float4 a, sb_cuda_float4 b) {
+    const sb_cuda_float4 sum = {a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w};
+    return sum;
+}
+
+/* The rows' whole sums: of the warps' parts, those half of the team apart first, and then of four threads'. */
+template <int MEMBERS>
+SB_CUDA_FUNCTION void join_sums(const attention_part *part, float (*own)[2], sb_cuda_float4 (*parts)[MEMBERS][32],
                                 float *sums) {
     const sb_cuda_float4 given = {own[0][0], own[0][1], own[1][0], own[1][1]};
+    sb_cuda_float4 all[MEMBERS];
     parts[part->strip][part->member][part->lane] = given;
     SB_CUDA_BARRIER();
-    const sb_cuda_float4 a = parts[part->strip][0][part->lane], b = parts[part->strip][1][part->lane],
-                         c = parts[part->strip][2][part->lane], d = parts[part->strip][3][part->lane];
-    sums[0] = fold_quad((a.x + c.x) + (b.x + d.x), (a.y + c.y) + (b.y + d.y));
-    sums[1] = fold_quad((a.z + c.z) + (b.z + d.z), (a.w + c.w) + (b.w + d.w));
+    SB_CUDA_UNROLL
+    for (int i = 0; i < MEMBERS; i++)
+        all[i] = parts[part->strip][i][part->lane];
+    SB_CUDA_UNROLL
+    for (int apart = MEMBERS / 2; apart > 0; apart /= 2) {
+        SB_CUDA_UNROLL
+        for (int i = 0; i < apart; i++)
+            all[i] = add_parts(all[i], all[i + apart]);
+    }
+    sums[0] = fold_quad(all[0].x, all[0].y);
+    sums[1] = fold_quad(all[0].z, all[0].w);
 }
 
 /* Makes weights of the scores, and puts them where all of the team find them. */
@@ -140,11 +181,11 @@ template <int HALF, int ROWS, int KEYS, int WIDTH>
 SB_CUDA_FUNCTION void weigh(const attention_part *part, const uint32_t (*scores)[2],
                             sb_attention_shared<ROWS, KEYS, WIDTH> *shared) {
     float highest[2], powers[2][GROUPS][2], own[2][2], sums[2];
-    find_highest<HALF, GROUPS>(part, scores, shared->highest, highest);
+    find_highest<HALF, GROUPS, TEAM>(part, scores, shared->highest, highest);
     SB_CUDA_UNROLL
     for (int r = 0; r < 2; r++)
         sum_powers<HALF, GROUPS>(scores, r, highest[r], powers[r], own[r]);
-    join_sums(part, own, shared->sums, sums);
+    join_sums<TEAM>(part, own, shared->sums, sums);
     SB_CUDA_UNROLL
     for (int r = 0; r < 2; r++) {
         const float inverse = sb_div_f32(1.0f, sums[r]);
@@ -164,7 +205,7 @@ template <int HALF, int ROWS, int KEYS, int WIDTH>
 SB_CUDA_FUNCTION void find_scores(const sb_cuda_attention_nodes *p, const attention_place *at,
                                   const attention_part *part, int keys, uint32_t (*scores)[2],
                                   sb_attention_shared<ROWS, KEYS, WIDTH> *shared) {
-    const int chunks = (keys + CHUNK - 1) / CHUNK;
+    const int chunks = count_chunks<KEYS>(keys);
     uint32_t queries[WIDTH / 16][4];
     SB_CUDA_UNROLL
     for (int c = 0; c < KEYS / CHUNK; c++) {
@@ -191,11 +232,11 @@ template <int HALF, int ROWS, int KEYS, int WIDTH>
 SB_CUDA_FUNCTION void weigh_values(const sb_cuda_attention_nodes *p, const attention_place *at,
                                    const attention_part *part, int keys, float (*sums)[4],
                                    sb_attention_shared<ROWS, KEYS, WIDTH> *shared) {
-    const int chunks = (keys + CHUNK - 1) / CHUNK;
+    const int chunks = count_chunks<KEYS>(keys);
     begin_results<WIDTH / TEAM>(sums);
     SB_CUDA_UNROLL
     for (int c = 0; c < KEYS / CHUNK; c++) {
-        if (c >= chunks)
+        if (c >= chunks || keys == 0) /* no keys: no step, and no weights but NaN */
             continue;
         wait_for_chunk<STAGES>();
         SB_CUDA_UNROLL
@@ -211,44 +252,43 @@ SB_CUDA_FUNCTION void weigh_values(const sb_cuda_attention_nodes *p, const atten
 }
 
 template <int HALF, int ROWS, int KEYS, int WIDTH>
-SB_CUDA_FUNCTION void attend(const sb_cuda_attention_nodes *p, const attention_place *at, int keys,
+SB_CUDA_FUNCTION void attend(const sb_cuda_attention_nodes *p, int keys,
                              sb_attention_shared<ROWS, KEYS, WIDTH> *shared) {
-    const attention_part part = find_part();
+    const attention_part part = find_part<TEAM>();
+    const attention_place *at = &shared->at;
     const int64_t left = p->rows - at->row;
     uint32_t scores[GROUPS][2];
     float sums[WIDTH / TEAM / 8][4];
-    copy_lines<WIDTH, THREADS, ROWS>(shared->rows, at->queries + at->row * p->queries.line_step, p->queries.line_step,
-                                     0, (int)(left < ROWS ? left : ROWS), (int)p->width);
-    SB_CUDA_KEEP_LOOP
-    for (int i = 0; i < STAGES; i++)
-        begin_chunk<ROWS, WIDTH>(p, at, shared->ring, i, (keys + CHUNK - 1) / CHUNK, keys);
+    copy_lines<WIDTH, THREADS, ROWS>(
+        shared->rows,
+        at->operands[SB_CUDA_ATTENTION_QUERIES] + at->row * p->operands[SB_CUDA_ATTENTION_QUERIES].line_step,
+        p->operands[SB_CUDA_ATTENTION_QUERIES].line_step, 0, (int)(left < ROWS ? left : ROWS), (int)p->width);
+    begin_chunks<ROWS, KEYS, WIDTH>(p, at, shared->ring, keys);
     find_scores<HALF, ROWS, KEYS, WIDTH>(p, at, &part, keys, scores, shared);
     weigh<HALF, ROWS, KEYS, WIDTH>(&part, scores, shared);
     weigh_values<HALF, ROWS, KEYS, WIDTH>(p, at, &part, keys, sums, shared);
-    store_rows<HALF, WIDTH / TEAM>(p, at->result, at->row + part.strip * 16, part.member * (PIECES / TEAM), sums);
+    store_rows<HALF, WIDTH / TEAM>(p, at, at->row + part.strip * 16, part.member * (PIECES / TEAM), sums);
     SB_CUDA_COPIES_WAIT(0);
-    SB_CUDA_BARRIER();
 }
 
 template <int HALF, int ROWS, int KEYS, int WIDTH> SB_CUDA_FUNCTION void attend_all(const sb_cuda_attention_nodes *p) {
     typedef sb_attention_shared<ROWS, KEYS, WIDTH> shared_memory;
     static_assert(sizeof(shared_memory) == SB_CUDA_ATTENTION_SHARED(ROWS, KEYS, WIDTH), "what the launch asks for");
     DYNAMIC_SHARED(memory);
+    shared_memory *const shared = (shared_memory *)(void *)memory;
     const int keys = (int)sb_cuda_used(p->used_keys, p->key_count);
     const int64_t used_rows = sb_cuda_used(p->used_rows, p->rows);
-    SB_CUDA_KEEP_LOOP
-    for (int64_t index = blockIdx.x; index < p->tiles; index += gridDim.x) {
-        const attention_place at = find_place(p, index);
-        if (at.row < used_rows)
-            attend<HALF, ROWS, KEYS, WIDTH>(p, &at, keys, (shared_memory *)(void *)memory);
-    }
+    find_place(p, p->first_tile + blockIdx.x, &shared->at);
+    if (shared->at.row < used_rows)
+        attend<HALF, ROWS, KEYS, WIDTH>(p, keys, shared);
 }
 
-/* Blocks of a multiprocessor: as many as leave a thread 64 registers, where it has 16 scores, and else 128. */
-#define BLOCKS(rows, keys, width) (((keys) <= 128 && (width) <= 64 ? 1024 : 512) / SB_CUDA_ATTENTION_THREADS(rows))
+/* Blocks of a multiprocessor: as many as leave a thread 64, 80 or 128 registers. */
+#define THREADS_AT_ONCE(rows, keys, width) ((keys) > 128 || (width) > 64 ? 512 : (rows) == 64 ? 768 : 1024)
+#define BLOCKS(rows, keys, width) (THREADS_AT_ONCE(rows, keys, width) / SB_CUDA_ATTENTION_THREADS(rows, keys))
 #define KERNEL(rows, keys, width, suffix, HALF)                                                                        \
     SB_CUDA_BLOCK_KERNEL_BOUNDED(sb_cuda_attention_nodes_##rows##x##keys##x##width##_##suffix,                         \
-                                 sb_cuda_attention_nodes, p, SB_CUDA_ATTENTION_THREADS(rows),                          \
+                                 sb_cuda_attention_nodes, p, SB_CUDA_ATTENTION_THREADS(rows, keys),                    \
                                  BLOCKS(rows, keys, width)) {                                                          \
         attend_all<HALF, rows, keys, width>(p);                                                                        \
     }

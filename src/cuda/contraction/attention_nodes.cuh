@@ -18,36 +18,26 @@
 #define PIECES (WIDTH / 8) /* of 16 bytes in a line */
 #define CHUNK_PIECES (CHUNK * PIECES)
 
-/* Where a block's rows are. */
+/* Where a block's rows are: the number of the first, and the operands' data for its matrices. In shared memory. */
 typedef struct attention_place {
-    int64_t row; /* the first */
-    const uint16_t *queries, *keys, *values, *steps[SB_ATTENTION_NODE_STEPS];
-    uint16_t *result;
+    int64_t row;
+    const uint16_t *operands[SB_CUDA_ATTENTION_OPERANDS] __attribute__((aligned(16)));
 } attention_place;
 
-SB_CUDA_FUNCTION attention_place find_place(const sb_cuda_attention_nodes *p, int64_t index) {
-    attention_place at;
-    int64_t rest = index;
-    at.row = sb_cuda_take(&rest, p->row_tiles) * p->tile_rows;
-    at.queries = p->queries.data;
-    at.keys = p->keys.data;
-    at.values = p->values.data;
-    at.result = (uint16_t *)(uintptr_t)p->result.data;
-    SB_CUDA_UNROLL
-    for (int s = 0; s < SB_ATTENTION_NODE_STEPS; s++)
-        at.steps[s] = p->steps[s].operand.data;
-    SB_CUDA_KEEP_LOOP
-    for (int d = p->rank - 1; d >= 0; d--) {
-        const int64_t number = sb_cuda_take(&rest, p->dims[d]);
-        at.queries += number * p->queries.steps[d];
-        at.keys += number * p->keys.steps[d];
-        at.values += number * p->values.steps[d];
-        at.result += number * p->result.steps[d];
-        SB_CUDA_UNROLL
-        for (int s = 0; s < SB_ATTENTION_NODE_STEPS; s++)
-            at.steps[s] += number * p->steps[s].operand.steps[d];
+/* Finds the place of a tile, an operand a thread. */
+SB_CUDA_FUNCTION void find_place(const sb_cuda_attention_nodes *p, int64_t tile, attention_place *at) {
+    if (threadIdx.x < SB_CUDA_ATTENTION_OPERANDS) {
+        const sb_cuda_attention_operand *operand = &p->operands[threadIdx.x];
+        const uint16_t *data = operand->data;
+        const int64_t row = sb_cuda_take(&tile, p->row_tiles) * p->tile_rows;
+        SB_CUDA_KEEP_LOOP
+        for (int d = p->rank - 1; d >= 0; d--)
+            data += sb_cuda_take(&tile, p->dims[d]) * operand->steps[d];
+        at->operands[threadIdx.x] = data;
+        if (threadIdx.x == 0)
+            at->row = row;
     }
-    return at;
+    SB_CUDA_BARRIER();
 }
 
 /* ---- shared memory ---- */
@@ -61,12 +51,15 @@ template <int WIDTH> SB_CUDA_FUNCTION int piece_place(int line, int eight) {
 template <int WIDTH, int THREADS, int COUNT>
 SB_CUDA_FUNCTION void copy_lines(sb_cuda_eight *to, const uint16_t *from, int64_t step, int first, int lines,
                                  int width) {
+    const int own = (int)(threadIdx.x / PIECES), eight = (int)(threadIdx.x % PIECES);
+    const uint16_t *own_line = from + own * step + eight * 8;
+    const bool fits = eight * 8 < width;
     SB_CUDA_UNROLL
     for (int i = 0; i < COUNT * PIECES / THREADS; i++) {
-        const int piece = (int)threadIdx.x + i * THREADS, line = piece / PIECES, eight = piece % PIECES;
-        const bool wanted = first + line < lines && eight * 8 < width;
-        sb_cuda_copy_16_or_zero(to + piece_place<WIDTH>(line, eight),
-                                from + (wanted ? (first + line) * step + eight * 8 : 0), wanted);
+        const int ahead = first + i * (THREADS / PIECES);
+        const bool wanted = fits && own < lines - ahead;
+        sb_cuda_copy_16_or_zero(to + piece_place<WIDTH>(own + i * (THREADS / PIECES), eight),
+                                wanted ? own_line + ahead * step : from, wanted);
     }
 }
 
@@ -91,9 +84,9 @@ SB_CUDA_FUNCTION bool leaves_out(int begin, int width) {
 /* A left factor of 16 rows from `line` on, and of 16 elements, out of shared memory: the queries of a warp, and its weights. */
 template <int WIDTH>
 SB_CUDA_FUNCTION void fetch_left(const sb_cuda_eight *lines, int line, int sixteen, uint32_t *left) {
-    const int lane = (int)threadIdx.x % 32;
+    const int lane = (int)(threadIdx.x % 32);
     sb_cuda_fetch_matrices<false>(
-        left, lines + piece_place<WIDTH>(line + lane / 8 % 2 * 8 + lane % 8, sixteen * 2 + lane / 16));
+        left, lines + piece_place<WIDTH>(line + lane / 8 % 2 * 8 + lane % 8, (sixteen * 2) ^ (lane / 16)));
 }
 
 /* The warp's rows of the queries. */
@@ -108,7 +101,7 @@ SB_CUDA_FUNCTION void fetch_queries(const sb_cuda_eight *query_lines, int line, 
 template <int HALF, int WIDTH, int COUNT, int SPACING>
 SB_CUDA_FUNCTION void multiply_keys(const uint32_t (*queries)[4], const sb_cuda_eight *keys, int line, int width,
                                     uint32_t (*scores)[2]) {
-    const int lane = (int)threadIdx.x % 32;
+    const int lane = (int)(threadIdx.x % 32);
     SB_CUDA_UNROLL
     for (int pair = 0; pair < COUNT / 2; pair++) {
         float sums[2][4] = {{0, 0, 0, 0}, {0, 0, 0, 0}};
@@ -117,9 +110,9 @@ SB_CUDA_FUNCTION void multiply_keys(const uint32_t (*queries)[4], const sb_cuda_
             uint32_t fetched[4];
             if (leaves_out(k * 16, width))
                 continue;
-            sb_cuda_fetch_matrices<false>(
-                fetched,
-                keys + piece_place<WIDTH>(line + (pair * 2 + lane / 16) * SPACING + lane % 8, k * 2 + lane / 8 % 2));
+            sb_cuda_fetch_matrices<false>(fetched,
+                                          keys + piece_place<WIDTH>(line + (pair * 2 + lane / 16) * SPACING + lane % 8,
+                                                                    (k * 2) ^ (lane / 8 % 2)));
             sb_cuda_multiply_matrices<HALF>(sums[0], queries[k], fetched);
             sb_cuda_multiply_matrices<HALF>(sums[1], queries[k], fetched + 2);
         }
@@ -221,7 +214,7 @@ template <int HALF, int COUNT> SB_CUDA_FUNCTION void divide_scores(uint32_t (*sc
 template <int COUNT, int SPACING>
 SB_CUDA_FUNCTION void load_addends(const uint16_t *row, int first_key, int keys, int64_t step, bool whole,
                                    uint32_t *pairs) {
-    const int own = first_key + (int)threadIdx.x % 4 * 2;
+    const int own = first_key + (int)(threadIdx.x % 4) * 2;
     if (whole) { /* where there is a key, so is the next one: an even number of them */
         SB_CUDA_UNROLL
         for (int n = 0; n < COUNT; n++)
@@ -237,10 +230,10 @@ SB_CUDA_FUNCTION void load_addends(const uint16_t *row, int first_key, int keys,
 }
 
 template <int HALF, int COUNT, int SPACING>
-SB_CUDA_FUNCTION void add_to_scores(uint32_t (*scores)[2], const sb_cuda_attention_step *step, const uint16_t *data,
+SB_CUDA_FUNCTION void add_to_scores(uint32_t (*scores)[2], const uint16_t *data, int64_t line, int64_t beside,
                                     int64_t first_row, int64_t rows, int first_key, int keys) {
-    const int lane = (int)threadIdx.x % 32;
-    const int64_t last = rows - 1, row = first_row + lane / 4, line = step->operand.line_step, beside = step->key_step;
+    const int lane = (int)(threadIdx.x % 32);
+    const int64_t last = rows - 1, row = first_row + lane / 4;
     const bool whole = beside == 1 && keys % 2 == 0 && line % 2 == 0 && (uintptr_t)data % 4 == 0;
     uint32_t pairs[COUNT];
     SB_CUDA_UNROLL
@@ -260,12 +253,10 @@ SB_CUDA_FUNCTION void take_steps(const sb_cuda_attention_nodes *p, const attenti
     SB_CUDA_KEEP_LOOP
     for (int s = 0; s < p->step_count; s++) {
         const sb_cuda_attention_step *step = &p->steps[s];
-        const uint16_t *data = at->steps[0];
-        SB_CUDA_UNROLL
-        for (int i = 1; i < SB_ATTENTION_NODE_STEPS; i++)
-            data = i == s ? at->steps[i] : data;
+        const uint16_t *data = at->operands[SB_CUDA_ATTENTION_STEPS + s];
         if (step->operation == SB_ATTENTION_ADD)
-            add_to_scores<HALF, COUNT, SPACING>(scores, step, data, first_row, p->rows, first_key, keys);
+            add_to_scores<HALF, COUNT, SPACING>(scores, data, p->operands[SB_CUDA_ATTENTION_STEPS + s].line_step,
+                                                step->key_step, first_row, p->rows, first_key, keys);
         else if (step->operation == SB_ATTENTION_MULTIPLY)
             multiply_scores<HALF, COUNT>(scores, *data);
         else
@@ -281,7 +272,7 @@ SB_CUDA_FUNCTION void end_scores(uint32_t (*scores)[2], int first_key, int keys)
         return;
     SB_CUDA_UNROLL
     for (int n = 0; n < COUNT; n++) {
-        const int key = first_key + n * SPACING + (int)threadIdx.x % 4 * 2;
+        const int key = first_key + n * SPACING + (int)(threadIdx.x % 4) * 2;
         SB_CUDA_UNROLL
         for (int r = 0; r < 2; r++) {
             const uint32_t low = key < keys ? scores[n][r] & 0xffffu : none;
@@ -346,7 +337,7 @@ template <int HALF> SB_CUDA_FUNCTION float divide_by_sum(float power, float sum,
 template <int HALF, int WIDTH, int COLUMNS>
 SB_CUDA_FUNCTION void multiply_values(const uint32_t *left, const sb_cuda_eight *values, int line, int first, int width,
                                       float (*sums)[4]) {
-    const int lane = (int)threadIdx.x % 32;
+    const int lane = (int)(threadIdx.x % 32);
     SB_CUDA_UNROLL
     for (int column = 0; column < COLUMNS / 16; column++) {
         uint32_t fetched[4];
@@ -367,15 +358,16 @@ template <int COLUMNS> SB_CUDA_FUNCTION void begin_results(float (*sums)[4]) {
 
 /* Those columns of the warp's rows. */
 template <int HALF, int COLUMNS>
-SB_CUDA_FUNCTION void store_rows(const sb_cuda_attention_nodes *p, uint16_t *result, int64_t first_row, int first,
-                                 const float (*sums)[4]) {
-    const int lane = (int)threadIdx.x % 32;
+SB_CUDA_FUNCTION void store_rows(const sb_cuda_attention_nodes *p, const attention_place *at, int64_t first_row,
+                                 int first, const float (*sums)[4]) {
+    const int lane = (int)(threadIdx.x % 32);
+    uint16_t *result = (uint16_t *)(uintptr_t)at->operands[SB_CUDA_ATTENTION_RESULT];
     SB_CUDA_UNROLL
     for (int r = 0; r < 2; r++) {
         const int64_t row = first_row + lane / 4 + r * 8;
         if (row >= p->rows)
             continue;
-        uint32_t *to = (uint32_t *)(void *)(result + row * p->result.line_step);
+        uint32_t *to = (uint32_t *)(void *)(result + row * p->operands[SB_CUDA_ATTENTION_RESULT].line_step);
         SB_CUDA_UNROLL
         for (int n = 0; n < COLUMNS / 8; n++) {
             if ((first + n) * 8 < p->value_width)

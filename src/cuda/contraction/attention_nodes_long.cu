@@ -16,12 +16,12 @@
 /* Groups of a chunk, all of which a warp has. */
 #define CHUNK_GROUPS (CHUNK / 8)
 #define THREADS SB_CUDA_ATTENTION_LONG_THREADS
-#define STAGES (WIDTH == 64 ? 4 : 2)
+#define STAGES SB_CUDA_ATTENTION_LONG_STAGES(WIDTH)
 
 /* A block's work on its rows. */
 template <int WIDTH> struct long_rows {
     const sb_cuda_attention_nodes *p;
-    attention_place at;
+    const attention_place *at;
     sb_cuda_eight *ring;
     int64_t first_row; /* of the warp */
     int keys, chunks;
@@ -34,10 +34,12 @@ template <int WIDTH> SB_CUDA_FUNCTION void begin_long_chunk(const long_rows<WIDT
     const sb_cuda_attention_nodes *p = rows->p;
     const int behind = number - 2 * rows->chunks, chunk = behind >= 0 ? behind / 2 : number % rows->chunks;
     if (chunk < rows->chunks && (behind < 0 || behind % 2 == 0))
-        copy_lines<WIDTH, THREADS, CHUNK>(to, rows->at.keys, p->keys.line_step, chunk * CHUNK, rows->keys,
+        copy_lines<WIDTH, THREADS, CHUNK>(to, rows->at->operands[SB_CUDA_ATTENTION_KEYS],
+                                          p->operands[SB_CUDA_ATTENTION_KEYS].line_step, chunk * CHUNK, rows->keys,
                                           (int)p->width);
     else if (chunk < rows->chunks)
-        copy_lines<WIDTH, THREADS, CHUNK>(to, rows->at.values, p->values.line_step, chunk * CHUNK, rows->keys,
+        copy_lines<WIDTH, THREADS, CHUNK>(to, rows->at->operands[SB_CUDA_ATTENTION_VALUES],
+                                          p->operands[SB_CUDA_ATTENTION_VALUES].line_step, chunk * CHUNK, rows->keys,
                                           (int)p->value_width);
     SB_CUDA_COPIES_END();
 }
@@ -54,7 +56,7 @@ SB_CUDA_FUNCTION void find_scores(const long_rows<WIDTH> *rows, int number, int 
     multiply_keys<HALF, WIDTH, CHUNK_GROUPS, 8>(rows->queries, rows->ring + number % STAGES * CHUNK_PIECES, 0,
                                                 (int)rows->p->width, scores);
     replace_long_chunk<WIDTH>(rows, number);
-    take_steps<HALF, CHUNK_GROUPS, 8>(rows->p, &rows->at, scores, rows->first_row, chunk * CHUNK, rows->keys);
+    take_steps<HALF, CHUNK_GROUPS, 8>(rows->p, rows->at, scores, rows->first_row, chunk * CHUNK, rows->keys);
     end_scores<HALF, CHUNK_GROUPS, 8>(scores, chunk * CHUNK, rows->keys);
 }
 
@@ -157,18 +159,20 @@ SB_CUDA_FUNCTION void attend_long(const sb_cuda_attention_nodes *p, const attent
     const int64_t left = p->rows - at->row;
     float highest[2], sums[2] = {0, 0}, results[WIDTH / 8][4];
     rows.p = p;
-    rows.at = *at;
+    rows.at = at;
     rows.ring = ring;
-    rows.first_row = at->row + (int)threadIdx.x / 32 * 16;
+    rows.first_row = at->row + (int)(threadIdx.x / 32) * 16;
     rows.keys = keys;
     rows.chunks = (keys + CHUNK - 1) / CHUNK;
     begin_results<WIDTH>(results);
-    copy_lines<WIDTH, THREADS, CHUNK>(query_lines, at->queries + at->row * p->queries.line_step, p->queries.line_step,
-                                      0, (int)(left < CHUNK ? left : CHUNK), (int)p->width);
+    copy_lines<WIDTH, THREADS, CHUNK>(
+        query_lines,
+        at->operands[SB_CUDA_ATTENTION_QUERIES] + at->row * p->operands[SB_CUDA_ATTENTION_QUERIES].line_step,
+        p->operands[SB_CUDA_ATTENTION_QUERIES].line_step, 0, (int)(left < CHUNK ? left : CHUNK), (int)p->width);
     SB_CUDA_COPIES_END();
     SB_CUDA_COPIES_WAIT(0);
     SB_CUDA_BARRIER();
-    fetch_queries<WIDTH>(query_lines, (int)threadIdx.x / 32 * 16, rows.queries);
+    fetch_queries<WIDTH>(query_lines, (int)(threadIdx.x / 32) * 16, rows.queries);
     if (rows.chunks != 0) {
         SB_CUDA_KEEP_LOOP
         for (int i = 0; i < STAGES; i++)
@@ -177,22 +181,25 @@ SB_CUDA_FUNCTION void attend_long(const sb_cuda_attention_nodes *p, const attent
         find_sums<HALF, WIDTH>(&rows, highest, sums);
         weigh_values<HALF, WIDTH>(&rows, highest, sums, results);
     }
-    store_rows<HALF, WIDTH>(p, at->result, rows.first_row, 0, results);
+    store_rows<HALF, WIDTH>(p, at, rows.first_row, 0, results);
     SB_CUDA_COPIES_WAIT(0);
-    SB_CUDA_BARRIER();
 }
 
+/* A block's shared memory: SB_CUDA_ATTENTION_LONG_SHARED. */
+template <int WIDTH> struct long_shared {
+    sb_cuda_eight ring[STAGES * CHUNK_PIECES], query_lines[CHUNK_PIECES];
+    attention_place at;
+};
+
 template <int HALF, int WIDTH> SB_CUDA_FUNCTION void attend_long_all(const sb_cuda_attention_nodes *p) {
-    SB_CUDA_SHARED sb_cuda_eight ring[STAGES * CHUNK_PIECES] __attribute__((aligned(16)));
-    SB_CUDA_SHARED sb_cuda_eight query_lines[CHUNK_PIECES] __attribute__((aligned(16)));
+    static_assert(sizeof(long_shared<WIDTH>) == SB_CUDA_ATTENTION_LONG_SHARED(WIDTH), "what the launch asks for");
+    DYNAMIC_SHARED(memory);
+    long_shared<WIDTH> *const shared = (long_shared<WIDTH> *)(void *)memory;
     const int keys = (int)sb_cuda_used(p->used_keys, p->key_count);
     const int64_t used_rows = sb_cuda_used(p->used_rows, p->rows);
-    SB_CUDA_KEEP_LOOP
-    for (int64_t index = blockIdx.x; index < p->tiles; index += gridDim.x) {
-        const attention_place at = find_place(p, index);
-        if (at.row < used_rows)
-            attend_long<HALF, WIDTH>(p, &at, ring, query_lines, keys);
-    }
+    find_place(p, p->first_tile + blockIdx.x, &shared->at);
+    if (shared->at.row < used_rows)
+        attend_long<HALF, WIDTH>(p, &shared->at, shared->ring, shared->query_lines, keys);
 }
 
 #define KERNEL(width, suffix, HALF)                                                                                    \
