@@ -157,6 +157,7 @@ static sb_status part_pairs(const sb_llm_config *config, int64_t heads, sb_tenso
     if (status == SB_OK) {
         sb_tensor_release(*tensor);
         *tensor = result;
+        result->storage->dispensable = true;
     }
     return status;
 }

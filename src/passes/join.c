@@ -240,6 +240,16 @@ static sb_status show_together(sb_tensor *first, int64_t columns, sb_tensor **jo
     return SB_OK;
 }
 
+/* Has a weight look at its columns of the joined ones in place of memory of its own, which goes: who asks for the model's digest
+ * later, before which weights are noted, finds the same elements there. */
+static void look_at_joined(sb_tensor *weight, const sb_tensor *joined, int64_t begin) {
+    sb_storage *own = weight->storage;
+    weight->storage = sb_storage_retain(joined->storage);
+    weight->data = joined->data + begin * joined->strides[1] * (int64_t)sb_dtype_size(joined->dtype);
+    memcpy(weight->strides, joined->strides, 2 * sizeof *joined->strides);
+    sb_storage_release(own);
+}
+
 /* Constants of the products side by side; in memory as the first of them lies. */
 static sb_status put_side_by_side(const sb_graph *graph, const product *products, int count, bool biases,
                                   bool by_columns, sb_tensor **joined, sb_error *error) {
@@ -265,7 +275,11 @@ static sb_status put_side_by_side(const sb_graph *graph, const product *products
         *joined = turned;
     }
     for (int i = 0; i < count; i++) {
-        copy_columns(*joined, begin, graph->values[biases ? products[i].bias : products[i].weight].fact.constant);
+        sb_tensor *part = graph->values[biases ? products[i].bias : products[i].weight].fact.constant;
+        copy_columns(*joined, begin, part);
+        /* What lies by columns is never packed in place of its elements (runtime/program_elements.c), and may be seen twice. */
+        if (by_columns && part->rank == 2 && part->storage->dispensable)
+            look_at_joined(part, *joined, begin);
         begin += products[i].columns;
     }
     (*joined)->storage->dispensable = true;

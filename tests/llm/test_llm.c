@@ -6,10 +6,14 @@
 
 #include <cmocka.h>
 
+#include <samebit/inspect.h>
 #include <samebit/llm.h>
 
+#include "llm/sample.h"
+#include "runtime/model_digest.h"
 #include "support/failing.h"
 #include "support/must.h"
+#include "support/random.h"
 #include "tiny_models.h"
 
 #define ASSERT_SAYS(error, text)                                                                                       \
@@ -216,6 +220,134 @@ static void test_sampling(void **unused) {
     assert_int_equal(first, again);
 }
 
+/* ---- choosing by plain loops: keys in the order of section 11, sorted by comparing them ---- */
+
+static int larger_first(const void *left, const void *right) {
+    uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+    return a > b ? -1 : a < b;
+}
+
+static int64_t units(float scaled, int32_t maximum) {
+    sb_logp_scale scale = sb_logp_scale_of(1.0f);
+    float held = sb_logp_hold(scaled, scale), shifted = sb_logp_shifted(held, scale);
+    return sb_logp_units((sb_logp_pair){sb_logp_exponent(shifted), sb_logp_mantissa(held, shifted, scale)}, maximum);
+}
+
+static int64_t count_left(const float *scaled, const uint64_t *order, int64_t count, const sb_llm_sampling *sampling) {
+    sb_logp_scale scale = sb_logp_scale_of(1.0f);
+    int32_t maximum = sb_logp_exponent(sb_logp_shifted(sb_logp_hold(scaled[sb_sample_token(order[0])], scale), scale));
+    int64_t total = 0, sum = 0, largest = units(scaled[sb_sample_token(order[0])], maximum);
+    if (sampling->top_k > 0 && sampling->top_k < count)
+        count = sampling->top_k;
+    for (int64_t i = 0; i < count; i++)
+        total += units(scaled[sb_sample_token(order[i])], maximum);
+    for (int64_t i = 0; i < count && (sampling->top_p != 1 || sampling->min_p != 0); i++) {
+        int64_t each = units(scaled[sb_sample_token(order[i])], maximum);
+        if (i > 0 && ((double)sum >= (double)sampling->top_p * (double)total ||
+                      (double)each < (double)sampling->min_p * (double)largest))
+            return i;
+        sum += each;
+    }
+    return count;
+}
+
+static int64_t choose_plainly(const float *logits, int64_t count, const sb_llm_sampling *sampling, int64_t position) {
+    uint64_t order[1000], best = 0;
+    float scaled[1000], inverse = sampling->temperature == 0 ? 1 : 1.0f / sampling->temperature;
+    for (int64_t i = 0; i < count; i++) {
+        scaled[i] = logits[i] * inverse;
+        order[i] = sb_sample_key(scaled[i], i);
+    }
+    qsort(order, (size_t)count, sizeof *order, larger_first);
+    if (sampling->temperature == 0)
+        return sb_sample_token(order[0]);
+    int64_t left = count_left(scaled, order, count, sampling);
+    for (int64_t i = 0; i < left; i++) {
+        int64_t token = sb_sample_token(order[i]);
+        float noise = sb_sample_noise(sampling->seed, sampling->request, position, token);
+        uint64_t key = sb_sample_key(scaled[token] + noise, token);
+        best = scaled[token] > -INFINITY && key > best ? key : best;
+    }
+    return sb_sample_token(best);
+}
+
+/* Logits of few different values, both zeros and minus infinity among them. */
+static void test_choosing(void **unused) {
+    (void)unused;
+    random_source random = {42};
+    float logits[1000];
+    for (int round = 0; round < 4000; round++) {
+        int64_t count = 1 + (int64_t)(random_bits(&random) % (round % 8 == 0 ? 1000 : 40));
+        int64_t step = 1 + (int64_t)(random_bits(&random) % 300), position = (int64_t)(random_bits(&random) % 100000);
+        for (int64_t i = 0; i < count; i++) {
+            uint64_t kind = random_bits(&random) % 10;
+            float number = (float)((int64_t)(random_bits(&random) % 4000) / step * step - 2000) / 200;
+            logits[i] = kind == 0 ? -INFINITY : kind == 1 ? -0.0f : number;
+        }
+        logits[random_bits(&random) % (uint64_t)count] = 0.5f;
+        sb_llm_sampling sampling = SB_LLM_SAMPLING_DEFAULT;
+        sampling.seed = random_bits(&random);
+        sampling.request = (uint32_t)random_bits(&random);
+        sampling.temperature = (float)(random_bits(&random) % 30) / 10;
+        sampling.top_k = (int64_t)(random_bits(&random) % 3 * (random_bits(&random) % 20));
+        if (random_bits(&random) % 2 == 0)
+            sampling.top_p = (float)(1 + random_bits(&random) % 1000) / 1000;
+        if (random_bits(&random) % 3 == 0)
+            sampling.min_p = (float)(random_bits(&random) % 1000) / 1000;
+        assert_int_equal(sample(logits, count, sampling, position), choose_plainly(logits, count, &sampling, position));
+    }
+    const float low[] = {-1e38f, -2e38f};
+    sb_llm_sampling cold = SB_LLM_SAMPLING_DEFAULT;
+    cold.temperature = 0x1p-20f;
+    int64_t token;
+    sb_error error;
+    for (cold.top_k = 0; cold.top_k < 2; cold.top_k++) {
+        assert_int_equal(sb_llm_sample(low, 2, &cold, 0, &token, &error), SB_ERROR_INVALID_ARGUMENT);
+        ASSERT_SAYS(error, "choose a higher one");
+    }
+}
+
+/* ---- joined weights ---- */
+
+static int count_products(const sb_llm *llm) {
+    sb_inspection *graph;
+    int count = 0;
+    MUST(sb_model_inspect(sb_llm_model(llm), NULL, &graph, error));
+    for (int i = 0; i < sb_inspection_node_count(graph); i++)
+        count += strstr(sb_inspection_node(graph, i)->name, "joined MatMul") != NULL;
+    sb_inspection_release(graph);
+    return count;
+}
+
+/* In the file's type weights stay in the file or are copied; in another one they are seen where they have been joined. Whoever
+ * asks for the model's digest finds what the file has. */
+static void test_joined(void **unused) {
+    (void)unused;
+    static const struct {
+        const char *path;
+        int joined;
+    } models[] = {
+        {"models/llama", 4}, {"models/qwen2", 4}, {"models/phi3", 4}, {"models/llama.gguf", 4}, {"models/gemma2", 2}};
+    for (size_t m = 0; m < sizeof models / sizeof *models; m++) {
+        for (int narrow = 0; narrow < 2; narrow++) {
+            unsigned char digests[2][SB_DIGEST_BYTES];
+            for (int passes = 0; passes < 2; passes++) {
+                sb_llm_options options = SB_LLM_OPTIONS_DEFAULT;
+                sb_model_options model = SB_MODEL_OPTIONS_DEFAULT;
+                sb_llm *llm;
+                model.passes = passes != 0;
+                options.model = &model;
+                options.dtype = narrow != 0 ? SB_F16 : SB_BF16;
+                MUST(sb_llm_load(models[m].path, &options, &llm, error));
+                assert_int_equal(count_products(llm), passes * models[m].joined);
+                MUST(sb_model_digest(sb_llm_model(llm), digests[passes], error));
+                sb_llm_release(llm);
+            }
+            assert_memory_equal(digests[0], digests[1], SB_DIGEST_BYTES);
+        }
+    }
+}
+
 static void test_logp(void **unused) {
     (void)unused;
     float logits[1000];
@@ -237,7 +369,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_refusals),  cmocka_unit_test(test_wrong_extents), cmocka_unit_test(test_steps),
         cmocka_unit_test(test_unrounded), cmocka_unit_test(test_memory),        cmocka_unit_test(test_greedy),
-        cmocka_unit_test(test_sampling),  cmocka_unit_test(test_logp),
+        cmocka_unit_test(test_sampling),  cmocka_unit_test(test_choosing),      cmocka_unit_test(test_joined),
+        cmocka_unit_test(test_logp),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
