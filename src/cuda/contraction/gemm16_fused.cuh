@@ -51,8 +51,8 @@ SB_CUDA_FUNCTION void sb_gemm16_load_pieces(const sb_gemm16_node_pieces *pieces,
         const char *row = at + (r < pieces->count ? r : 0) * below;
         SB_CUDA_UNROLL
         for (int j = 0; j < 4; j++) {
-            const uint32_t low = j > 0 && step == 0 ? pairs[4 * r] & 0xffffu
-                                                    : *(const uint16_t *)(const void *)(row + 2 * j * step);
+            const uint32_t low =
+                j > 0 && step == 0 ? pairs[4 * r] & 0xffffu : *(const uint16_t *)(const void *)(row + 2 * j * step);
             const uint32_t high = step == 0 ? low : *(const uint16_t *)(const void *)(row + (2 * j + 1) * step);
             pairs[4 * r + j] = low | high << 16;
         }

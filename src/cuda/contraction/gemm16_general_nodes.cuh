@@ -47,7 +47,7 @@ SB_CUDA_FUNCTION float sb_gemm16_end_chain(const sb_gemm16 *p, int64_t batch, in
 }
 
 /* What sb_gemm16_end_tile does of products without gates and activations, and the nodes behind them. */
-#define SB_GEMM16_END_FUSED(suffix, HALF)                                                                               \
+#define SB_GEMM16_END_FUSED(suffix, HALF)                                                                              \
     SB_CUDA_FUNCTION void sb_gemm16_end_fused_##suffix(                                                                \
         const sb_gemm16 *p, const sb_gemm16_nodes *program, int64_t batch, int64_t row, int64_t column, int rows,      \
         int columns, const float *chains, int pitch, int thread, int threads) {                                        \

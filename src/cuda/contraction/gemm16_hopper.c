@@ -448,7 +448,7 @@ static int threads_of(const shape *shape) {
 /* Behind the stages: the warpgroups' rooms for results, which tiles of fewer than 64 columns need where results are turned; and what
  * wgmma, which reads all rows and columns of a tile whether they were fetched or not, reads behind the last stage. */
 static int room_bytes(const shape *shape, const sb_gemm16_hopper *p) {
-    int room = shape->n >= BOX                    ? shape->rows / 64 * ROOM_BYTES
+    int room = shape->n >= BOX                 ? shape->rows / 64 * ROOM_BYTES
                : p->storing & SB_GEMM16_TURNED ? (shape->n > 16 ? shape->n : 16) * 128
                                                : 0;
     int a_end = (shape->boxes - 1) * p->a_box_bytes + shape->rows * TILE_K * 2;

@@ -12,10 +12,10 @@ typedef struct sb_tensor_map {
 } __attribute__((aligned(64))) sb_tensor_map;
 
 enum {
-    SB_GEMM16_PLAIN = 1, /* only rounded, without gates and epilogues */
-    SB_GEMM16_BULK = 2,  /* by TMA: of 16 bits, without a gate */
-    SB_GEMM16_WIDE = 4,  /* as f32 */
-    SB_GEMM16_PAIRS = 8, /* those of two neighbouring columns may be stored at once */
+    SB_GEMM16_PLAIN = 1,   /* only rounded, without gates and epilogues */
+    SB_GEMM16_BULK = 2,    /* by TMA: of 16 bits, without a gate */
+    SB_GEMM16_WIDE = 4,    /* as f32 */
+    SB_GEMM16_PAIRS = 8,   /* those of two neighbouring columns may be stored at once */
     SB_GEMM16_TURNED = 16, /* swapped, behind nodes, through shared memory: of 16 bits, 16 bytes at once */
 };
 

@@ -135,8 +135,8 @@
         pieces.count = ((int)p->columns - (n + row) + 15) / 16;                                                        \
         if (pieces.count > 0 && row < TILE_N && eight * 8 < p->tile_rows && m + eight * 8 < p->rows) {                 \
             uint32_t words[4 * SB_GEMM16_PIECES];                                                                      \
-            char *to = (char *)c->data +                                                                               \
-                       2 * (at.batch * c->batch_stride + (n + row) * c->row_stride + pieces.first.column);             \
+            char *to =                                                                                                 \
+                (char *)c->data + 2 * (at.batch * c->batch_stride + (n + row) * c->row_stride + pieces.first.column);  \
             SB_CUDA_UNROLL                                                                                             \
             for (int r = 0; r < SB_GEMM16_PIECES; r++)                                                                 \
                 sb_shared_load_eight(rooms + (row + 16 * r) * 128 + (uint32_t)(eight ^ (row & 7)) * 16,                \
@@ -144,8 +144,7 @@
             NAME(sb_gemm16_fuse_, SB_GEMM_SUFFIX)(&given.program, &pieces, words);                                     \
             SB_CUDA_UNROLL                                                                                             \
             for (int r = 0; r < SB_GEMM16_PIECES; r++) {                                                               \
-                const sb_cuda_eight results = {                                                                        \
-                    {words[4 * r], words[4 * r + 1], words[4 * r + 2], words[4 * r + 3]}};                             \
+                const sb_cuda_eight results = {{words[4 * r], words[4 * r + 1], words[4 * r + 2], words[4 * r + 3]}};  \
                 if (r < pieces.count)                                                                                  \
                     sb_cuda_store_eight(to + 32 * r * c->row_stride, results);                                         \
             }                                                                                                          \

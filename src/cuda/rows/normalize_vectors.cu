@@ -144,8 +144,8 @@ template <int HALF, int COUNT> SB_CUDA_FUNCTION void normalize_few(const sb_cuda
 }
 
 #define FEW_KERNEL(count, suffix, HALF)                                                                                \
-    SB_CUDA_BLOCK_KERNEL_BOUNDED(sb_cuda_normalize_few_##count##_##suffix, sb_cuda_normalization, p,                   \
-                                 SB_CUDA_WAVE, 1) {                                                             \
+    SB_CUDA_BLOCK_KERNEL_BOUNDED(sb_cuda_normalize_few_##count##_##suffix, sb_cuda_normalization, p, SB_CUDA_WAVE,     \
+                                 1) {                                                                                  \
         normalize_few<HALF, count>(p);                                                                                 \
     }
 #define KERNEL(team, groups, suffix, HALF)                                                                             \
