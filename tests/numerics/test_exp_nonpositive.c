@@ -31,7 +31,8 @@ static void it_is_exp(void **state) {
 /* Zeros, what is next to them, infinity, NaN, and where results are subnormal. */
 static void the_ends_are_those_of_exp(void **state) {
     (void)state;
-    const uint32_t ends[] = {0, 0x80000000u, 0x80000001u, 0x80800000u, 0xff7fffffu, 0xff800000u, 0xffc00000u, 0x7fffffffu};
+    const uint32_t ends[] = {0,           0x80000000u, 0x80000001u, 0x80800000u,
+                             0xff7fffffu, 0xff800000u, 0xffc00000u, 0x7fffffffu};
     for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++)
         check(ends[i]);
     for (uint32_t i = 0; i < 300000; i++)
