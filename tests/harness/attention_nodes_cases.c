@@ -159,12 +159,15 @@ HARNESS_GROUP(attention_nodes, shapes, HARNESS_CPU_IF_ANY | HARNESS_CUDA) {
                       i / 18 != 0);
 }
 
-/* As many matrices as make blocks of 32 and of 64 rows where there are so many multiprocessors. */
+/* Every kernel with blocks of 64 rows and of 32, which the fake device's four multiprocessors have from eight blocks on. */
 HARNESS_GROUP(attention_nodes, large_blocks, HARNESS_CPU_IF_ANY | HARNESS_CUDA) {
-    static const attention_shape shapes[] = {{6, 12, 50, 9, 8, 8}, {9, 17, 67, 17, 16, 8}, {9, 17, 67, 130, 8, 16}};
-    for (int i = 0; i < 6; i++)
-        run_attention(h, &shapes[i % 3], i % 2 == 0 ? SB_F16 : SB_BF16, i < 3 ? MASKS | DIVIDES : SCALES,
-                      KEYS_IN_LINES | HEADS_BEHIND_ROWS, false);
+    static const attention_shape shapes[] = {{1, 4, 67, 100, 16, 8}, {1, 2, 100, 70, 8, 24}, {4, 1, 67, 30, 80, 8},
+                                             {2, 1, 100, 9, 8, 72},  {1, 4, 67, 130, 8, 16}, {1, 2, 100, 140, 8, 8},
+                                             {1, 4, 65, 200, 8, 72}, {1, 2, 97, 250, 80, 8}};
+    for (int i = 0; i < 16; i++)
+        run_attention(h, &shapes[i % 8], i < 8 ? SB_F16 : SB_BF16,
+                      i % 3 == 0 ? MASKS | DIVIDES : SCALES | MASKS | MASK_OF_ROWS, KEYS_IN_LINES | HEADS_BEHIND_ROWS,
+                      i == 8);
 }
 
 /* More keys than stay in registers: chunks and blocks of the sum that are not full, and several of either. */

@@ -6,6 +6,7 @@
 #ifndef SB_CUDA_CONTRACTION_ATTENTION_NODES_CUH
 #define SB_CUDA_CONTRACTION_ATTENTION_NODES_CUH
 
+#include "cuda/common/half_arithmetic.cuh"
 #include "cuda/common/index.cuh"
 #include "cuda/contraction/attention_nodes_parameters.h"
 #include "cuda/contraction/warp_products.cuh"
@@ -132,37 +133,6 @@ template <int HALF> SB_CUDA_FUNCTION float widen(uint16_t half) {
     return low;
 }
 
-/* Operations on pairs of 16 bits, rounded once. Of f16 a device has instructions for them: a product is exact in f32, and a
- * sum that is rounded to f32 before it is rounded to f16 is the same, since f32 has more than twice as many digits and
- * two. */
-template <int HALF> SB_CUDA_FUNCTION uint32_t multiply_pair(uint32_t pair, uint32_t by) {
-#if defined(__CUDA_ARCH__)
-    if (HALF == SB_CUDA_F16) {
-        uint32_t product;
-        asm("mul.rn.f16x2 %0, %1, %2;" : "=r"(product) : "r"(pair), "r"(by));
-        return product;
-    }
-#endif
-    float low, high, by_low, by_high;
-    sb_cuda_widen_pair<HALF>(pair, &low, &high);
-    sb_cuda_widen_pair<HALF>(by, &by_low, &by_high);
-    return sb_cuda_round_pair<HALF>(low * by_low, high * by_high);
-}
-
-template <int HALF> SB_CUDA_FUNCTION uint32_t add_pair(uint32_t pair, uint32_t addend) {
-#if defined(__CUDA_ARCH__)
-    if (HALF == SB_CUDA_F16) {
-        uint32_t sum;
-        asm("add.rn.f16x2 %0, %1, %2;" : "=r"(sum) : "r"(pair), "r"(addend));
-        return sum;
-    }
-#endif
-    float low, high, more_low, more_high;
-    sb_cuda_widen_pair<HALF>(pair, &low, &high);
-    sb_cuda_widen_pair<HALF>(addend, &more_low, &more_high);
-    return sb_cuda_round_pair<HALF>(low + more_low, high + more_high);
-}
-
 template <int HALF> SB_CUDA_FUNCTION uint32_t larger_pair(uint32_t a, uint32_t b) {
 #if defined(__CUDA_ARCH__)
     uint32_t larger;
@@ -190,8 +160,8 @@ template <int HALF, int COUNT> SB_CUDA_FUNCTION void multiply_scores(uint32_t (*
     const uint32_t by = number * UINT32_C(0x10001);
     SB_CUDA_UNROLL
     for (int n = 0; n < COUNT; n++) {
-        scores[n][0] = multiply_pair<HALF>(scores[n][0], by);
-        scores[n][1] = multiply_pair<HALF>(scores[n][1], by);
+        scores[n][0] = sb_cuda_multiply_pair<HALF>(scores[n][0], by);
+        scores[n][1] = sb_cuda_multiply_pair<HALF>(scores[n][1], by);
     }
 }
 
@@ -243,7 +213,7 @@ SB_CUDA_FUNCTION void add_to_scores(uint32_t (*scores)[2], const uint16_t *data,
             load_addends<COUNT, SPACING>(data + own * line, first_key, keys, beside, whole, pairs);
         SB_CUDA_UNROLL
         for (int n = 0; n < COUNT; n++)
-            scores[n][r] = add_pair<HALF>(scores[n][r], pairs[n]);
+            scores[n][r] = sb_cuda_add_pair<HALF>(scores[n][r], pairs[n]);
     }
 }
 

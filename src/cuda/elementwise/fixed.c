@@ -1,4 +1,5 @@
 #include "cuda/elementwise/fixed.h"
+#include "numerics/convert.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -80,6 +81,18 @@ static void order_operands(sb_cuda_fixed_step *step, float *a, float *b) {
     step->sources[1] = first;
 }
 
+/* Whether the numbers that a step of f16 computes with by pairs are values of f16: the reciprocal of a divisor may not be. */
+static bool has_numbers_of_f16(const sb_cuda_fixed_step *step, float a, float b) {
+    bool fits = true;
+    for (int i = 0; i < 2; i++) {
+        if (step->sources[i] == SB_CUDA_EPILOGUE_IMMEDIATE_A)
+            fits = fits && (a != a || sb_f16_to_f32(sb_f16_from_f32(a)) == a);
+        if (step->sources[i] == SB_CUDA_EPILOGUE_IMMEDIATE_B)
+            fits = fits && (b != b || sb_f16_to_f32(sb_f16_from_f32(b)) == b);
+    }
+    return fits || (step->opcode != SB_CUDA_EPILOGUE_Add && step->opcode != SB_CUDA_EPILOGUE_Mul);
+}
+
 static bool add_step(normal_form *form, const sb_cuda_epilogue_step *given) {
     int at = form->program.count;
     sb_cuda_fixed_step *step = &form->program.steps[at];
@@ -125,6 +138,8 @@ bool sb_cuda_fixed_find(const sb_cuda_epilogue_code *code, sb_dtype dtype, sb_cu
         form.holds[i] = (uint8_t)(SB_CUDA_EPILOGUE_INPUT + code->preloads[i]);
     for (int i = 0; i < code->count; i++) {
         if (code->steps[i].rounding != rounding || !add_step(&form, &code->steps[i]))
+            return false;
+        if (dtype == SB_F16 && !has_numbers_of_f16(&form.program.steps[i], match->a[i], match->b[i]))
             return false;
     }
     for (size_t i = 0; i < PROGRAMS; i++) {
