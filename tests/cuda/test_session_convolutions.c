@@ -153,6 +153,44 @@ static void test_ways(void **unused) {
     finish(&s);
 }
 
+/* Maps that are joined and enlarged by copying on their way. */
+static sb_model *network_of_joins(bool passes) {
+    builder b = builder_create();
+    sb_value_id x = builder_input(&b, SB_F16, 4, (int64_t[]){-1, 3, 9, 7});
+    sb_value_id first = builder_unary(&b, "Relu", convolve(&b, SB_F16, x, 3, 16, 3, 1, 1, true));
+    sb_value_id deep = convolve(&b, SB_F16, first, 16, 16, 5, 1, 16, true);
+    sb_attributes axis = {0}, mode = {0};
+    int64_t channels = 1;
+    MUST(sb_attributes_add_ints(&axis, "axis", true, 1, &channels, error));
+    sb_value_id joined = builder_node(&b, "Concat", 2, (sb_value_id[]){first, deep}, &axis);
+    sb_string nearest = {"nearest", 7};
+    MUST(sb_attributes_add_strings(&mode, "mode", true, 1, &nearest, error));
+    sb_tensor *scales;
+    MUST(sb_tensor_create(SB_F32, 1, (int64_t[]){4}, &scales, error));
+    memcpy(scales->data, (float[]){1, 1, 2, 2}, 4 * sizeof(float));
+    sb_value_id larger =
+        builder_node(&b, "Resize", 3, (sb_value_id[]){joined, SB_NO_VALUE, builder_constant(&b, scales)}, &mode);
+    mark_output(&b, convolve(&b, SB_F16, larger, 32, 8, 3, 1, 1, true));
+    return model_of(&b, passes);
+}
+
+static void test_joins(void **unused) {
+    setting s = start(network_of_joins, true);
+    seen seen = {0};
+    sb_session_options options = options_on(s.device);
+    options.task_observer = look;
+    options.task_observer_context = &seen;
+    sb_session *session = session_with(s.model, &options);
+    sb_tensor *x = random_tensor(SB_F16, 4, (int64_t[]){2, 3, 9, 7}, 5);
+    run_both(session, s.cpu, s.device, 1, &x, 1);
+    assert_int_equal(seen.grouped, 1);
+    assert_int_equal(seen.pixels, 1);
+    assert_int_equal(seen.turns, 0);
+    sb_tensor_release(x);
+    sb_session_destroy(session);
+    finish(&s);
+}
+
 /* Each map and launch refused in turn: a report or the right bits, and the session goes on. */
 static void test_failing_calls(void **unused) {
     static const char *const calls[] = {"cuTensorMapEncodeIm2col", "cuTensorMapEncodeTiled", "cuLaunchKernelEx"};
@@ -192,10 +230,8 @@ static void test_failing_calls(void **unused) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_networks),
-        cmocka_unit_test(test_outputs_on_device),
-        cmocka_unit_test(test_ways),
-        cmocka_unit_test(test_failing_calls),
+        cmocka_unit_test(test_networks), cmocka_unit_test(test_outputs_on_device), cmocka_unit_test(test_ways),
+        cmocka_unit_test(test_joins),    cmocka_unit_test(test_failing_calls),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -236,6 +236,33 @@ HARNESS_GROUP(conv16, readers, HARNESS_CUDA) {
     }
 }
 
+/* What joins maps, and makes them larger by copying. */
+HARNESS_GROUP(conv16, copies, HARNESS_CUDA) {
+    for (int round = 0; round < 60; round++) {
+        sb_dtype dtype = round % 2 == 0 ? SB_F16 : SB_BF16;
+        int axis = round / 2 % 5 == 4 ? 2 : 1, count = 1 + round % 3;
+        harness_case test = harness_op("Concat", 13);
+        set_int(&test, "axis", axis);
+        for (int i = 0; i < count; i++) {
+            int64_t dims[] = {2, 8, 4, 5};
+            dims[axis] = random_between(&h->random, 1, 5) * (round % 4 == 3 ? 3 : 8);
+            /* Of some, one lies otherwise. */
+            order order = i == 1 && round % 5 == 0 ? ANYHOW : CHANNELS_LAST;
+            add_input(&test, ordered_tensor(h, (distribution)(round % DISTRIBUTIONS), dtype, 4, dims, order));
+        }
+        harness_run(h, &test);
+        const int64_t dims[] = {2, random_between(&h->random, 1, 3) * 8, 3, 4}, larger[] = {2, dims[1], 6, 9};
+        test = harness_op("Resize", 13);
+        set_text(&test, "mode", round % 3 == 2 ? "linear" : "nearest");
+        set_text(&test, "coordinate_transformation_mode", round % 4 == 3 ? "asymmetric" : "half_pixel");
+        add_input(&test, channels_last(h, (distribution)(round % DISTRIBUTIONS), dtype, 4, dims, CHANNELS_LAST));
+        add_input(&test, NULL);
+        add_input(&test, NULL);
+        add_list(&test, 4, larger);
+        harness_run(h, &test);
+    }
+}
+
 /* Element-wise nodes that are one. */
 HARNESS_GROUP(conv16, fused, HARNESS_CUDA) {
     for (int round = 0; round < 2 * MAPS * 2; round++) {

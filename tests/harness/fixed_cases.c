@@ -25,6 +25,8 @@ static const body bodies[] = {
     {"add_add", {{"Add", "01"}, {"Add", "2P"}}},
     {"normalize_relu", {{"BatchNormalization", "0"}, {"Relu", "P"}}},
     {"normalize_clip", {{"BatchNormalization", "0"}, {"Clip", "PCC"}}},
+    {"normalize_hard_swish", {{"BatchNormalization", "0"}, {"HardSwish", "P"}}},
+    {"normalize_silu", {{"BatchNormalization", "0"}, {"Sigmoid", "P"}, {"Mul", "KP"}}},
     {"normalize_add", {{"BatchNormalization", "0"}, {"Add", "1P"}}},
     {"normalize_add_relu", {{"BatchNormalization", "0"}, {"Add", "P1"}, {"Relu", "P"}}},
     {"scale_mul_shift", {{"Mul", "01"}, {"Add", "P2"}}},

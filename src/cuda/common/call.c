@@ -99,7 +99,7 @@ bool sb_cuda_takes(const sb_kernel_query *query, const sb_fact *fact, uint32_t d
 
 /* ---- channels last ---- */
 
-static void channels_last_order(int rank, int *order) {
+void sb_cuda_channels_last_order(int rank, int *order) {
     order[0] = 0;
     for (int d = 1; d < rank - 1; d++)
         order[d] = d + 1;
@@ -111,7 +111,7 @@ bool sb_cuda_has_channels_last(const sb_tensor *tensor) {
     int64_t step = 1;
     if (tensor->rank < 3 || sb_tensor_is_contiguous(tensor))
         return false;
-    channels_last_order(tensor->rank, order);
+    sb_cuda_channels_last_order(tensor->rank, order);
     for (int i = tensor->rank - 1; i >= 0; i--) {
         if (tensor->dims[order[i]] != 1 && tensor->strides[order[i]] != step)
             return false;
@@ -124,7 +124,7 @@ sb_status sb_cuda_output_channels_last(sb_call *call, int index, sb_tensor **ten
     int order[SB_MAX_RANK];
     if (call->outputs[index].kind == SB_KIND_TENSOR)
         return sb_call_output(call, index, tensor);
-    channels_last_order(call->facts[index].rank, order);
+    sb_cuda_channels_last_order(call->facts[index].rank, order);
     return sb_call_output_ordered(call, index, order, tensor);
 }
 

@@ -66,6 +66,8 @@ void sb_cuda_box_fill(sb_cuda_box *box, const sb_tensor *out, int inputs, const 
 
 /** Whether a tensor of rank 3 or more lies so, and not row-major. */
 bool sb_cuda_has_channels_last(const sb_tensor *tensor);
+/** The order of the dimensions of such, outermost first. */
+void sb_cuda_channels_last_order(int rank, int *order);
 /** Makes output `index` so, unless it has been placed. Errors: as for sb_call_output. */
 sb_status sb_cuda_output_channels_last(sb_call *call, int index, sb_tensor **tensor);
 /** Makes output `index` so if it is of 16 bits and the first of `count` inputs (NULLs are passed over) that has its shape

@@ -10,6 +10,8 @@
 #define PAIR SB_CUDA_CONV16_PAIR
 /* Of the 228 KB of a multiprocessor, so that two blocks fit. */
 #define MOST_SHARED (112 * 1024)
+/* Of a tile. */
+#define MOST_POSITIONS 512
 
 /* ---- which ---- */
 
@@ -155,15 +157,24 @@ static double tile_cost(const sb_cuda_conv16_grouped *to, const way *way, int64_
     return rounds * alone + (double)((tiles + multiprocessors - 1) / multiprocessors) * work;
 }
 
-/* Cuts the image into tiles; false where not even one position fits. */
-static bool choose_tile(sb_cuda_conv16_grouped *to, const way *way, int64_t batch, int multiprocessors) {
+/* The largest extent of at most `most` that an axis is cut into evenly; 0 where `most` is. */
+static int64_t even_part(int64_t extent, int64_t most) {
+    if (most == 0)
+        return 0;
+    int64_t cuts = (extent + most - 1) / most;
+    return (extent + cuts - 1) / cuts;
+}
+
+/* Cuts the image into tiles, of which those of one position fit. */
+static void choose_tile(sb_cuda_conv16_grouped *to, const way *way, int64_t batch, int multiprocessors) {
     double best = 0;
     int64_t best_rows = 0, best_columns = 0;
-    for (int64_t cuts = 1; cuts <= to->out[1] && cuts <= 64; cuts++) {
-        int64_t columns = (to->out[1] + cuts - 1) / cuts;
-        for (int64_t rows = 1; rows <= to->out[0] && rows * columns <= 512; rows++) {
+    int64_t columns = even_part(to->out[1], MOST_POSITIONS);
+    for (; columns > 0; columns = even_part(to->out[1], columns - 1)) {
+        int64_t rows = even_part(to->out[0], MOST_POSITIONS / columns);
+        for (; rows > 0; rows = even_part(to->out[0], rows - 1)) {
             if (!set_tile(to, way, rows, columns))
-                break;
+                continue;
             double cost = tile_cost(to, way, batch, multiprocessors);
             if (best_rows == 0 || cost < best) {
                 best = cost;
@@ -172,16 +183,13 @@ static bool choose_tile(sb_cuda_conv16_grouped *to, const way *way, int64_t batc
             }
         }
     }
-    if (best_rows == 0)
-        return false;
     set_tile(to, way, best_rows, best_columns);
     choose_distances(to, way);
     to->tiles = batch * to->channel_tiles * to->row_tiles * to->column_tiles;
-    return true;
 }
 
-/* All that does not depend on where tensors lie; false where the kernels cannot. */
-static bool fill_extents(const sb_cuda_conv *conv, int multiprocessors, sb_cuda_conv16_grouped *to) {
+/* All that does not depend on where tensors lie, but for the tiles, which are of one position; false where the kernels cannot. */
+static bool fill_extents(const sb_cuda_conv *conv, sb_cuda_conv16_grouped *to) {
     const sb_conv_extents *extents = &conv->extents;
     int64_t channels = extents->groups * extents->group_inputs;
     if (extents->groups <= 1 || extents->axes < 1 || extents->axes > 2 || extents->taps == 0 ||
@@ -208,15 +216,14 @@ static bool fill_extents(const sb_cuda_conv *conv, int multiprocessors, sb_cuda_
         if (d == 1)
             to->kernel_columns = sb_cuda_divisor_of((uint32_t)axis.kernel);
     }
-    return choose_tile(to, &way, extents->batch, multiprocessors);
+    return set_tile(to, &way, 1, 1);
 }
 
 /* ---- the launch ---- */
 
 bool sb_cuda_conv16_has_groups(const sb_call *call, const sb_cuda_conv *conv) {
     sb_cuda_conv16_grouped to = {0};
-    const sb_cuda_device *device = sb_cuda_call_device(call);
-    return sb_gemm16_has_hopper_code(sb_cuda_call_device(call)) && fill_extents(conv, device->multiprocessors, &to);
+    return sb_gemm16_has_hopper_code(sb_cuda_call_device(call)) && fill_extents(conv, &to);
 }
 
 static const uint16_t *halves(const sb_tensor *tensor) {
@@ -224,17 +231,17 @@ static const uint16_t *halves(const sb_tensor *tensor) {
 }
 
 sb_status sb_cuda_conv16_in_groups(sb_call *call, const sb_cuda_conv *conv, bool *given) {
-    const sb_cuda_device *device = sb_cuda_call_device(call);
     const sb_conv_extents *extents = &conv->extents;
     sb_cuda_conv16_grouped to = {0};
     sb_cuda_conv16_input x;
     char module[32], kernel[64];
     size_t bytes;
     *given = sb_gemm16_has_hopper_code(sb_cuda_call_device(call)) && sb_cuda_conv16_is_turned(conv) &&
-             fill_extents(conv, device->multiprocessors, &to);
+             fill_extents(conv, &to);
     if (!*given)
         return SB_OK;
     way way = way_of(extents->group_inputs, extents->taps);
+    choose_tile(&to, &way, extents->batch, sb_cuda_call_device(call)->multiprocessors);
     snprintf(module, sizeof module, "conv16_grouped_%s", sb_dtype_name(conv->x->dtype));
     snprintf(kernel, sizeof kernel, "sb_cuda_conv16_%s_%s", way.kernel, sb_dtype_name(conv->x->dtype));
     sb_cuda_work work = {.module = module,

@@ -227,7 +227,7 @@ SB_CUDA_FUNCTION void find_slots(const warp_place *at, int step, int32_t *places
            SB_CUDA_CONV16_SLOTS * sizeof *places);
 }
 
-/* Up to 12 kernel positions: a chain has one step, so no more than one sum of eight has to be kept. */
+/* Up to 12 kernel positions: a chain has one step, so no sums but those that are kept have to stay. */
 template <int HALF> SB_CUDA_FUNCTION void sum_depthwise_few(const parameters *p, const warp_place *at, own_sums *own) {
     const sb_cuda_words4 weights = at->memory->weights[at->pair * 32 + at->lane];
     int32_t places[SB_CUDA_CONV16_SLOTS];
@@ -351,8 +351,11 @@ SB_CUDA_FUNCTION void find_position(const parameters *p, int number, int *row, i
 
 /* A thread's channels of its two positions, the first of which is `number`: with the bias, rounded and stored. */
 template <int HALF>
-SB_CUDA_FUNCTION void store(const parameters *p, const image_tile *tile, int channel, int number, const float *bias,
-                            const own_sums *own) {
+SB_CUDA_FUNCTION void store(const parameters *p, const image_tile *tile, int channel, int number,
+                            sb_cuda_words2 bias_pairs, const own_sums *own) {
+    float bias[4];
+    sb_cuda_widen_pair<HALF>(bias_pairs.x, &bias[0], &bias[1]);
+    sb_cuda_widen_pair<HALF>(bias_pairs.y, &bias[2], &bias[3]);
     uint16_t *y = p->y + (tile->sample * p->out[0] * p->out[1]) * p->channels + channel;
     SB_CUDA_UNROLL
     for (int position = 0; position < 2; position++) {
@@ -371,15 +374,15 @@ SB_CUDA_FUNCTION void store(const parameters *p, const image_tile *tile, int cha
     }
 }
 
-/* -0 leaves every sum as it is. */
-template <int HALF> SB_CUDA_FUNCTION void find_bias(const parameters *p, int channel, float *bias) {
-    SB_CUDA_UNROLL
-    for (int j = 0; j < 4; j++) {
-        float unused;
-        bias[j] = -0.0f;
-        if (p->bias != NULL && channel < p->channels)
-            sb_cuda_widen_pair<HALF>(p->bias[(channel + j) * p->bias_step], &bias[j], &unused);
+/* The bias of a thread's four channels, as pairs; -0, which leaves every sum as it is, where there is none. */
+SB_CUDA_FUNCTION sb_cuda_words2 find_bias(const parameters *p, int channel) {
+    sb_cuda_words2 pairs = {0x80008000u, 0x80008000u};
+    if (p->bias != NULL && channel < p->channels) {
+        const uint16_t *bias = p->bias + channel * p->bias_step;
+        pairs.x = bias[0] | (uint32_t)bias[p->bias_step] << 16;
+        pairs.y = bias[2 * p->bias_step] | (uint32_t)bias[3 * p->bias_step] << 16;
     }
+    return pairs;
 }
 
 /* ---- the kernels ---- */
@@ -389,10 +392,9 @@ SB_CUDA_FUNCTION void compute_tile(const parameters *p, const tile_memory *memor
     const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32, pair = warp % p->pairs;
     const int channel = tile->channel + pair * SB_CUDA_CONV16_PAIR + lane % 4 * 4;
     const int count = p->tile_rows * (int)p->tile_columns.divisor;
-    float bias[4];
     if (tile->channel + pair * SB_CUDA_CONV16_PAIR >= p->channels)
         return;
-    find_bias<HALF>(p, channel, bias);
+    const sb_cuda_words2 bias = find_bias(p, channel);
     SB_CUDA_KEEP_LOOP
     for (int start = warp / p->pairs * ROWS; start < count; start += p->parts * ROWS) {
         warp_place at = {memory, pair, {0, 0}, lane};

@@ -25,6 +25,7 @@
 #define SB_FIXED_CLIP(x) {SB_CUDA_EPILOGUE_Clip, {SB_FIXED_##x, SB_FIXED_A, SB_FIXED_B}, 0}
 /* Of input 0 by inputs 1 to 4. */
 #define SB_FIXED_NORMALIZE {SB_CUDA_EPILOGUE_Normalize, {SB_FIXED_0, SB_FIXED_1, 0}, 0}
+#define SB_FIXED_KEPT_NORMALIZE {SB_CUDA_EPILOGUE_Normalize, {SB_FIXED_0, SB_FIXED_1, 0}, SB_FIXED_K}
 /* From x / sqrt 2 on; `x` is what is multiplied by 1 + erf. */
 #define SB_FIXED_GELU(x) \
     SB_FIXED_UNARY(Erf, P), SB_FIXED_BINARY(Add, P, B), SB_FIXED_BINARY(Mul, P, x), SB_FIXED_BINARY(Mul, P, B)
@@ -49,6 +50,8 @@
     X(normalize, 5, 1, SB_FIXED_NORMALIZE) \
     X(normalize_relu, 5, 2, SB_FIXED_NORMALIZE, SB_FIXED_UNARY(Relu, P)) \
     X(normalize_clip, 5, 2, SB_FIXED_NORMALIZE, SB_FIXED_CLIP(P)) \
+    X(normalize_hard_swish, 5, 2, SB_FIXED_NORMALIZE, SB_FIXED_UNARY(HardSwish, P)) \
+    X(normalize_silu, 5, 3, SB_FIXED_KEPT_NORMALIZE, SB_FIXED_UNARY(Sigmoid, P), SB_FIXED_BINARY(Mul, P, K)) \
     X(normalize_add, 6, 2, SB_FIXED_NORMALIZE, SB_FIXED_BINARY(Add, P, 5)) \
     X(normalize_add_relu, 6, 3, SB_FIXED_NORMALIZE, SB_FIXED_BINARY(Add, P, 5), SB_FIXED_UNARY(Relu, P)) \
     X(scale_mul_shift, 3, 2, SB_FIXED_BINARY(Mul, 0, 1), SB_FIXED_BINARY(Add, P, 2)) \

@@ -69,10 +69,28 @@ static sb_status copy_behind(sb_call *call, join *join, const sb_tensor *input) 
 }
 
 /* All rows of an input are copied: what is behind its used ones, the next input overwrites. */
+/* Whether all inputs are of 16 bits and have their channels last; and all of each is used. */
+static bool have_channels_last(const sb_call *call) {
+    for (int i = 0; i < call->input_count; i++) {
+        const sb_tensor *input = sb_call_input(call, i);
+        if ((input->dtype != SB_F16 && input->dtype != SB_BF16) || !sb_cuda_has_channels_last(input))
+            return false;
+        for (int d = 0; d < input->rank; d++) {
+            if (sb_call_used(call, i, d) != NULL)
+                return false;
+        }
+    }
+    return true;
+}
+
 static sb_status launch_concat(sb_call *call) {
     join join = {0};
+    int order[SB_MAX_RANK];
+    bool ordered = have_channels_last(call);
     SB_TRY(sb_concat_axis(call, &join.axis));
-    SB_TRY(sb_concat_output(call, join.axis, NULL, &join.output));
+    if (ordered)
+        sb_cuda_channels_last_order(sb_call_input(call, 0)->rank, order);
+    SB_TRY(sb_concat_output(call, join.axis, ordered ? order : NULL, &join.output));
     for (int i = 0; i < call->input_count; i++) {
         const sb_tensor *input = sb_call_input(call, i);
         if (join.parameters.count != 0)

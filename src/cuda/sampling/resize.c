@@ -42,15 +42,32 @@ static sb_status plan_axis(sb_call *call, const sb_resize_rule *rule, sb_resize_
     return sb_cuda_launch_each(call, &work, "resize", "sb_cuda_resize_axis", NULL, axis->out);
 }
 
+/* Elements of 16 bits whose channels lie last are left so; others, and what has been placed, are row-major. */
+static sb_status create_nearest(sb_call *call, const int64_t *dims, sb_tensor **output) {
+    const sb_tensor *input = sb_call_input(call, 0);
+    bool is_short = input->dtype == SB_F16 || input->dtype == SB_BF16;
+    int64_t known[SB_MAX_RANK];
+    if (is_short && sb_cuda_has_channels_last(input) && sb_fact_is_concrete(&call->facts[0], known))
+        return sb_cuda_output_channels_last(call, 0, output);
+    return sb_call_output_shape(call, 0, input->dtype, input->rank, dims, output);
+}
+
 static sb_status pick_nearest(sb_call *call, const resizing *r) {
     const sb_tensor *input = sb_call_input(call, 0);
     sb_cuda_resize_nearest parameters = {
         .elements = sb_tensor_elements(r->output), .rank = input->rank, .in = input->data, .out = r->output->data};
     sb_cuda_work work = {.parameters = &parameters, .parameter_bytes = sizeof parameters};
-    for (int d = 0; d < input->rank; d++) {
-        parameters.dims[d] = r->output->dims[d];
-        parameters.steps[d] = input->strides[d] * (int64_t)sb_dtype_size(input->dtype);
-        parameters.first[d] = r->axes[d].first;
+    int order[SB_MAX_RANK];
+    for (int d = 0; d < input->rank; d++)
+        order[d] = d;
+    if (sb_cuda_has_channels_last(r->output))
+        sb_cuda_channels_last_order(input->rank, order);
+    /* As the output's elements lie. */
+    for (int i = 0; i < input->rank; i++) {
+        const int d = order[i];
+        parameters.dims[i] = r->output->dims[d];
+        parameters.steps[i] = input->strides[d] * (int64_t)sb_dtype_size(input->dtype);
+        parameters.first[i] = r->axes[d].first;
         if (r->axes[d].first != NULL)
             sb_cuda_work_touches(&work, r->axes[d].first, (size_t)r->axes[d].out * sizeof *r->axes[d].first, false);
     }
@@ -152,7 +169,11 @@ static sb_status launch_resize(sb_call *call) {
     const sb_resize_rule *rule = &r.params->rule;
     int64_t dims[SB_MAX_RANK];
     SB_TRY(sb_resize_read(call, input, r.axes, &r.resized, dims));
-    SB_TRY(sb_call_output_shape(call, 0, input->dtype, input->rank, dims, &r.output));
+    /* What becomes of elements outside is computed row by row. */
+    if (rule->mode == SB_RESIZE_NEAREST && rule->transform != SB_RESIZE_TF_CROP_AND_RESIZE)
+        SB_TRY(create_nearest(call, dims, &r.output));
+    else
+        SB_TRY(sb_call_output_shape(call, 0, input->dtype, input->rank, dims, &r.output));
     if (sb_tensor_elements(r.output) == 0)
         return SB_OK;
     for (int d = 0; d < input->rank; d++) {
