@@ -167,3 +167,18 @@ HARNESS_GROUP(attention, pages, HARNESS_CPU) {
         harness_run(h, &test);
     }
 }
+
+/* Few rows over many splits, which threads then share out and fold. */
+HARNESS_GROUP(attention, splits, HARNESS_CPU) {
+    for (int i = 0; i < 30; i++) {
+        const sb_dtype dtype = types[i % TYPES];
+        const int64_t heads = pick(h, 1, 3), width = pick(h, 1, 24), queries = pick(h, 1, 3),
+                      keys = pick(h, 1540, 4000);
+        const float factor = factor_of(spreads[i / TYPES % 3], width);
+        harness_case test = harness_op("Attention", 25);
+        add_input(&test, even_tensor(h, dtype, 4, (int64_t[]){1, heads, queries, width}, factor));
+        add_input(&test, even_tensor(h, dtype, 4, (int64_t[]){1, 1, keys, width}, factor));
+        add_input(&test, value_tensor(h, dtype, 4, (int64_t[]){1, 1, keys, pick_width(h)}, EVEN));
+        harness_run(h, &test);
+    }
+}

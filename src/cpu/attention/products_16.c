@@ -1,9 +1,9 @@
 /* Attention's products of f16 and bf16, by the kernels of the 16-bit chain (cpu/contraction/chain16_kernels.h): columns are
  * keys in the first, and columns of values in the second, 16 of whose keys are a group.
  *
- * A weight of +0 takes no part. Beside a finite value the chain leaves it out by itself; a group of nothing else, which would
- * turn a sum of -0 into +0, is not computed; and where a value may be an infinity or a NaN, rows with such weights get the
- * group's values with zeros in those places. */
+ * A weight of +0 takes no part. Beside a finite value the chain leaves it out by itself, and a group of nothing else is not
+ * computed; where a value may be an infinity or a NaN, rows with such weights get the group's values with zeros in those
+ * places. */
 #include <string.h>
 
 #include "cpu/attention/unit.h"

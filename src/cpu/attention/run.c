@@ -88,12 +88,24 @@ static sb_attention_row row_of(const running *run, const part *p, int64_t index)
                                  of->query + row / run->group);
 }
 
+/* All rows of a unit: those of one query see alike, and of several sequences it takes a while to find what. */
+static void find_unit(const running *run, const part *p, sb_attention_row *rows) {
+    for (int64_t r = 0; r < p->count; r++) {
+        int64_t row = p->first + r;
+        if (r > 0 && row % run->group != 0) {
+            rows[r] = rows[r - 1];
+            rows[r].head++;
+        } else {
+            rows[r] = row_of(run, p, r);
+        }
+    }
+}
+
 /* The unit of these rows in a thread's workspace, with nothing summed. */
 static sb_attention_unit start_unit(const running *run, const part *p, void *workspace) {
     sb_attention_unit unit = divide(&run->plan, workspace);
     unit.count = p->count;
-    for (int64_t r = 0; r < unit.count; r++)
-        unit.row[r] = row_of(run, p, r);
+    find_unit(run, p, unit.row);
     memset(unit.total, 0, (size_t)unit.count * sizeof *unit.total);
     memset(unit.bias, 0, BLOCK * sizeof *unit.bias);
     run->plan.products->take_queries(&unit);
@@ -312,21 +324,21 @@ static int64_t list_parts(running *run, int64_t rows, bool is_made) {
 
 /* Which splits the units see. Returns how many that are altogether, and in *most the largest number of a unit. */
 static int64_t find_splits(running *run, int64_t *most) {
-    int64_t kept = 0;
+    int64_t kept = 0, units = 0; /* of a head */
     *most = 0;
     for (int64_t i = 0; i < run->part_count; i++) {
         part *p = &run->parts[i];
-        int64_t first = INT64_MAX, last = 0;
-        for (int64_t r = 0; r < p->count; r++) {
-            const sb_attention_reach reach = row_of(run, p, r).reach;
-            if (reach.first >= reach.last)
-                continue;
-            first = reach.first < first ? reach.first : first;
-            last = reach.last > last ? reach.last : last;
+        if (p->key_head > 0) { /* heads see alike */
+            p->start = run->parts[i - units].start;
+            p->splits = run->parts[i - units].splits;
+        } else {
+            /* A later query reaches no less far, and begins no earlier. */
+            int64_t first = row_of(run, p, 0).reach.first, last = row_of(run, p, p->count - 1).reach.last;
+            p->start = first / SPLIT;
+            p->splits = last > first ? (last - 1) / SPLIT + 1 - p->start : 0;
+            units = p->first == 0 ? 1 : units + 1;
         }
         p->kept = kept;
-        p->start = last > 0 ? first / SPLIT : 0;
-        p->splits = last > 0 ? (last - 1) / SPLIT + 1 - p->start : 0;
         kept += p->splits;
         *most = p->splits > *most ? p->splits : *most;
     }
