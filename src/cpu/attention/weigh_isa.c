@@ -50,23 +50,20 @@ ALWAYS int32_t take_apart(sb_split_scale_f32 split, int count, int first, int la
 
 /* ---- weights ---- */
 
-/* `dtype` is a constant at every call. Returns how many are not +0. */
+/* `dtype` is a constant at every call. Returns how many are not +0. Loops apart, as the compiler takes them. */
 ALWAYS int weigh_as(sb_dtype dtype, int count, const int32_t *n, const float *f, int32_t maximum, float *weights,
                     uint16_t *stored) {
     int32_t there = 0;
     for (int j = 0; j < count; j++) {
-        float weight = sb_attention_weight_f32(dtype, n[j], f[j], maximum);
-        weight = n[j] > NOT_SEEN ? weight : 0.0f;
-        if (dtype == SB_BF16) {
-            stored[j] = sb_bf16_from_f32(weight);
-            weight = sb_bf16_to_f32(stored[j]);
-        } else if (dtype == SB_F16) {
-            stored[j] = sb_f16_from_f32(weight);
-            weight = sb_f16_to_f32(stored[j]);
-        }
-        weights[j] = weight;
-        there += weight != 0;
+        const float weight = sb_attention_weight_f32(dtype, n[j], f[j], maximum);
+        weights[j] = n[j] > NOT_SEEN ? weight : 0.0f;
     }
+    for (int j = 0; j < count && dtype != SB_F32; j++)
+        stored[j] = dtype == SB_BF16 ? sb_bf16_from_f32(weights[j]) : sb_f16_from_f32(weights[j]);
+    for (int j = 0; j < count && dtype != SB_F32; j++)
+        weights[j] = dtype == SB_BF16 ? sb_bf16_to_f32(stored[j]) : sb_f16_to_f32(stored[j]);
+    for (int j = 0; j < count; j++)
+        there += weights[j] != 0;
     return there;
 }
 
