@@ -135,6 +135,17 @@ void sb_chain16_pack_columns(int64_t k, int count, const uint16_t *const *column
     }
 }
 
+/* A row of a panel, from its columns in their order. */
+static void interleave(const uint16_t *line, uint16_t *panel) {
+    for (int at = 0; at < SB_CHAIN16_PANEL; at = (at & 8) != 0 ? at + 24 : at + LINES) {
+        const halves a = *(const halves *)(const void *)(line + at);
+        const halves b = *(const halves *)(const void *)(line + at + 16);
+        uint16_t *to = panel + sb_chain16_place(at);
+        *(halves *)(void *)to = __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11);
+        *(halves *)(void *)(to + LINES) = __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15);
+    }
+}
+
 /* One panel of at most 64 columns. */
 static void pack_panel(int64_t k, int columns, const uint16_t *b, int64_t row_stride, int64_t column_stride,
                        uint16_t *panel) {
@@ -145,19 +156,13 @@ static void pack_panel(int64_t k, int columns, const uint16_t *b, int64_t row_st
         sb_chain16_pack_columns(k, columns, column, panel);
         return;
     }
+    uint16_t line[SB_CHAIN16_PANEL] = {0};
     for (int64_t row = 0; row < k; row++, panel += SB_CHAIN16_PANEL, b += row_stride) {
-        uint16_t line[SB_CHAIN16_PANEL] = {0};
-        if (column_stride == 1)
-            memcpy(line, b, (size_t)columns * sizeof *b);
-        else
-            for (int j = 0; j < columns; j++)
-                line[j] = b[j * column_stride];
-        for (int l = 0; l < SB_CHAIN16_PANEL / 4; l++) {
-            panel[2 * l] = line[l];
-            panel[2 * l + 1] = line[16 + l];
-            panel[32 + 2 * l] = line[32 + l];
-            panel[32 + 2 * l + 1] = line[48 + l];
-        }
+        const bool is_whole = column_stride == 1 && columns == SB_CHAIN16_PANEL;
+        const uint16_t *from = is_whole ? b : line;
+        for (int j = 0; j < columns && !is_whole; j++)
+            line[j] = b[j * column_stride];
+        interleave(from, panel);
     }
     int64_t padding = groups_of(k) * SB_CHAIN16_GROUP - k;
     memset(panel, 0, (size_t)padding * SB_CHAIN16_PANEL * sizeof(uint16_t));
