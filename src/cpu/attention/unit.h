@@ -7,7 +7,7 @@
 #include "cpu/contraction/chain16_kernels.h"
 #include "ops/attention.h"
 
-/* Most rows of a unit. A tile of keys or values of 16 bits costs about four steps of one row to make ready, so that 64 rows
+/* Most rows of a unit. Making a tile of keys or values of 16 bits ready costs more than a step of one row, so that 64 rows
  * make it a small part, and what belongs to them stays in the second cache. */
 #define SB_ATTENTION_ROWS 64
 
