@@ -381,11 +381,16 @@ static sb_status present(sb_call *call, int output, int past, int fresh, const s
     return status;
 }
 
+bool sb_attention_is_wide(const sb_node *node, sb_dtype dtype) {
+    const attention_params *params = node->params;
+    return dtype == SB_F64 || params->precision == PRECISION_F64;
+}
+
 sb_status sb_attention_describe(const sb_call *call, sb_attention_work *work) {
     const attention_params *params = call->node->params;
     const sb_tensor *q = sb_call_input(call, Q);
     *work = (sb_attention_work){.dtype = q->dtype,
-                                .wide = q->dtype == SB_F64 || params->precision == PRECISION_F64,
+                                .wide = sb_attention_is_wide(call->node, q->dtype),
                                 .causal = params->causal,
                                 .left = params->left,
                                 .right = params->right,
@@ -403,10 +408,10 @@ sb_status sb_attention_describe(const sb_call *call, sb_attention_work *work) {
     return SB_OK;
 }
 
-static sb_status eval_attention(sb_call *call) {
+sb_status sb_attention_evaluate(sb_call *call, sb_attention_describer *describe, sb_attention_runner *run) {
     sb_attention_work work;
     sb_tensor *y, *scores;
-    SB_TRY(sb_attention_describe(call, &work));
+    SB_TRY(describe(call, &work));
     if (sb_call_wants(call, Y)) {
         SB_TRY(sb_call_output(call, Y, &y));
         work.y = sb_attention_array_of(y, work.heads);
@@ -417,7 +422,11 @@ static sb_status eval_attention(sb_call *call) {
     }
     SB_TRY(present(call, PRESENT_KEY, PAST_KEY, K, &work, work.width));
     SB_TRY(present(call, PRESENT_VALUE, PAST_VALUE, V, &work, work.value_width));
-    return sb_attention_run(&work, call->workers, call->error);
+    return run(call, &work);
+}
+
+static sb_status eval_attention(sb_call *call) {
+    return sb_attention_evaluate(call, sb_attention_describe, sb_attention_run_defined);
 }
 
 const sb_op sb_ops_attention[] = {

@@ -4,6 +4,7 @@
 #define SB_OPS_ATTENTION_H
 
 #include "graph/op.h"
+#include "ops/attention_values.h"
 #include "ops/pages.h"
 
 /* Elements [batch, head, row, column] at `data`, strides in elements. Without `data`: none. */
@@ -48,9 +49,59 @@ typedef struct sb_attention_work {
     sb_attention_stage stage;  /* of `scores` */
 } sb_attention_work;
 
+/* ---- what the definition and kernels of the host find alike ---- */
+
+/* A query of a head, and the keys that positions, lengths and the mask's extent allow. */
+typedef struct sb_attention_row {
+    int64_t batch, head, key_head, query;
+    int64_t sequence; /* with pages */
+    sb_attention_reach reach;
+} sb_attention_row;
+
+/** The row of that query. On the host. */
+sb_attention_row sb_attention_find_row(const sb_attention_work *work, int64_t batch, int64_t head, int64_t query);
+
+/** The address of an element, which is there. */
+static inline char *sb_attention_element(const sb_attention_array *array, int64_t batch, int64_t head, int64_t row,
+                                         int64_t column) {
+    int64_t index = batch * array->batch + head * array->head + row * array->row + column * array->column;
+    return array->data + index * (int64_t)sb_dtype_size(array->dtype);
+}
+
+/* Rows of keys or values that follow each other evenly, from one on: steps in elements. */
+typedef struct sb_attention_stretch {
+    char *data;
+    int64_t row, column, count;
+} sb_attention_stretch;
+
+/** The stretch of keys (past_k and k) or values (past_v and v) that begins at key `key` of the row's head: on a page, in
+ * the past or behind it. On the host. */
+sb_attention_stretch sb_attention_find_stretch(const sb_attention_work *work, const sb_attention_row *row,
+                                               const sb_attention_array *past, const sb_attention_array *fresh,
+                                               int64_t key, int64_t column);
+
+/** Whether scores go to the softmax as the chain leaves them: the scale is then a factor of the exponents' scale, or the
+ * scores are given. */
+bool sb_attention_is_direct(const sb_attention_work *work);
+
+/* ---- operators ---- */
+
 /** Describes a call of Attention: checks what inference may have had to leave open, and fills in extents and inputs; outputs stay
  * without data. Follows no address, so that inputs may lie on a device. Errors: SHAPE. */
 sb_status sb_attention_describe(const sb_call *call, sb_attention_work *work);
+
+/** Whether a node of Attention computes what comes behind the scores in f64, for inputs of `dtype`. */
+bool sb_attention_is_wide(const sb_node *node, sb_dtype dtype);
+
+/** Describes a call of an operator. */
+typedef sb_status sb_attention_describer(const sb_call *call, sb_attention_work *work);
+/** Computes what a described call wants but for the caches. */
+typedef sb_status sb_attention_runner(sb_call *call, const sb_attention_work *work);
+/** Evaluates a call of Attention or PagedAttention on the host: the caches that are wanted (inputs and outputs are
+ * Attention's then), and the rest by `run`. Errors: those of the two, OUT_OF_MEMORY. */
+sb_status sb_attention_evaluate(sb_call *call, sb_attention_describer *describe, sb_attention_runner *run);
+/** The runner of the definitions. */
+sb_status sb_attention_run_defined(sb_call *call, const sb_attention_work *work);
 
 /** The same for FlexAttention. `*between` becomes the type of what its graphs see. */
 sb_status sb_flex_attention_describe(const sb_call *call, sb_attention_work *work, sb_dtype *between);

@@ -16,7 +16,7 @@ static void SB_ATTENTION_NAME(load_scores)(const row *r, int64_t start, int64_t 
     scores_buffer z;
     look(r, start, count, seen, bias);
     if (work->given.data != NULL) {
-        const char *from = element(&work->given, r->batch, r->head, r->query, start);
+        const char *from = element(&work->given, r, start);
         for (int64_t j = 0; j < count; j++)
             s[j] = (SB_ATTENTION_REAL)sb_number_load(work->given.dtype, from, j * work->given.column);
         return;
@@ -60,7 +60,7 @@ static bool SB_ATTENTION_NAME(weigh_split)(const row *r, int64_t start, int64_t 
     for (int64_t block = start; block < end; block += SB_ATTENTION_BLOCK) {
         int64_t count = end - block < SB_ATTENTION_BLOCK ? end - block : SB_ATTENTION_BLOCK;
         block_weights *at = &split->blocks[(block - start) / SB_ATTENTION_BLOCK];
-        if (block + count <= r->reach.first || block >= r->reach.last)
+        if (block + count <= r->at.reach.first || block >= r->at.reach.last)
             continue;
         if (!SB_ATTENTION_NAME(split_block)(r, block, count, n, f, seen, &largest))
             return false;
@@ -103,9 +103,9 @@ static bool SB_ATTENTION_NAME(sum_row)(const row *r, void *total, SB_ATTENTION_N
     *sums = (SB_ATTENTION_NAME(row_sums)){0};
     split_weights split;
     SB_ATTENTION_REAL sum;
-    for (int64_t start = r->reach.first - r->reach.first % SB_ATTENTION_SPLIT; start < r->reach.last;
+    for (int64_t start = r->at.reach.first - r->at.reach.first % SB_ATTENTION_SPLIT; start < r->at.reach.last;
          start += SB_ATTENTION_SPLIT) {
-        int64_t left = r->reach.last - start, end = start + (left < SB_ATTENTION_SPLIT ? left : SB_ATTENTION_SPLIT);
+        int64_t left = r->at.reach.last - start, end = start + (left < SB_ATTENTION_SPLIT ? left : SB_ATTENTION_SPLIT);
         if (!SB_ATTENTION_NAME(weigh_split)(r, start, end, &split, &sum))
             return false;
         if (!split.any)
@@ -126,7 +126,7 @@ static void SB_ATTENTION_NAME(store_probabilities)(const row *r, bool known, con
         int64_t left = r->work->keys - block, count = left < SB_ATTENTION_BLOCK ? left : SB_ATTENTION_BLOCK;
         if (known)
             SB_ATTENTION_NAME(split_block)(r, block, count, n, f, seen, &largest);
-        char *out = element(to, r->batch, r->head, r->query, block);
+        char *out = element(to, r, block);
         for (int64_t j = 0; j < count; j++) {
             SB_ATTENTION_REAL p = known ? 0 : SB_ATTENTION_OTHER(sb_nan)();
             if (known && seen[j])
@@ -145,7 +145,7 @@ static void SB_ATTENTION_NAME(compute_row)(const row *r, void *total) {
     if (work->y.data == NULL)
         return;
     SB_ATTENTION_REAL share = SB_ATTENTION_OTHER(sb_div)(1, sums.weights);
-    char *out = element(&work->y, r->batch, r->head, r->query, 0);
+    char *out = element(&work->y, r, 0);
     for (int64_t c = 0; c < work->value_width; c++) {
         SB_ATTENTION_REAL value = known ? 0 : SB_ATTENTION_OTHER(sb_nan)();
         if (known && sums.any) {

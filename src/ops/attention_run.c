@@ -19,10 +19,8 @@
 
 typedef struct row {
     const sb_attention_work *work;
-    int64_t batch, head, key_head, query;
-    int64_t sequence;         /* with pages */
-    sb_attention_reach reach; /* keys that positions and lengths allow */
-    bool direct;              /* scores go to the softmax as the chain leaves them: the scale is in `split` */
+    sb_attention_row at;
+    bool direct; /* scores go to the softmax as the chain leaves them: the scale is in `split` */
     sb_split_scale_f32 split_f32;
     sb_split_scale_f64 split_f64;
 } row;
@@ -54,34 +52,28 @@ typedef struct split_weights {
     block_weights blocks[BLOCKS];
 } split_weights;
 
-static char *element(const sb_attention_array *array, int64_t batch, int64_t head, int64_t at, int64_t column) {
-    int64_t index = batch * array->batch + head * array->head + at * array->row + column * array->column;
-    return array->data + index * (int64_t)sb_dtype_size(array->dtype);
+/* The element of a row of queries, scores or outputs. */
+static char *element(const sb_attention_array *array, const row *r, int64_t column) {
+    return sb_attention_element(array, r->at.batch, r->at.head, r->at.query, column);
 }
 
 /* ---- where keys and values lie ---- */
 
-/* Rows of keys or values that follow each other evenly, from one on. */
-typedef struct stretch {
-    char *data;
-    int64_t row, column, count;
-} stretch;
-
-/* The stretch that begins at key `key`: on a page, in the past or behind it. */
-static stretch find_stretch(const row *r, const sb_attention_array *past, const sb_attention_array *fresh, int64_t key,
-                            int64_t column) {
-    const sb_attention_work *work = r->work;
-    int64_t batch = r->batch, at = key - work->past, count = work->keys - key;
+sb_attention_stretch sb_attention_find_stretch(const sb_attention_work *work, const sb_attention_row *row,
+                                               const sb_attention_array *past, const sb_attention_array *fresh,
+                                               int64_t key, int64_t column) {
+    int64_t batch = row->batch, at = key - work->past, count = work->keys - key;
     const sb_attention_array *from = fresh;
     if (work->pages.table != NULL) {
-        batch = sb_pages_find(&work->pages, r->sequence, key, &at);
+        batch = sb_pages_find(&work->pages, row->sequence, key, &at);
         count = work->pages.rows - at;
     } else if (key < work->past) {
         from = past;
         at = key;
         count = work->past - key;
     }
-    return (stretch){element(from, batch, r->key_head, at, column), from->row, from->column, count};
+    return (sb_attention_stretch){sb_attention_element(from, batch, row->key_head, at, column), from->row, from->column,
+                                  count};
 }
 
 /* ---- scores ---- */
@@ -89,10 +81,11 @@ static stretch find_stretch(const row *r, const sb_attention_array *past, const 
 /* The chains of `count` keys from `start`. */
 static void contract_keys(const row *r, int64_t start, int64_t count, scores_buffer *z) {
     const sb_attention_work *work = r->work;
-    const char *q = element(&work->q, r->batch, r->head, r->query, 0);
+    const char *q = element(&work->q, r, 0);
     memset(z, 0, sizeof *z);
     for (int64_t done = 0; done < count;) {
-        const stretch from = find_stretch(r, &work->past_k, &work->k, start + done, 0);
+        const sb_attention_stretch from =
+            sb_attention_find_stretch(work, &r->at, &work->past_k, &work->k, start + done, 0);
         int64_t part = from.count < count - done ? from.count : count - done;
         void *acc = work->dtype == SB_F64 ? (void *)(z->f64 + done) : (void *)(z->f32 + done);
         sb_contract_row(work->dtype, part, work->width, q, work->q.column, from.data, from.column, from.row, acc);
@@ -105,12 +98,12 @@ static void look(const row *r, int64_t start, int64_t count, bool *seen, double 
     const sb_attention_work *work = r->work;
     const sb_attention_array *mask = &work->mask;
     for (int64_t j = 0; j < count; j++) {
-        seen[j] = start + j >= r->reach.first && start + j < r->reach.last;
+        seen[j] = start + j >= r->at.reach.first && start + j < r->at.reach.last;
         bias[j] = 0;
     }
     if (mask->data == NULL)
         return;
-    const char *from = element(mask, r->batch, r->head, r->query, start);
+    const char *from = element(mask, r, start);
     for (int64_t j = 0; j < count && start + j < work->mask_keys; j++) {
         double value = sb_number_load(mask->dtype, from, j * mask->column);
         bool is_open = mask->dtype == SB_BOOL ? value != 0 : value != -sb_infinity_f64();
@@ -150,7 +143,7 @@ static void store_scores(const row *r) {
         contract_keys(r, block, count, &z);
         look(r, block, count, seen, bias);
         finish_scores(work, work->stage, count, &z, bias);
-        char *out = element(to, r->batch, r->head, r->query, block);
+        char *out = element(to, r, block);
         for (int64_t j = 0; j < count; j++) {
             bool masked = work->stage == SB_ATTENTION_BIASED && !seen[j];
             double value = work->dtype == SB_F64 ? z.f64[j] : (double)z.f32[j];
@@ -168,7 +161,8 @@ static double store_weight(sb_dtype dtype, weights_buffer *weights, int64_t at, 
 }
 
 static const char *value_row(const row *r, int64_t key, int64_t column, int64_t *stride) {
-    const stretch from = find_stretch(r, &r->work->past_v, &r->work->v, key, column);
+    const sb_attention_work *work = r->work;
+    const sb_attention_stretch from = sb_attention_find_stretch(work, &r->at, &work->past_v, &work->v, key, column);
     *stride = from.column;
     return from.data;
 }
@@ -273,14 +267,13 @@ static void add_values(const row *r, const split_weights *split, bool any_before
 #define SB_ATTENTION_OTHER(name) name##_f64
 #include "ops/attention_row.h"
 
-static row start_row(const sb_attention_work *work, int64_t index) {
-    row r = {.work = work, .query = index % work->queries, .head = index / work->queries % work->heads};
-    r.batch = index / work->queries / work->heads;
-    r.key_head = r.head / (work->heads / work->key_heads);
-    int64_t length = work->keys, position = work->past + r.query;
-    int64_t sample = r.batch, left = work->queries - r.query;
+sb_attention_row sb_attention_find_row(const sb_attention_work *work, int64_t batch, int64_t head, int64_t query) {
+    sb_attention_row r = {.batch = batch, .head = head, .query = query};
+    r.key_head = head / (work->heads / work->key_heads);
+    int64_t length = work->keys, position = work->past + query;
+    int64_t sample = batch, left = work->queries - query;
     if (work->pages.table != NULL) {
-        const sb_pages_place place = sb_pages_of_row(&work->pages, r.query);
+        const sb_pages_place place = sb_pages_of_row(&work->pages, query);
         r.sequence = sample = place.sequence;
         left = place.left;
     }
@@ -292,8 +285,19 @@ static row start_row(const sb_attention_work *work, int64_t index) {
     if (work->mask.data != NULL && work->mask_keys < length)
         length = work->mask_keys;
     r.reach = sb_attention_reach_of(position, length, work->left, work->causal ? 0 : work->right);
+    return r;
+}
+
+bool sb_attention_is_direct(const sb_attention_work *work) {
     bool has_bias = work->mask.data != NULL && work->mask.dtype != SB_BOOL;
-    r.direct = work->given.data != NULL || (work->cap == 0 && !has_bias && sb_attention_is_moderate(work->scale));
+    return work->given.data != NULL || (work->cap == 0 && !has_bias && sb_attention_is_moderate(work->scale));
+}
+
+static row start_row(const sb_attention_work *work, int64_t index) {
+    int64_t line = index / work->queries;
+    row r = {.work = work,
+             .at = sb_attention_find_row(work, line / work->heads, line % work->heads, index % work->queries),
+             .direct = sb_attention_is_direct(work)};
     double factor = r.direct && work->given.data == NULL ? work->scale : 1;
     r.split_f32 = sb_split_scale_of_f32((float)factor);
     r.split_f64 = sb_split_scale_of_f64(factor);
@@ -345,10 +349,14 @@ sb_status sb_attention_run(const sb_attention_work *work, sb_workers *workers, s
     return SB_OK;
 }
 
+sb_status sb_attention_run_defined(sb_call *call, const sb_attention_work *work) {
+    return sb_attention_run(work, call->workers, call->error);
+}
+
 /* ---- probabilities that a graph has changed ---- */
 
 static double mix_element(const row *r, const sb_attention_array *p, int64_t column) {
-    const char *weights = element(p, r->batch, r->head, r->query, 0);
+    const char *weights = element(p, r, 0);
     float narrow = 0;
     double wide = 0;
     for (int64_t key = 0; key < r->work->keys; key++) {
@@ -370,7 +378,7 @@ static void mix_rows(void *context, int64_t begin, int64_t end) {
     const sb_attention_work *work = task->work;
     for (int64_t index = begin; index < end; index++) {
         row r = start_row(work, index);
-        char *out = element(&work->y, r.batch, r.head, r.query, 0);
+        char *out = element(&work->y, &r, 0);
         for (int64_t c = 0; c < work->value_width; c++)
             sb_number_store(work->dtype, out, c * work->y.column, mix_element(&r, task->probabilities, c));
     }

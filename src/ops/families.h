@@ -77,8 +77,8 @@
     F(order,                  no,   no,   no,   no,   cuda, __VA_ARGS__) \
     F(losses,                 ops,  axes, cost, no,   cuda, __VA_ARGS__) \
     F(recurrent,              ops,  axes, no,   cpu,  cuda, __VA_ARGS__) \
-    F(attention,              ops,  axes, cost, no,   cuda, __VA_ARGS__) \
-    F(paged,                  ops,  axes, cost, no,   no,   __VA_ARGS__) \
+    F(attention,              ops,  axes, cost, cpu,  cuda, __VA_ARGS__) \
+    F(paged,                  ops,  axes, cost, cpu,  no,   __VA_ARGS__) \
     F(paged_append,           ops,  axes, cost, cpu,  cuda, __VA_ARGS__) \
     F(linear_attention,       ops,  axes, cost, no,   no,   __VA_ARGS__) \
     F(flex_attention,         ops,  axes, cost, no,   no,   __VA_ARGS__) \

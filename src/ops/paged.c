@@ -293,12 +293,7 @@ sb_status sb_paged_attention_describe(const sb_call *call, sb_attention_work *wo
 }
 
 static sb_status eval_paged_attention(sb_call *call) {
-    sb_attention_work work;
-    sb_tensor *y;
-    SB_TRY(sb_paged_attention_describe(call, &work));
-    SB_TRY(sb_call_output(call, 0, &y));
-    work.y = sb_attention_array_of(y, work.heads);
-    return sb_attention_run(&work, call->workers, call->error);
+    return sb_attention_evaluate(call, sb_paged_attention_describe, sb_attention_run_defined);
 }
 
 const sb_op sb_ops_paged[] = {

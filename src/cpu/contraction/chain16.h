@@ -63,6 +63,10 @@ size_t sb_chain16_packed_bytes(int64_t k, int64_t n);
 void sb_chain16_pack_b(int64_t k, int64_t n, const uint16_t *b, int64_t row_stride, int64_t column_stride, int64_t n0,
                        int64_t n1, uint16_t *packed);
 
+/** Packs one panel of at most SB_CHAIN16_PANEL columns that lie anywhere: column j's k elements are adjacent from `columns[j]`
+ * on. `panel` gets whole groups of rows, zeros behind the last row and the last column. */
+void sb_chain16_pack_columns(int64_t k, int count, const uint16_t *const *columns, uint16_t *panel);
+
 /** Where element (k, n) of a B with `length` rows lies in the packed form, in elements. */
 int64_t sb_chain16_packed_place(int64_t length, int64_t k, int64_t n);
 

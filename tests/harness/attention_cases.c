@@ -1,0 +1,184 @@
+/* Attention and PagedAttention of random extents, lengths, masks and pages, with weights from all alike to few that are not +0,
+ * and values among which there are infinities, NaN, zeros, and numbers whose weighted sums underflow to zeros of both signs. */
+#include <math.h>
+
+#include "harness/harness.h"
+#include "ops/real.h"
+
+static const sb_dtype types[] = {SB_F32, SB_BF16, SB_F16};
+#define TYPES (int)(sizeof types / sizeof types[0])
+
+/* The largest score is about this: 100 makes most weights +0. */
+static const float spreads[] = {0.5f, 4, 30, 100, 2000};
+#define SPREADS (int)(sizeof spreads / sizeof spreads[0])
+
+/* What values are. */
+typedef enum value_kind { EVEN, VANISHING, ANYTHING, VALUE_KINDS } value_kind;
+
+static int64_t pick(harness *h, int64_t low, int64_t high) {
+    return random_between(&h->random, low, high);
+}
+
+/* Sizes around what blocks, splits, groups and tiles end at. */
+static int64_t pick_keys(harness *h) {
+    static const int64_t edges[] = {1, 15, 16, 17, 64, 127, 128, 129, 500, 512, 513, 640, 1023, 1025, 1600};
+    return pick(h, 0, 2) == 0 ? pick(h, 1, 700) : edges[pick(h, 0, 14)];
+}
+
+static int64_t pick_width(harness *h) {
+    static const int64_t edges[] = {1, 7, 8, 16, 17, 32, 40, 64, 65, 80, 96, 128, 136};
+    return edges[pick(h, 0, 12)];
+}
+
+static void fill_evenly(harness *h, const sb_tensor *tensor, float largest) {
+    int64_t count = (int64_t)(tensor->storage->bytes / sb_dtype_size(tensor->dtype));
+    for (int64_t i = 0; i < count; i++)
+        sb_real_store_f32(tensor->dtype, tensor->storage->data, i,
+                          (float)((double)(int32_t)random_bits(&h->random) * 0x1p-31) * largest);
+}
+
+/* Numbers from -largest to largest, in any layout. */
+static sb_tensor *even_tensor(harness *h, sb_dtype dtype, int rank, const int64_t *dims, float largest) {
+    sb_tensor *tensor = number_tensor(h, dtype, rank, dims, false);
+    fill_evenly(h, tensor, largest);
+    return tensor;
+}
+
+static sb_tensor *value_tensor(harness *h, sb_dtype dtype, int rank, const int64_t *dims, value_kind kind) {
+    sb_tensor *tensor = even_tensor(h, dtype, rank, dims, dtype == SB_F16 ? 8 : 1e4f);
+    int64_t count = (int64_t)(tensor->storage->bytes / sb_dtype_size(dtype));
+    for (int64_t i = 0; i < count && kind != EVEN; i++) {
+        static const float rare[] = {INFINITY, -INFINITY, NAN, 3e38f};
+        int64_t dice = pick(h, 0, 200);
+        float value = dtype == SB_F16 ? 0x1p-24f : 0x1p-133f;
+        value = dtype == SB_F32 ? 0x1p-149f : value;
+        if (kind == VANISHING)
+            sb_real_store_f32(dtype, tensor->storage->data, i, dice == 0 ? 0 : dice % 2 == 0 ? value : -value);
+        else if (dice < 3)
+            sb_real_store_f32(dtype, tensor->storage->data, i, rare[pick(h, 0, 3)]);
+    }
+    return tensor;
+}
+
+/* True or false, or numbers of which some are -inf; whole rows and runs of keys, or one by one. */
+static sb_tensor *mask_tensor(harness *h, sb_dtype dtype, int rank, const int64_t *dims) {
+    sb_tensor *tensor = any_tensor(h, dtype, rank, dims);
+    int64_t count = (int64_t)(tensor->storage->bytes / sb_dtype_size(dtype)), run = pick(h, 0, 2) == 0 ? 1 : 40;
+    bool is_open = true;
+    for (int64_t i = 0; i < count; i++) {
+        if (pick(h, 1, run) == 1)
+            is_open = pick(h, 0, 2) != 0;
+        if (dtype == SB_BOOL)
+            ((char *)tensor->storage->data)[i] = is_open;
+        else
+            sb_real_store_f32(dtype, tensor->storage->data, i, is_open ? (float)pick(h, -64, 64) / 16 : -INFINITY);
+    }
+    return tensor;
+}
+
+static sb_tensor *list_tensor(int rank, const int64_t *dims) {
+    sb_tensor *tensor = NULL;
+    MUST(sb_tensor_create(SB_S64, rank, dims, &tensor, error));
+    return tensor;
+}
+
+static void set_rules(harness *h, harness_case *test, bool is_paged) {
+    if (pick(h, 0, 2) == 0)
+        set_int(test, "left_window_size", pick(h, 0, 300));
+    if (pick(h, 0, 3) == 0)
+        set_float(test, "softcap", (float)pick(h, 1, 40) / 2);
+    if (pick(h, 0, 3) == 0)
+        set_float(test, "scale", pick(h, 0, 3) == 0 ? 0x1p-22f : (float)pick(h, -2, 16) / 8);
+    if (!is_paged && pick(h, 0, 4) == 0)
+        set_int(test, "right_window_size", pick(h, 0, 20));
+    if (!is_paged && pick(h, 0, 2) != 0)
+        set_int(test, "is_causal", 1);
+}
+
+/* Numbers whose products over a width sum to about `spread`. */
+static float factor_of(float spread, int64_t width) {
+    return sqrtf(spread / sqrtf((float)width));
+}
+
+HARNESS_GROUP(attention, extents, HARNESS_CPU) {
+    for (int i = 0; i < 150; i++) {
+        const sb_dtype dtype = types[i % TYPES];
+        const float spread = spreads[i / TYPES % SPREADS];
+        const int64_t batch = pick(h, 1, 2), group = pick(h, 1, 5), key_heads = pick(h, 1, 2), width = pick_width(h);
+        const int64_t queries = pick(h, 0, 2) == 0 ? pick(h, 2, 90) : 1, value_width = pick_width(h);
+        const int64_t past = pick(h, 0, 1) == 0 ? 0 : pick_keys(h), fresh = pick(h, 0, 1) == 0 ? queries : pick_keys(h);
+        const int64_t keys = past + fresh, kept = past > 0 ? 0 : pick(h, 0, 2);
+        const value_kind kind = (value_kind)pick(h, 0, VALUE_KINDS - 1);
+        const float factor = factor_of(spread, width);
+        harness_case test = harness_op("Attention", 25);
+        add_input(&test, even_tensor(h, dtype, 4, (int64_t[]){batch, key_heads * group, queries, width}, factor));
+        add_input(&test, even_tensor(h, dtype, 4, (int64_t[]){batch, key_heads, fresh, width}, factor));
+        add_input(&test, value_tensor(h, dtype, 4, (int64_t[]){batch, key_heads, fresh, value_width}, kind));
+        const int64_t mask_dims[] = {pick(h, 0, 1) == 0 ? 1 : batch, pick(h, 0, 1) == 0 ? 1 : key_heads * group,
+                                     queries, pick(h, 0, 2) == 0 ? pick(h, 1, keys) : keys};
+        add_input(&test,
+                  pick(h, 0, 1) == 0 ? NULL : mask_tensor(h, pick(h, 0, 1) == 0 ? SB_BOOL : dtype, 4, mask_dims));
+        if (past > 0) {
+            add_input(&test, even_tensor(h, dtype, 4, (int64_t[]){batch, key_heads, past, width}, factor));
+            add_input(&test, value_tensor(h, dtype, 4, (int64_t[]){batch, key_heads, past, value_width}, kind));
+            test.outputs = 3;
+        } else if (kept == 0) {
+            sb_tensor *lengths = list_tensor(1, &batch);
+            for (int64_t b = 0; b < batch; b++)
+                ((int64_t *)(void *)lengths->data)[b] = pick(h, -1, keys + 1);
+            add_input(&test, NULL);
+            add_input(&test, NULL);
+            add_input(&test, lengths);
+        }
+        set_rules(h, &test, false);
+        harness_run(h, &test);
+    }
+}
+
+HARNESS_GROUP(attention, pages, HARNESS_CPU) {
+    for (int i = 0; i < 90; i++) {
+        const sb_dtype dtype = types[i % TYPES];
+        const float spread = spreads[i / TYPES % SPREADS];
+        const int64_t group = pick(h, 1, 5), key_heads = pick(h, 1, 2), width = pick_width(h),
+                      sequences = pick(h, 1, 4);
+        const int64_t rows = pick(h, 0, 2) == 0 ? pick(h, 1, 40) : 16, columns = pick(h, 1, 60), pages = pick(h, 1, 50);
+        const int64_t queries = pick(h, 1, 60), value_width = pick_width(h);
+        const value_kind kind = (value_kind)pick(h, 0, VALUE_KINDS - 1);
+        const float factor = factor_of(spread, width);
+        sb_tensor *lengths = list_tensor(1, &sequences), *begins = list_tensor(1, &sequences);
+        sb_tensor *table = list_tensor(2, (int64_t[]){sequences, columns});
+        for (int64_t s = 0; s < sequences; s++) {
+            ((int64_t *)(void *)lengths->data)[s] = pick(h, -1, rows * columns + 3);
+            ((int64_t *)(void *)begins->data)[s] = pick(h, 0, 5) == 0 ? pick(h, -2, queries) : s * queries / sequences;
+        }
+        for (int64_t p = 0; p < sequences * columns; p++)
+            ((int64_t *)(void *)table->data)[p] = pick(h, -1, pages);
+        harness_case test = harness_op("PagedAttention", 1);
+        test.domain = "samebit";
+        add_input(&test, even_tensor(h, dtype, 3, (int64_t[]){1, queries, key_heads * group * width}, factor));
+        add_input(&test, even_tensor(h, dtype, 3, (int64_t[]){pages, rows, key_heads * width}, factor));
+        add_input(&test, value_tensor(h, dtype, 3, (int64_t[]){pages, rows, key_heads * value_width}, kind));
+        add_input(&test, lengths);
+        add_input(&test, begins);
+        add_input(&test, table);
+        set_int(&test, "q_num_heads", key_heads * group);
+        set_int(&test, "kv_num_heads", key_heads);
+        set_rules(h, &test, true);
+        harness_run(h, &test);
+    }
+}
+
+/* Few rows over many splits, which threads then share out and fold. */
+HARNESS_GROUP(attention, splits, HARNESS_CPU) {
+    for (int i = 0; i < 30; i++) {
+        const sb_dtype dtype = types[i % TYPES];
+        const int64_t heads = pick(h, 1, 3), width = pick(h, 1, 24), queries = pick(h, 1, 3),
+                      keys = pick(h, 1540, 4000);
+        const float factor = factor_of(spreads[i / TYPES % 3], width);
+        harness_case test = harness_op("Attention", 25);
+        add_input(&test, even_tensor(h, dtype, 4, (int64_t[]){1, heads, queries, width}, factor));
+        add_input(&test, even_tensor(h, dtype, 4, (int64_t[]){1, 1, keys, width}, factor));
+        add_input(&test, value_tensor(h, dtype, 4, (int64_t[]){1, 1, keys, pick_width(h)}, EVEN));
+        harness_run(h, &test);
+    }
+}
