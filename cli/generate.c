@@ -142,15 +142,15 @@ static void print_statistics(const arguments *arguments, const sb_llm_result *re
     if (steps > 0)
         fprintf(stderr, ", then %s each (%.1f/s)", duration(result->decode_ns / (double)steps, each),
                 (double)steps * 1e9 / result->decode_ns);
-    fprintf(stderr, "; ended by %s\n", generation_end_name(result->end, told->watch.found));
+    fprintf(stderr, "; ended by %s\n", generation_end_name(result->end, told->answer.watch.found));
 }
 
 static json_t *result_json(const sb_llm_result *result, const telling *told) {
-    json_t *json =
-        json_pack("{s:O, s:s, s:I, s:I, s:s, s:f, s:f, s:f}", "tokens", told->tokens, "digest", result->digest,
-                  "prompt_tokens", (json_int_t)result->prompt_tokens, "new_tokens", (json_int_t)result->new_tokens,
-                  "end", generation_end_name(result->end, told->watch.found), "prompt_ms", result->prompt_ns / 1e6,
-                  "first_token_ms", result->first_token_ns / 1e6, "decode_ms", result->decode_ns / 1e6);
+    json_t *json = json_pack(
+        "{s:O, s:s, s:I, s:I, s:s, s:f, s:f, s:f}", "tokens", told->tokens, "digest", result->digest, "prompt_tokens",
+        (json_int_t)result->prompt_tokens, "new_tokens", (json_int_t)result->new_tokens, "end",
+        generation_end_name(result->end, told->answer.watch.found), "prompt_ms", result->prompt_ns / 1e6,
+        "first_token_ms", result->first_token_ns / 1e6, "decode_ms", result->decode_ns / 1e6);
     if (json != NULL && told->tokenizer != NULL)
         json_object_set_new(json, "text", told_text(told));
     return json;

@@ -198,12 +198,17 @@ static int64_t outstanding(const entry *e) {
     return e->pages - sequence->page_count + copies;
 }
 
-/* Whether free pages are enough for all that run; lets go of those that are kept until they are. */
-static bool have_pages(sb_llm_queue *queue) {
+static int64_t all_outstanding(const sb_llm_queue *queue) {
     int64_t wanted = 0;
     for (const entry *e = queue->running.first; e != NULL; e = e->next)
         wanted += outstanding(e);
-    while (queue->batch->pages.free_count < wanted) {
+    return wanted;
+}
+
+/* Whether free pages are enough for all that run; lets go of those that are kept until they are. Fewer are wanted then, too: a
+ * page whose other holder is gone is not copied. */
+static bool have_pages(sb_llm_queue *queue) {
+    while (queue->batch->pages.free_count < all_outstanding(queue)) {
         if (!evict(queue))
             return false;
     }

@@ -152,7 +152,6 @@ runs 2 "$samebit" tokenize "$models/llama-text" 1 --decode --bare
 says err "--bare and --plain are for texts"
 runs 3 "$samebit" tokenize "$models/gemma3.gguf" a
 says err "the file has no tokenizer"
-finish
 
 # Many requests at once: each is what it is alone, whatever runs beside it.
 cat >requests.jsonl <<'END'
@@ -194,7 +193,7 @@ runs 0 "$samebit" generate "$models/llama-text" -p "Hi " --count 9 --ignore-stop
 text=$(head -1 out)
 stop=$(printf %s "$text" | cut -c4-5)
 before=$(printf '%s' "${text%%"$stop"*}")
-runs 0 "$samebit" generate "$models/llama-text" -p "Hi " --count 9 --ignore-stops --stop "$stop" --stop "not there"
+runs 0 "$samebit" generate "$models/llama-text" -p "Hi " --count 9 --ignore-stops --stop "$stop" --stop "not there" --stats
 [ "$(head -1 out)" = "$before" ] || fail "'$(head -1 out)' where '$before' comes before '$stop'"
 says err "ended by stop"
 runs 0 "$samebit" generate "$models/llama-text" -p "Hi " --count 9 --ignore-stops --stop "$text and more" --json
@@ -203,25 +202,25 @@ runs 0 "$samebit" generate "$models/llama-text" -p "Hi " --count 9 --ignore-stop
 says out '"end":"stop"'
 
 # What is wrong is said before anything runs.
-refused() {
+refuses_line() {
     printf '{"tokens": [1]}\n%s\n' "$1" >requests.jsonl
     runs 2 "$samebit" generate "$models/llama-text" --batch requests.jsonl
     says err "$2"
     [ -s out ] && fail "something ran before '$1' was refused"
 }
-refused '[1]' "requests.jsonl: line 2: an object of JSON is expected"
-refused '{"tokens": [1]' "requests.jsonl: line 2: byte 14: "
-refused '{"tokens": [1], "prompt": "a"}' 'line 2: either "prompt" or "tokens" is expected'
-refused '{}' 'line 2: either "prompt" or "tokens" is expected'
-refused '{"tokens": []}' '"tokens": a list of token ids'
-refused '{"tokens": [1.5]}' '"tokens": a whole number from 0'
-refused '{"tokens": [97]}' 'line 2: token 0 of 1 is 97; the model has 97'
-refused '{"tokens": [1], "count": -1}' '"count": a whole number from 0'
-refused '{"tokens": [1], "top_p": 0}' '"top_p": a number from 1e-06 to 1'
-refused '{"tokens": [1], "stop": ""}' '"stop": a text that is not empty'
-refused '{"tokens": [1], "tokens": [2]}' "line 2: byte"
-refused '{"tokens": [1], "colour": 1}' 'line 2: "colour" is not known; there are prompt, tokens,'
-refused '{"prompt": "a", "samples": 0}' '"samples": a whole number from 1 to 4096'
+refuses_line '[1]' "requests.jsonl: line 2: an object of JSON is expected"
+refuses_line '{"tokens": [1]' "requests.jsonl: line 2: byte 14: "
+refuses_line '{"tokens": [1], "prompt": "a"}' 'line 2: either "prompt" or "tokens" is expected'
+refuses_line '{}' 'line 2: either "prompt" or "tokens" is expected'
+refuses_line '{"tokens": []}' '"tokens": a list of token ids'
+refuses_line '{"tokens": [1.5]}' '"tokens": a whole number from 0'
+refuses_line '{"tokens": [97]}' 'line 2: token 0 of 1 is 97; the model has 97'
+refuses_line '{"tokens": [1], "count": -1}' '"count": a whole number from 0'
+refuses_line '{"tokens": [1], "top_p": 0}' '"top_p": a number from 1e-06 to 1'
+refuses_line '{"tokens": [1], "stop": ""}' '"stop": a text that is not empty'
+refuses_line '{"tokens": [1], "tokens": [2]}' "line 2: byte"
+refuses_line '{"tokens": [1], "colour": 1}' 'line 2: "colour" is not known; there are prompt, tokens,'
+refuses_line '{"prompt": "a", "samples": 0}' '"samples": a whole number from 1 to 4096'
 printf '\n' >requests.jsonl
 runs 2 "$samebit" generate "$models/llama-text" --batch requests.jsonl
 says err "requests.jsonl: there are no requests"
@@ -238,3 +237,4 @@ runs 2 "$samebit" generate "$models/llama-text" -p a --parallel 2
 says err "--parallel is for --batch and --samples"
 runs 2 "$samebit" generate "$models/llama-text" -p a --stop ""
 says err "--stop: a text that is not empty is expected"
+finish

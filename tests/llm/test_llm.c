@@ -12,12 +12,6 @@
 #include "support/must.h"
 #include "tiny_models.h"
 
-#define ASSERT_SAYS(error, text)                                                                                       \
-    do {                                                                                                               \
-        if (strstr((error).message, text) == NULL)                                                                     \
-            fail_msg("'%s' does not say '%s'", (error).message, text);                                                 \
-    } while (0)
-
 /* ---- refusals ---- */
 
 static void refuse(const char *config, const char *file, size_t bytes, sb_status status, const char *says) {
