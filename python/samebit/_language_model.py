@@ -15,7 +15,7 @@ from ._library import DTYPE_NAMES, DTYPE_NUMBERS, library
 from ._model import _Pool
 from ._options import Settings, model_options
 from ._sequence import Generation, Perplexity, Scores, Sequence, Token
-from ._structures import LlmOptions
+from ._structures import LlmOptions, LlmSampling
 from ._tokenizer import Tokenizer
 
 
@@ -75,7 +75,7 @@ class Model(Handle):
         self._settings = settings
         self._pool = _Pool()
         self._lock = threading.Lock()
-        self._tokenizer = self._chat_template = None
+        self._tokenizer = self._chat_template = self._suggested = None
         given = LlmOptions(ctypes.sizeof(LlmOptions), 0 if dtype is None else _number(DTYPE_NUMBERS, "the dtype", dtype),
                            context, ctypes.pointer(options), False)
         pointer = ctypes.c_void_p()
@@ -103,6 +103,18 @@ class Model(Handle):
             if self._chat_template is None:
                 self._chat_template = ChatTemplate(self._path)
             return self._chat_template
+
+    @property
+    def suggested_sampling(self) -> dict:
+        """What the checkpoint's generation_config.json says of sampling, as settings of `generate`, which does not take them by itself:
+        `model.generate(prompt, **model.suggested_sampling)`. Where it says nothing, generate's own."""
+        with self._lock:
+            if self._suggested is None:
+                given = LlmSampling()
+                self._library.call("sb_llm_suggest_sampling", os.fsencode(self._path), ctypes.byref(given))
+                self._suggested = {name: getattr(given, name) for name in
+                                   ("temperature", "top_k", "top_p", "min_p", "repetition_penalty")}
+            return dict(self._suggested)
 
     def encode(self, prompt, **variables):
         """A prompt's tokens. Of a conversation, `variables` are for the template: add_generation_prompt, tools, date, …"""

@@ -192,6 +192,7 @@ FUNCTIONS = {
     "sb_llm_session_length": (_INT64, [_POINTER]),
     "sb_llm_session_trim": (FALLIBLE, [_POINTER, _INT64]),
     "sb_llm_step": (FALLIBLE, [_POINTER, _INT64, _POINTER, _INT64, _POINTER, _OUT]),
+    "sb_llm_suggest_sampling": (FALLIBLE, [_TEXT, _TO(LlmSampling)]),
     "sb_llm_sample": (FALLIBLE, [_POINTER, _INT64, _TO(LlmSampling), _INT64, _DIMS]),
     "sb_llm_logp": (ctypes.c_float, [_POINTER, _INT64, _INT64]),
     "sb_llm_generate": (FALLIBLE, [_POINTER, _INT64, _POINTER, _TO(LlmGeneration), _TO(LlmResult)]),

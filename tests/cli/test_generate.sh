@@ -153,6 +153,58 @@ says err "--bare and --plain are for texts"
 runs 3 "$samebit" tokenize "$models/gemma3.gguf" a
 says err "the file has no tokenizer"
 
+# What generation_config.json says is in force where no option, and no line of a file, says otherwise.
+cp -r "$models/llama-text" suggests
+suggest() {
+    printf '%s' "$1" >suggests/generation_config.json
+    shift
+    runs 0 "$samebit" generate "${folder:-suggests}" -p "Hi there, hi" --count 9 --ignore-stops --digest "$@"
+}
+same() {
+    sed -n 2p out >one
+    rm -f suggests/generation_config.json
+    runs 0 "$samebit" generate suggests -p "Hi there, hi" --count 9 --ignore-stops --digest "$@"
+    sed -n 2p out | cmp -s - one || fail "suggestions are not as $*"
+}
+all='{"do_sample": true, "temperature": 0.75, "top_k": 20, "top_p": 0.875, "min_p": 0.0625, "repetition_penalty": 1.25, "eos_token_id": 2}'
+suggest "$all"
+says err "settings: temperature 0.75, seed 0, request 0, top-k 20, top-p 0.875, min-p 0.0625, repetition penalty 1.25 (by generation_config.json, where no option says otherwise); at most 9"
+same --temperature 0.75 --top-k 20 --top-p 0.875 --min-p 0.0625 --repetition-penalty 1.25
+suggest "$all" --top-k 5 --temperature 1.5 --seed 3
+same --temperature 1.5 --top-k 5 --top-p 0.875 --min-p 0.0625 --repetition-penalty 1.25 --seed 3
+suggest "$all" --temperature 0 --repetition-penalty 1
+says err "settings: greedy (by"
+same
+suggest "$all" --no-defaults
+says err "settings: greedy; at most"
+same
+suggest '{"do_sample": true}'
+same --temperature 1
+suggest '{"temperature": 0.75, "top_k": 20, "do_sample": false}'
+same
+suggest '{"temperature": 0.75, "top_k": 20}' --temperature 2
+same --temperature 2 --top-k 20
+suggest "$all" --receipt suggested.json
+says suggested.json '"temperature": 0.75'
+says suggested.json '"top_k": 20'
+says suggested.json '"repetition_penalty": 1.25'
+runs 0 "$samebit" verify suggests suggested.json
+printf '{"prompt": "Hi there, hi"}\n{"prompt": "Hi there, hi", "top_k": 5}\n' >lines.jsonl
+runs 0 "$samebit" generate suggests --batch lines.jsonl --count 9 --ignore-stops
+cp out lines
+suggest "$all"
+says lines "\"line\":1,\"sample\":0,"
+grep -F "\"digest\":\"$(sed -n 2p out)\"" lines >one || fail "a line is not as the checkpoint suggests"
+suggest "$all" --top-k 5
+grep -F "\"digest\":\"$(sed -n 2p out)\"" lines >two || fail "a line does not win over the checkpoint"
+[ "$(cut -c1-9 one two | tr -d '\n')" = '{"line":1{"line":2' ] || fail "lines exchanged"
+for wrong in '{"temperature": "hot"}' '{"top_p": 0}' '{"do_sample": 1}' '{"top_k": 1.5}' '['; do
+    printf '%s' "$wrong" >suggests/generation_config.json
+    runs 3 "$samebit" generate suggests -p a
+    says err "suggests/generation_config.json"
+    says err "; --no-defaults does without"
+done
+
 # Many requests at once: each is what it is alone, whatever runs beside it.
 cat >requests.jsonl <<'END'
 {"prompt": "Hi there, hi there, hi", "count": 9}

@@ -5,7 +5,9 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
+import tempfile
 import threading
 import unittest
 
@@ -60,6 +62,18 @@ class Models(unittest.TestCase):
             self.assertEqual(np.float32(made.logps).tolist(), np.float32([token["logp"] for token in said["tokens"]]).tolist())
             self.assertEqual(made.prompt_tokens, 4)
             self.assertGreater(made.decode_seconds, 0)
+
+    def test_suggested_sampling(self):
+        greedy = {"temperature": 0.0, "top_k": 0, "top_p": 1.0, "min_p": 0.0, "repetition_penalty": 1.0}
+        self.assertEqual(self.model.suggested_sampling, greedy)
+        with tempfile.TemporaryDirectory() as folder:
+            shutil.copytree(MODELS / "llama-text", pathlib.Path(folder, "model"))
+            pathlib.Path(folder, "model", "generation_config.json").write_text(
+                '{"do_sample": true, "temperature": 0.75, "top_k": 20, "eos_token_id": [2, 3]}')
+            model = llm.load(pathlib.Path(folder, "model"), threads=1)
+            self.assertEqual(model.suggested_sampling, {**greedy, "temperature": 0.75, "top_k": 20})
+            said = command("generate", pathlib.Path(folder, "model"), "-p", "Hi ", "--count", 9, "--ignore-stops", "--json")
+            self.assertEqual(model.generate("Hi ", 9, ignore_stops=True, **model.suggested_sampling).digest, said["digest"])
 
     def test_options_change_no_bit(self):
         wanted = self.model.generate(TOKENS, 9, ignore_stops=True)
