@@ -7,6 +7,7 @@
 #include "chat.h"
 #include "commands.h"
 #include "constraining.h"
+#include "converse.h"
 #include "generate_many.h"
 #include "language_model.h"
 #include "placement.h"
@@ -62,11 +63,25 @@ static int read_chat(const arguments *arguments, const sb_tokenizer *tokenizer, 
     char *said, *text = NULL;
     size_t said_bytes, bytes = 0;
     options.bare = true;
-    int code = read_text_argument(option_value(arguments, "prompt"), &said, &said_bytes);
+    sb_chat_template *chat = NULL;
+    sb_llm_date date;
+    sb_error error;
+    int code = read_chat_date(arguments, &date)
+                   ? read_text_argument(option_value(arguments, "prompt"), &said, &said_bytes)
+                   : EXIT_USAGE;
     if (code != EXIT_RIGHT)
         return code;
-    code = write_chat(arguments, arguments->positional[0], said, said_bytes, &text, &bytes);
+    json_t *messages = begin_chat(arguments);
+    if (messages == NULL)
+        code = EXIT_USAGE;
+    else if (!add_chat_message(messages, "user", said, said_bytes))
+        code = usage_error("--prompt has to be UTF-8");
     free(said);
+    if (code == EXIT_RIGHT && (sb_chat_template_load(arguments->positional[0], &chat, &error) != SB_OK ||
+                               write_chat(chat, &date, messages, &text, &bytes, &error) != SB_OK))
+        code = report(&error);
+    json_decref(messages);
+    sb_chat_template_free(chat);
     if (code == EXIT_RIGHT)
         code = encode_text(tokenizer, &options, text, bytes, tokens, count);
     if (code == EXIT_RIGHT && *count == 0)
@@ -293,7 +308,7 @@ static int read_batch(const arguments *arguments, const request *defaults, reque
     static const char *const others[] = {"prompt", "tokens", "chat", "receipt", "score-prompt", "top-logprobs"};
     const char *path = option_value(arguments, "batch");
     bool many = path != NULL || defaults->samples > 1;
-    *text = has_option(arguments, "prompt");
+    *text = has_option(arguments, "prompt") || is_conversation(arguments);
     if (*text && has_option(arguments, "tokens"))
         return usage_error("--prompt and --tokens are two prompts: give one");
     for (size_t i = path != NULL ? 0 : 3; i < sizeof others / sizeof *others && many; i++) {
@@ -367,7 +382,10 @@ static int generate(const arguments *arguments, sb_session_options *options, con
         code = open_device(arguments, options, &device);
     if (code == EXIT_RIGHT)
         code = load_language_model(arguments, model, has_option(arguments, "receipt"), &llm);
-    if (code == EXIT_RIGHT && list->count == 0 && defaults->samples == 1) {
+    if (code == EXIT_RIGHT && is_conversation(arguments)) {
+        print_settings(llm, generation, suggests(arguments));
+        code = converse(arguments, llm, options, tokenizer, &defaults->stops, generation);
+    } else if (code == EXIT_RIGHT && list->count == 0 && defaults->samples == 1) {
         code = generate_one(arguments, llm, options, tokenizer, &defaults->stops, generation);
     } else if (code == EXIT_RIGHT) {
         code = read_only(arguments, llm, tokenizer, defaults, list);

@@ -261,10 +261,13 @@ typedef struct sb_llm_generation {
     void *context;
     sb_llm_receipt **receipt;      /**< gets a receipt on success, which the caller releases; NULL: nobody wants one */
     sb_llm_constraint *constraint; /**< the new tokens' text is right by it, if it comes to its end; NULL: any text */
+    /** So many of the prompt's first tokens are in the sequence already, and nothing else is: they are not run again. What comes of it
+     * is what comes of the whole prompt in an empty sequence. 0: the prompt goes behind whatever there is. */
+    int64_t present;
 } sb_llm_generation;
 
 #define SB_LLM_GENERATION_DEFAULT                                                                                      \
-    { sizeof(sb_llm_generation), 128, 0, SB_LLM_SAMPLING_DEFAULT, false, false, NULL, NULL, NULL, NULL }
+    { sizeof(sb_llm_generation), 128, 0, SB_LLM_SAMPLING_DEFAULT, false, false, NULL, NULL, NULL, NULL, 0 }
 
 /** Why a generation ended. */
 typedef enum sb_llm_end {
@@ -287,7 +290,8 @@ typedef struct sb_llm_result {
 /** Puts the prompt (at least one token) behind the sequence, and then one token after the other. The last new token is not
  * put behind it: it is the first of whatever comes next. `result` may be NULL; it is filled on success. Errors: those of
  * sb_llm_step and sb_llm_sample; INVALID_ARGUMENT for a receipt of a model that was loaded without, or of a sequence that is
- * not empty, and for a constraint with ignore_stops; those of sb_llm_constraint_mask; UNSUPPORTED where no token of the vocabulary goes
+ * not empty, for a constraint with ignore_stops, and where `present` is not the sequence's length, not less than `count`, or beside
+ * score_prompt; those of sb_llm_constraint_mask; UNSUPPORTED where no token of the vocabulary goes
  * on as the constraint wants. */
 SB_API SB_MUST_CHECK sb_status sb_llm_generate(sb_llm_session *session, int64_t count, const int64_t *tokens,
                                                const sb_llm_generation *generation, sb_llm_result *result,

@@ -557,6 +557,7 @@ class LlmGeneration(ctypes.Structure):
         ("context", _POINTER),
         ("receipt", _POINTER),
         ("constraint", _POINTER),
+        ("present", _INT64),
     ]
 
 

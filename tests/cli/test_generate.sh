@@ -90,8 +90,6 @@ for name in digest prompt_tokens text; do
     [ "$(grep "\"$name\":" chat.json)" = "$(grep "\"$name\":" out)" ] || fail "--chat has another $name"
 done
 printf 'Hi <s>' | "$samebit" generate "$models/llama-text" --chat -p - --date 2026-02-28 --count 0 --json >out || fail "--chat of standard input"
-runs 2 "$samebit" generate "$models/llama-text" --chat
-says err "--chat needs --prompt"
 runs 2 "$samebit" generate "$models/llama-text" --chat -p a --bare
 says err "without --bare and --plain"
 runs 2 "$samebit" generate "$models/llama-text" -p a --system b
