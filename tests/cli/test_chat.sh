@@ -7,7 +7,7 @@ model=$work/../../llm/models/llama-text
 chat() {
     lines=$1
     shift
-    printf "$lines" | "$samebit" generate "$model" --chat --date 2026-02-28 --context 300 --count 9 --ignore-stops "$@" >out 2>err
+    printf "$lines" | "$samebit" generate "$model" --chat --date 2026-02-28 --context 300 --threads 1 --count 9 --ignore-stops "$@" >out 2>err
     found=$?
     [ $found -eq "${wanted:-0}" ] || { fail "status $found: $lines"; cat out err; }
 }
@@ -15,7 +15,7 @@ chat() {
 whole() {
     text=$1
     shift
-    "$samebit" generate "$model" -p "<s>[2026-02-28]$text[assistant]" --bare --context 300 --count 9 --ignore-stops --digest "$@" >alone 2>/dev/null ||
+    "$samebit" generate "$model" -p "<s>[2026-02-28]$text[assistant]" --bare --context 300 --threads 1 --count 9 --ignore-stops --digest "$@" >alone 2>/dev/null ||
         fail "no answer to $text"
 }
 

@@ -25,7 +25,8 @@ class Terminal:
         self.before = termios.tcgetattr(self.its)
         environment = {**os.environ, "TERM": "xterm", "HOME": "/nonexistent", "LC_ALL": "C.UTF-8"}
         self.process = subprocess.Popen(
-            [SAMEBIT, "generate", MODEL, "--chat", "--date", "2026-02-28", "--context", "20000", "--ignore-stops", *options],
+            [SAMEBIT, "generate", MODEL, "--chat", "--date", "2026-02-28", "--context", "20000", "--threads", "1", "--ignore-stops",
+             *options],
             stdin=self.its, stdout=self.its, stderr=subprocess.PIPE, env=environment, start_new_session=True,
             preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
         self.said = b""
@@ -86,7 +87,7 @@ class Conversations(unittest.TestCase):
         terminal.type(b"\x04")
         self.assertEqual(terminal.ends(), 0)
         piped = subprocess.run([SAMEBIT, "generate", MODEL, "--chat", "--date", "2026-02-28", "--context", "20000",
-                                "--ignore-stops", "--count", "9", "--digest"], input=b"Hi\nHo\n", stdout=subprocess.PIPE,
+                                "--ignore-stops", "--count", "9", "--digest", "--threads", "1"], input=b"Hi\nHo\n", stdout=subprocess.PIPE,
                                stderr=subprocess.DEVNULL, check=True).stdout
         for line in piped.split(b"\n"):
             if len(line) == 64:  # the digests: the text may have what a terminal shows in another way
