@@ -77,7 +77,7 @@ class Model(Handle):
         self._lock = threading.Lock()
         self._tokenizer = self._chat_template = self._suggested = None
         given = LlmOptions(ctypes.sizeof(LlmOptions), 0 if dtype is None else _number(DTYPE_NUMBERS, "the dtype", dtype),
-                           context, ctypes.pointer(options), False)
+                           context, ctypes.pointer(options), False, hidden_states)
         pointer = ctypes.c_void_p()
         known.call("sb_llm_load", os.fsencode(path), ctypes.byref(given), ctypes.byref(pointer))
         self._own(pointer.value, known.sb_llm_release)

@@ -469,6 +469,7 @@ class LlmOptions(ctypes.Structure):
         ("context", _INT64),
         ("model", ctypes.POINTER(ModelOptions)),
         ("receipts", _BOOL),
+        ("hidden_states", _BOOL),
     ]
 
 

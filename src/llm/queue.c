@@ -324,6 +324,12 @@ static sb_status settle(sb_llm_queue *queue, sb_error *error) {
     return SB_OK;
 }
 
+/* Pages that were computed with weights that have been replaced are nobody's beginning. */
+static void forget_replaced(sb_llm_queue *queue) {
+    while (queue->kept.first != NULL && queue->kept.first->sequence->version != queue->batch->llm->version)
+        evict(queue);
+}
+
 /* ---- a step ---- */
 
 /* What a request puts into the step, if there are pages for it: `most` tokens. Without pages, which somebody else must have
@@ -394,6 +400,7 @@ static void refuse_first(sb_llm_queue *queue) {
 sb_status sb_llm_queue_step(sb_llm_queue *queue, bool *more, sb_error *error) {
     sb_tensor *outputs[SB_LLM_OUTPUTS];
     *more = true;
+    forget_replaced(queue);
     SB_TRY(settle(queue, error));
     int count = gather(queue);
     if (count > 0) {
