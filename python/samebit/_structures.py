@@ -576,6 +576,51 @@ class LlmResult(ctypes.Structure):
     ]
 
 
+ON_END = ctypes.CFUNCTYPE(None, _POINTER, _INT, ctypes.POINTER(ErrorReport), ctypes.POINTER(LlmResult))
+
+
+class LlmRequest(ctypes.Structure):
+    """sb_llm_request."""
+
+    _fields_ = [
+        ("struct_bytes", _SIZE),
+        ("count", _INT64),
+        ("tokens", _POINTER),
+        ("generation", LlmGeneration),
+        ("on_end", ON_END),
+    ]
+
+
+class LlmQueueOptions(ctypes.Structure):
+    """sb_llm_queue_options."""
+
+    _fields_ = [("struct_bytes", _SIZE), ("parallel", _INT64), ("rows", _INT64), ("no_sharing", _BOOL)]
+
+
+class LlmBatchOptions(ctypes.Structure):
+    """sb_llm_batch_options."""
+
+    _fields_ = [("struct_bytes", _SIZE), ("pages", _INT64), ("session", ctypes.POINTER(SessionOptions))]
+
+
+class LlmWeight(ctypes.Structure):
+    """sb_llm_weight."""
+
+    _fields_ = [("name", _TEXT), ("tensor", _POINTER)]
+
+
+class LlmEmbedding(ctypes.Structure):
+    """sb_llm_embedding."""
+
+    _fields_ = [
+        ("struct_bytes", _SIZE),
+        ("pooling", _INT),
+        ("wanted_count", _INT64),
+        ("wanted", _POINTER),
+        ("chunk", _INT64),
+    ]
+
+
 class LlmScoring(ctypes.Structure):
     """sb_llm_scoring."""
 
