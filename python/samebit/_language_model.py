@@ -64,7 +64,8 @@ def _describe(given):
 
 
 class Model(Handle):
-    """A language model, ready to run: `samebit.llm.load` makes it. Immutable; any number of threads may use it at the same time.
+    """A language model, ready to run: `samebit.llm.load` makes it. Immutable but for `replace_weights`; any number of threads may use
+    it at the same time.
 
     Prompts may be text, which the checkpoint's tokenizer encodes; a list or an array of ids; or a conversation, a list of
     {"role": …, "content": …}, which its chat template writes.
