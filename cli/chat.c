@@ -1,13 +1,12 @@
 #include "chat.h"
 
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-/* The date that --date says, or today's at no time of day: a template that writes the time would give other tokens in each
- * second. */
-static bool read_date(const arguments *arguments, sb_llm_date *date) {
+#include "answer_text.h"
+
+bool read_chat_date(const arguments *arguments, sb_llm_date *date) {
     const char *text = option_value(arguments, "date");
     int end = 0;
     *date = (sb_llm_date){0};
@@ -28,6 +27,27 @@ static bool read_date(const arguments *arguments, sb_llm_date *date) {
     return is_date;
 }
 
+bool is_conversation(const arguments *arguments) {
+    return has_option(arguments, "chat") && !has_option(arguments, "prompt") && !has_option(arguments, "batch");
+}
+
+/* What has no place beside a conversation. */
+static bool check_conversation(const arguments *arguments) {
+    static const char *const others[] = {"tokens",       "samples",      "parallel", "pages",   "logprobs",
+                                         "top-logprobs", "score-prompt", "json",     "receipt", "sign"};
+    const char *schema = option_value(arguments, "json-schema");
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        if (has_option(arguments, others[i])) {
+            usage_error("--%s does not go with a conversation: --chat needs --prompt for it", others[i]);
+            return false;
+        }
+    }
+    if (schema == NULL || strcmp(schema, "-") != 0)
+        return true;
+    usage_error("--json-schema - and a conversation cannot both be standard input");
+    return false;
+}
+
 bool check_chat(const arguments *arguments) {
     sb_llm_date date;
     if (!has_option(arguments, "chat")) {
@@ -36,43 +56,35 @@ bool check_chat(const arguments *arguments) {
         usage_error("--system and --date are for --chat");
         return false;
     }
-    if (has_option(arguments, "prompt") && !has_option(arguments, "bare") && !has_option(arguments, "plain"))
-        return read_date(arguments, &date);
-    usage_error("--chat needs --prompt, and what stands around it is the template's: without --bare and --plain");
-    return false;
+    if (has_option(arguments, "bare") || has_option(arguments, "plain")) {
+        usage_error("--chat: what stands around a message is the template's: without --bare and --plain");
+        return false;
+    }
+    return read_chat_date(arguments, &date) && (!is_conversation(arguments) || check_conversation(arguments));
 }
 
-static json_t *message(const char *role, const char *text, size_t bytes) {
-    return json_pack("{s:s, s:s%}", "role", role, "content", text, bytes);
+bool add_chat_message(json_t *messages, const char *role, const char *text, size_t bytes) {
+    return json_array_append_new(messages, json_pack("{s:s, s:s%}", "role", role, "content", text, bytes)) == 0;
 }
 
-/* The variables of the template as JSON, to be freed; NULL where memory is short or a text is not UTF-8. */
-static char *variables_of(const arguments *arguments, const char *said, size_t said_bytes) {
+json_t *begin_chat(const arguments *arguments) {
     const char *system = option_value(arguments, "system");
-    json_t *messages = json_array(), *all = json_pack("{s:O, s:b}", "messages", messages, "add_generation_prompt", 1);
-    bool whole = all != NULL &&
-                 (system == NULL || json_array_append_new(messages, message("system", system, strlen(system))) == 0) &&
-                 json_array_append_new(messages, message("user", said, said_bytes)) == 0;
-    char *text = whole ? json_dumps(all, JSON_COMPACT) : NULL;
-    json_decref(all);
+    json_t *messages = json_array();
+    if (messages != NULL && (system == NULL || add_chat_message(messages, "system", system, strlen(system))))
+        return messages;
+    usage_error("--system has to be UTF-8");
     json_decref(messages);
-    return text;
+    return NULL;
 }
 
-int write_chat(const arguments *arguments, const char *checkpoint, const char *said, size_t said_bytes, char **text,
-               size_t *bytes) {
-    sb_chat_template *chat = NULL;
-    sb_llm_date date;
-    sb_error error;
-    if (!read_date(arguments, &date))
-        return EXIT_USAGE;
-    char *variables = variables_of(arguments, said, said_bytes);
+sb_status write_chat(const sb_chat_template *chat, const sb_llm_date *date, json_t *messages, char **text,
+                     size_t *bytes, sb_error *error) {
+    json_t *all = json_pack("{s:O, s:b}", "messages", messages, "add_generation_prompt", 1);
+    char *variables = all != NULL ? json_dumps(all, JSON_COMPACT) : NULL;
+    json_decref(all);
     if (variables == NULL)
-        return usage_error("--prompt and --system have to be UTF-8");
-    sb_status status = sb_chat_template_load(checkpoint, &chat, &error);
-    if (status == SB_OK)
-        status = sb_chat_template_render(chat, variables, strlen(variables), &date, text, bytes, &error);
-    sb_chat_template_free(chat);
+        return run_out(error);
+    sb_status status = sb_chat_template_render(chat, variables, strlen(variables), date, text, bytes, error);
     free(variables);
-    return status == SB_OK ? EXIT_RIGHT : report(&error);
+    return status;
 }

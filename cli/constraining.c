@@ -76,33 +76,6 @@ bool is_constrained(const arguments *arguments) {
     return has_option(arguments, "json-schema") || has_option(arguments, "json-object");
 }
 
-/* The text of a file. */
-static int read_file(const char *path, char **text, size_t *bytes) {
-    FILE *file = fopen(path, "rb");
-    size_t room = 1 << 16;
-    *bytes = 0;
-    *text = file != NULL ? malloc(room) : NULL;
-    while (*text != NULL) {
-        *bytes += fread(*text + *bytes, 1, room - *bytes, file);
-        if (*bytes < room)
-            break;
-        char *larger = realloc(*text, room *= 2);
-        if (larger == NULL)
-            free(*text);
-        *text = larger;
-    }
-    bool failed = file == NULL || ferror(file);
-    if (failed)
-        fprintf(stderr, "samebit: %s: cannot be read: %s\n", path, strerror(errno));
-    if (file != NULL)
-        fclose(file);
-    if (!failed && *text != NULL)
-        return EXIT_RIGHT;
-    free(*text);
-    *text = NULL;
-    return failed ? EXIT_FAILED : out_of_memory();
-}
-
 /* A schema is an object, or true or false: nothing that a file would be called. */
 static bool is_schema(const char *argument) {
     size_t space = strspn(argument, " \t\r\n");
@@ -125,7 +98,7 @@ int open_constraint(const arguments *arguments, const sb_tokenizer *tokenizer, s
         return usage_error("--prompt and --json-schema cannot both be standard input");
     bool itself = argument == NULL || strcmp(argument, "-") == 0 || is_schema(argument);
     int code = itself ? read_text_argument(argument != NULL ? argument : SB_LLM_JSON_OBJECT, &text, &bytes)
-                      : read_file(argument, &text, &bytes);
+                      : read_text_file(argument, &text, &bytes);
     if (code != EXIT_RIGHT)
         return code;
     code = sb_llm_constraint_create(tokenizer, text, bytes, constraint, &error) == SB_OK ? EXIT_RIGHT : report(&error);

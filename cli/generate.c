@@ -7,6 +7,7 @@
 #include "chat.h"
 #include "commands.h"
 #include "constraining.h"
+#include "converse.h"
 #include "generate_many.h"
 #include "language_model.h"
 #include "placement.h"
@@ -23,12 +24,14 @@ const option generate_options[] = {
     ENCODING_OPTIONS,
     CHAT_OPTIONS,
     {"count", "N", false, "The most new tokens; 128 by default"},
-    {"temperature", "T", false, "Sample at this temperature; 0, the default, takes the likeliest token"},
-    {"top-k", "K", false, "Sample from the K likeliest tokens; 0, the default, from all"},
+    {"temperature", "T", false,
+     "Sample at this temperature; 0 takes the likeliest token. By default what the checkpoint's generation_config.json "
+     "says, and 0 where it says nothing; so for the next three and --repetition-penalty"},
+    {"top-k", "K", false, "Sample from the K likeliest tokens; 0 from all"},
     {"top-p", "P", false,
-     "Sample from the fewest of the likeliest tokens that have this probability together; 1 by default"},
-    {"min-p", "P", false,
-     "Sample from tokens with at least this share of the likeliest one's probability; 0 by default"},
+     "Sample from the fewest of the likeliest tokens that have this probability together; 1 from all"},
+    {"min-p", "P", false, "Sample from tokens with at least this share of the likeliest one's probability; 0 from all"},
+    {"no-defaults", NULL, false, "Take no settings of sampling from generation_config.json"},
     PENALTY_OPTIONS,
     {"seed", "N", false, "The seed of sampling; 0 by default"},
     {"request", "N", false, "Which of several requests with one seed this is; 0 by default"},
@@ -60,11 +63,25 @@ static int read_chat(const arguments *arguments, const sb_tokenizer *tokenizer, 
     char *said, *text = NULL;
     size_t said_bytes, bytes = 0;
     options.bare = true;
-    int code = read_text_argument(option_value(arguments, "prompt"), &said, &said_bytes);
+    sb_chat_template *chat = NULL;
+    sb_llm_date date;
+    sb_error error;
+    int code = read_chat_date(arguments, &date)
+                   ? read_text_argument(option_value(arguments, "prompt"), &said, &said_bytes)
+                   : EXIT_USAGE;
     if (code != EXIT_RIGHT)
         return code;
-    code = write_chat(arguments, arguments->positional[0], said, said_bytes, &text, &bytes);
+    json_t *messages = begin_chat(arguments);
+    if (messages == NULL)
+        code = EXIT_USAGE;
+    else if (!add_chat_message(messages, "user", said, said_bytes))
+        code = usage_error("--prompt has to be UTF-8");
     free(said);
+    if (code == EXIT_RIGHT && (sb_chat_template_load(arguments->positional[0], &chat, &error) != SB_OK ||
+                               write_chat(chat, &date, messages, &text, &bytes, &error) != SB_OK))
+        code = report(&error);
+    json_decref(messages);
+    sb_chat_template_free(chat);
     if (code == EXIT_RIGHT)
         code = encode_text(tokenizer, &options, text, bytes, tokens, count);
     if (code == EXIT_RIGHT && *count == 0)
@@ -98,9 +115,17 @@ static int read_prompt(const arguments *arguments, const sb_llm *llm, const sb_t
     return EXIT_RIGHT;
 }
 
-static bool read_generation(const arguments *arguments, sb_llm_generation *generation) {
-    long long count = generation->limit, chunk = 0, top_k = 0, seed = 0, request = 0;
+/* The options that say how, and the checkpoint's suggestions where there are none. Exit codes as in options.h. */
+static int read_generation(const arguments *arguments, sb_llm_generation *generation) {
     sb_llm_sampling *sampling = &generation->sampling;
+    sb_error error;
+    if (!has_option(arguments, "no-defaults") &&
+        sb_llm_suggest_sampling(arguments->positional[0], sampling, &error) != SB_OK) {
+        size_t said = strlen(error.message);
+        snprintf(error.message + said, sizeof error.message - said, "; --no-defaults does without");
+        return report(&error);
+    }
+    long long count = generation->limit, chunk = 0, top_k = sampling->top_k, seed = 0, request = 0;
     if (!read_count(arguments, "count", 0, 1LL << 40, &count) ||
         !read_count(arguments, "prefill-chunk", 1, 512, &chunk) ||
         !read_count(arguments, "top-k", 0, 1LL << 40, &top_k) || !read_count(arguments, "seed", 0, INT64_MAX, &seed) ||
@@ -108,7 +133,7 @@ static bool read_generation(const arguments *arguments, sb_llm_generation *gener
         !read_real(arguments, "temperature", 0, 0x1p20, &sampling->temperature) ||
         !read_real(arguments, "top-p", 1e-6, 1, &sampling->top_p) ||
         !read_real(arguments, "min-p", 0, 1, &sampling->min_p) || !read_penalties(arguments, sampling))
-        return false;
+        return EXIT_USAGE;
     generation->limit = count;
     generation->chunk = chunk;
     generation->ignore_stops = has_option(arguments, "ignore-stops");
@@ -116,7 +141,18 @@ static bool read_generation(const arguments *arguments, sb_llm_generation *gener
     sampling->top_k = top_k;
     sampling->seed = (uint64_t)seed;
     sampling->request = (uint32_t)request;
-    return true;
+    return EXIT_RIGHT;
+}
+
+/* Whether the checkpoint has any say in how tokens are chosen. */
+static bool suggests(const arguments *arguments) {
+    const sb_llm_sampling standard = SB_LLM_SAMPLING_DEFAULT;
+    sb_llm_sampling suggested;
+    return !has_option(arguments, "no-defaults") &&
+           sb_llm_suggest_sampling(arguments->positional[0], &suggested, NULL) == SB_OK &&
+           (suggested.temperature != standard.temperature || suggested.top_k != standard.top_k ||
+            suggested.top_p != standard.top_p || suggested.min_p != standard.min_p ||
+            suggested.repetition_penalty != standard.repetition_penalty);
 }
 
 /* ---- what is told ---- */
@@ -142,15 +178,15 @@ static void print_statistics(const arguments *arguments, const sb_llm_result *re
     if (steps > 0)
         fprintf(stderr, ", then %s each (%.1f/s)", duration(result->decode_ns / (double)steps, each),
                 (double)steps * 1e9 / result->decode_ns);
-    fprintf(stderr, "; ended by %s\n", generation_end_name(result->end, told->watch.found));
+    fprintf(stderr, "; ended by %s\n", generation_end_name(result->end, told->answer.watch.found));
 }
 
 static json_t *result_json(const sb_llm_result *result, const telling *told) {
-    json_t *json =
-        json_pack("{s:O, s:s, s:I, s:I, s:s, s:f, s:f, s:f}", "tokens", told->tokens, "digest", result->digest,
-                  "prompt_tokens", (json_int_t)result->prompt_tokens, "new_tokens", (json_int_t)result->new_tokens,
-                  "end", generation_end_name(result->end, told->watch.found), "prompt_ms", result->prompt_ns / 1e6,
-                  "first_token_ms", result->first_token_ns / 1e6, "decode_ms", result->decode_ns / 1e6);
+    json_t *json = json_pack(
+        "{s:O, s:s, s:I, s:I, s:s, s:f, s:f, s:f}", "tokens", told->tokens, "digest", result->digest, "prompt_tokens",
+        (json_int_t)result->prompt_tokens, "new_tokens", (json_int_t)result->new_tokens, "end",
+        generation_end_name(result->end, told->answer.watch.found), "prompt_ms", result->prompt_ns / 1e6,
+        "first_token_ms", result->first_token_ns / 1e6, "decode_ms", result->decode_ns / 1e6);
     if (json != NULL && told->tokenizer != NULL)
         json_object_set_new(json, "text", told_text(told));
     return json;
@@ -205,7 +241,7 @@ static int tell_all(const arguments *arguments, sb_llm *llm, sb_llm_session *ses
     interruptible = session;
     sigaction(SIGINT, &action, NULL); /* the second one ends the process */
     if (code == EXIT_RIGHT && to->form != TELL_JSON)
-        print_settings(llm, generation);
+        print_settings(llm, generation, suggests(arguments));
     if (code == EXIT_RIGHT && (sb_llm_generate(session, count, tokens, generation, &result, &error) != SB_OK ||
                                tell_rest(to, &error) != SB_OK)) {
         if (to->form != TELL_JSON)
@@ -274,7 +310,7 @@ static int read_batch(const arguments *arguments, const request *defaults, reque
     static const char *const others[] = {"prompt", "tokens", "chat", "receipt", "score-prompt", "top-logprobs"};
     const char *path = option_value(arguments, "batch");
     bool many = path != NULL || defaults->samples > 1;
-    *text = has_option(arguments, "prompt");
+    *text = has_option(arguments, "prompt") || is_conversation(arguments);
     if (*text && has_option(arguments, "tokens"))
         return usage_error("--prompt and --tokens are two prompts: give one");
     for (size_t i = path != NULL ? 0 : 3; i < sizeof others / sizeof *others && many; i++) {
@@ -348,7 +384,10 @@ static int generate(const arguments *arguments, sb_session_options *options, con
         code = open_device(arguments, options, &device);
     if (code == EXIT_RIGHT)
         code = load_language_model(arguments, model, has_option(arguments, "receipt"), &llm);
-    if (code == EXIT_RIGHT && list->count == 0 && defaults->samples == 1) {
+    if (code == EXIT_RIGHT && is_conversation(arguments)) {
+        print_settings(llm, generation, suggests(arguments));
+        code = converse(arguments, llm, options, tokenizer, &defaults->stops, generation);
+    } else if (code == EXIT_RIGHT && list->count == 0 && defaults->samples == 1) {
         code = generate_one(arguments, llm, options, tokenizer, &defaults->stops, generation);
     } else if (code == EXIT_RIGHT) {
         code = read_only(arguments, llm, tokenizer, defaults, list);
@@ -370,10 +409,12 @@ int run_generate(const arguments *arguments) {
     request defaults = {0};
     request_list list = {0};
     bool text;
-    int code = EXIT_USAGE;
-    if (check_chat(arguments) && read_generation(arguments, &generation) && read_model_options(arguments, &model) &&
-        read_session_options(arguments, &options) && read_defaults(arguments, &generation, &defaults))
-        code = read_batch(arguments, &defaults, &list, &text);
+    int code = check_chat(arguments) ? read_generation(arguments, &generation) : EXIT_USAGE;
+    if (code == EXIT_RIGHT)
+        code = read_model_options(arguments, &model) && read_session_options(arguments, &options) &&
+                       read_defaults(arguments, &generation, &defaults)
+                   ? read_batch(arguments, &defaults, &list, &text)
+                   : EXIT_USAGE;
     if (code == EXIT_RIGHT)
         code = generate(arguments, &options, &model, &generation, &defaults, &list, text);
     free_requests(&list);

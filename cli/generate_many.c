@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "answer_text.h"
 #include "telling.h"
 #include "tokenizing.h"
 
@@ -80,10 +81,7 @@ typedef struct answer {
     int64_t sample;
     bool ended;
     json_t *tokens, *logps;
-    sb_decode_stream *stream; /* NULL without a tokenizer */
-    stop_watch watch;
-    char *text;
-    size_t text_bytes;
+    answer_text text;
     sb_status status;
     sb_error error;
     sb_llm_result result;
@@ -96,62 +94,23 @@ struct many {
     int64_t count, printed;
 };
 
-static sb_status run_out(sb_error *error) {
-    error->status = SB_ERROR_OUT_OF_MEMORY;
-    snprintf(error->message, sizeof error->message, "out of memory");
-    return SB_ERROR_OUT_OF_MEMORY;
-}
-
-static sb_status add_text(answer *to, const char *text, size_t bytes, sb_error *error) {
-    char *more = realloc(to->text, to->text_bytes + bytes + 1);
-    if (more == NULL)
-        return run_out(error);
-    memcpy(more + to->text_bytes, text, bytes);
-    to->text = more;
-    to->text_bytes += bytes;
-    return SB_OK;
-}
-
-static sb_status take_text(answer *to, const char *part, size_t part_bytes, sb_error *error) {
-    const char *text;
-    size_t bytes;
-    return watch_text(&to->watch, part, part_bytes, &text, &bytes) ? add_text(to, text, bytes, error) : run_out(error);
-}
-
 static sb_status take_token(void *context, const sb_llm_token *token, bool *stop, sb_error *error) {
     answer *to = context;
-    const char *text;
-    size_t bytes;
+    size_t before;
     if (json_array_append_new(to->tokens, json_integer(token->token)) != 0)
         return run_out(error);
     if (to->of->logprobs &&
         json_array_append_new(to->logps, isfinite(token->logp) ? json_real((double)token->logp) : json_null()) != 0)
         return run_out(error);
-    if (to->stream == NULL || token->stops)
-        return SB_OK;
-    sb_status status = sb_decode_stream_push(to->stream, token->token, &text, &bytes, error);
-    if (status == SB_OK)
-        status = take_text(to, text, bytes, error);
-    *stop = to->watch.found;
+    sb_status status = push_answer_text(&to->text, token, &before, error);
+    *stop = to->text.watch.found;
     return status;
-}
-
-static sb_status take_rest(answer *to, sb_error *error) {
-    const char *text;
-    size_t bytes;
-    if (to->stream == NULL)
-        return SB_OK;
-    sb_status status = sb_decode_stream_finish(to->stream, &text, &bytes, error);
-    if (status == SB_OK)
-        status = take_text(to, text, bytes, error);
-    watch_rest(&to->watch, &text, &bytes);
-    return status == SB_OK ? add_text(to, text, bytes, error) : status;
 }
 
 static json_t *answer_json(const answer *a) {
     json_t *json = json_pack("{s:I, s:I}", "line", (json_int_t)a->asked->line, "sample", (json_int_t)a->sample);
-    if (a->text != NULL)
-        json_object_set_new(json, "text", json_stringn(a->text, a->text_bytes));
+    if (a->text.text != NULL)
+        json_object_set_new(json, "text", json_stringn(a->text.text, a->text.bytes));
     json_object_set(json, "tokens", a->tokens);
     if (a->of->logprobs)
         json_object_set(json, "logprobs", a->logps);
@@ -159,7 +118,7 @@ static json_t *answer_json(const answer *a) {
         json_object_set_new(json, "error", json_string(a->error.message));
         return json;
     }
-    json_object_set_new(json, "end", json_string(generation_end_name(a->result.end, a->watch.found)));
+    json_object_set_new(json, "end", json_string(generation_end_name(a->result.end, a->text.watch.found)));
     json_object_set_new(json, "prompt_tokens", json_integer(a->result.prompt_tokens));
     json_object_set_new(json, "new_tokens", json_integer(a->result.new_tokens));
     json_object_set_new(json, "digest", json_string(a->result.digest));
@@ -180,11 +139,12 @@ static void print_ended(many *of) {
 
 static void take_end(void *context, sb_status status, const sb_error *error, const sb_llm_result *result) {
     answer *a = context;
+    size_t before;
     a->ended = true;
     a->status = status;
     if (status == SB_OK) {
         a->result = *result;
-        a->status = take_rest(a, &a->error);
+        a->status = finish_answer_text(&a->text, &before, &a->error);
     } else {
         a->error = *error;
     }
@@ -194,14 +154,10 @@ static void take_end(void *context, sb_status status, const sb_error *error, con
 
 static int begin_answer(many *of, const request *asked, int64_t sample, answer *a) {
     sb_error error;
-    *a =
-        (answer){.of = of, .asked = asked, .sample = sample, .tokens = json_array(), .watch = {.stops = &asked->stops}};
-    a->logps = json_array();
+    *a = (answer){.of = of, .asked = asked, .sample = sample, .tokens = json_array(), .logps = json_array()};
     if (a->tokens == NULL || a->logps == NULL)
         return out_of_memory();
-    if (of->tokenizer != NULL && sb_decode_stream_create(of->tokenizer, true, &a->stream, &error) != SB_OK)
-        return report(&error);
-    return EXIT_RIGHT;
+    return begin_answer_text(of->tokenizer, &asked->stops, &a->text, &error) == SB_OK ? EXIT_RIGHT : report(&error);
 }
 
 static void free_answers(many *of) {
@@ -209,9 +165,7 @@ static void free_answers(many *of) {
         answer *a = &of->answers[i];
         json_decref(a->tokens);
         json_decref(a->logps);
-        sb_decode_stream_destroy(a->stream);
-        free_watch(&a->watch);
-        free(a->text);
+        free_answer_text(&a->text);
     }
     free(of->answers);
 }

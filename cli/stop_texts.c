@@ -78,14 +78,12 @@ bool watch_text(stop_watch *watch, const char *part, size_t part_bytes, const ch
     return true;
 }
 
-void watch_rest(stop_watch *watch, const char **text, size_t *bytes) {
-    *text = "";
-    *bytes = 0;
-    if (watch->found || watch->held == NULL)
-        return;
-    forget_given(watch);
-    *text = watch->held;
-    *bytes = watch->given = watch->bytes;
+bool watch_last(stop_watch *watch, const char *part, size_t part_bytes, const char **text, size_t *bytes) {
+    if (!watch_text(watch, part, part_bytes, text, bytes))
+        return false;
+    if (!watch->found)
+        *bytes = watch->given = watch->bytes;
+    return true;
 }
 
 void free_watch(stop_watch *watch) {

@@ -29,8 +29,8 @@ typedef struct stop_watch {
 /** Takes a part of the text, and gives out what is before all stops: `*text`, `*bytes`, the watch's until its next call. Behind
  * a stop (`found`) nothing comes out any more. False where memory ran out. */
 bool watch_text(stop_watch *watch, const char *part, size_t part_bytes, const char **text, size_t *bytes);
-/** Gives out what was held back, when no more comes. */
-void watch_rest(stop_watch *watch, const char **text, size_t *bytes);
+/** The same of the last part: what is held back comes out too. */
+bool watch_last(stop_watch *watch, const char *part, size_t part_bytes, const char **text, size_t *bytes);
 void free_watch(stop_watch *watch);
 
 #endif

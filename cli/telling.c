@@ -11,8 +11,7 @@
 int begin_telling(const arguments *arguments, const sb_tokenizer *tokenizer, const stop_texts *stops,
                   telling *telling) {
     sb_error error;
-    *telling = (struct telling){
-        .logprobs = has_option(arguments, "logprobs"), .tokenizer = tokenizer, .watch = {.stops = stops}};
+    *telling = (struct telling){.logprobs = has_option(arguments, "logprobs"), .tokenizer = tokenizer};
     if (!read_count(arguments, "top-logprobs", 1, MOST_TOP, &telling->top))
         return EXIT_USAGE;
     if (telling->top > 0 && !has_option(arguments, "json"))
@@ -23,9 +22,7 @@ int begin_telling(const arguments *arguments, const sb_tokenizer *tokenizer, con
                                                   : TELL_IDS;
     if (telling->form == TELL_JSON && (telling->tokens = json_array()) == NULL)
         return out_of_memory();
-    if (tokenizer != NULL && sb_decode_stream_create(tokenizer, true, &telling->stream, &error) != SB_OK)
-        return report(&error);
-    return EXIT_RIGHT;
+    return begin_answer_text(tokenizer, stops, &telling->answer, &error) == SB_OK ? EXIT_RIGHT : report(&error);
 }
 
 /* As many digits as tell every f32 from the others. */
@@ -33,27 +30,12 @@ static json_t *logp_json(float logp) {
     return isfinite(logp) ? json_real((double)logp) : json_null();
 }
 
-static sb_status run_out(sb_error *error) {
-    error->status = SB_ERROR_OUT_OF_MEMORY;
-    snprintf(error->message, sizeof error->message, "out of memory");
-    return SB_ERROR_OUT_OF_MEMORY;
-}
-
-/* Prints a part of the text, or keeps it for JSON. */
-static sb_status print_text(telling *to, const char *text, size_t bytes, sb_error *error) {
-    if (to->form == TELL_TEXT) {
-        fwrite(text, 1, bytes, stdout);
-        fflush(stdout);
-    }
-    if (to->form != TELL_JSON)
-        return SB_OK;
-    char *more = realloc(to->text, to->text_bytes + bytes + 1);
-    if (more == NULL)
-        return run_out(error);
-    memcpy(more + to->text_bytes, text, bytes);
-    to->text = more;
-    to->text_bytes += bytes;
-    return SB_OK;
+/* Prints what has come out behind the first bytes of the text. */
+static void print_text(const telling *to, size_t before) {
+    if (to->form != TELL_TEXT || to->answer.bytes == before)
+        return;
+    fwrite(to->answer.text + before, 1, to->answer.bytes - before, stdout);
+    fflush(stdout);
 }
 
 /* The likeliest tokens by the model's own logits. */
@@ -66,14 +48,6 @@ static json_t *top_json(const telling *to, const sb_llm_token *token) {
         json_array_append_new(list,
                               json_pack("{s:I, s:o}", "token", (json_int_t)tokens[i], "logp", logp_json(logps[i])));
     return list;
-}
-
-/* The same with what comes before the texts of --stop. */
-static sb_status tell_text(telling *to, const char *part, size_t part_bytes, sb_error *error) {
-    const char *text;
-    size_t bytes;
-    return watch_text(&to->watch, part, part_bytes, &text, &bytes) ? print_text(to, text, bytes, error)
-                                                                   : run_out(error);
 }
 
 static void tell_json(telling *to, const sb_llm_token *token, const char *piece, size_t piece_bytes) {
@@ -102,7 +76,7 @@ static void tell_row(const sb_llm_token *token, const char *piece) {
 sb_status tell_token(void *context, const sb_llm_token *token, bool *stop, sb_error *error) {
     telling *to = context;
     size_t bytes = 0;
-    const char *text, *piece = to->tokenizer != NULL ? sb_tokenizer_token(to->tokenizer, token->token, &bytes) : NULL;
+    const char *piece = to->tokenizer != NULL ? sb_tokenizer_token(to->tokenizer, token->token, &bytes) : NULL;
     if (to->form == TELL_JSON)
         tell_json(to, token, piece, bytes);
     else if (to->form == TELL_TABLE)
@@ -111,36 +85,31 @@ sb_status tell_token(void *context, const sb_llm_token *token, bool *stop, sb_er
         printf("%lld%s", (long long)token->token, token->stops ? "" : " ");
         fflush(stdout);
     }
-    if (to->stream == NULL || token->given || token->stops)
+    if (token->given)
         return SB_OK;
-    sb_status status = sb_decode_stream_push(to->stream, token->token, &text, &bytes, error);
+    size_t before;
+    sb_status status = push_answer_text(&to->answer, token, &before, error);
     if (status == SB_OK)
-        status = tell_text(to, text, bytes, error);
-    *stop = to->watch.found;
+        print_text(to, before);
+    *stop = to->answer.watch.found;
     return status;
 }
 
 sb_status tell_rest(telling *telling, sb_error *error) {
-    const char *text;
-    size_t bytes;
-    if (telling->stream == NULL)
-        return SB_OK;
-    sb_status status = sb_decode_stream_finish(telling->stream, &text, &bytes, error);
+    size_t before;
+    sb_status status = finish_answer_text(&telling->answer, &before, error);
     if (status == SB_OK)
-        status = tell_text(telling, text, bytes, error);
-    watch_rest(&telling->watch, &text, &bytes);
-    return status == SB_OK ? print_text(telling, text, bytes, error) : status;
+        print_text(telling, before);
+    return status;
 }
 
 json_t *told_text(const telling *telling) {
-    return json_stringn(telling->text != NULL ? telling->text : "", telling->text_bytes);
+    return json_stringn(telling->answer.text != NULL ? telling->answer.text : "", telling->answer.bytes);
 }
 
 void end_telling(telling *telling) {
-    sb_decode_stream_destroy(telling->stream);
+    free_answer_text(&telling->answer);
     json_decref(telling->tokens);
-    free_watch(&telling->watch);
-    free(telling->text);
 }
 
 const char *generation_end_name(sb_llm_end end, bool found) {

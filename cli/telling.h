@@ -4,7 +4,7 @@
 
 #include <jansson.h>
 
-#include "stop_texts.h"
+#include "answer_text.h"
 #include "support.h"
 
 typedef enum telling_form { TELL_IDS, TELL_TEXT, TELL_TABLE, TELL_JSON } telling_form;
@@ -15,11 +15,8 @@ typedef struct telling {
     long long top;                 /* so many of the likeliest tokens are told with each */
     int64_t vocabulary;            /* of the model, for that */
     const sb_tokenizer *tokenizer; /* NULL: ids are told, and no text */
-    sb_decode_stream *stream;      /* of the new tokens; NULL without a tokenizer */
-    stop_watch watch;              /* of --stop */
+    answer_text answer;            /* of the new tokens */
     json_t *tokens;                /* JSON: what was told, else NULL */
-    char *text;                    /* JSON: the text so far */
-    size_t text_bytes;
 } telling;
 
 /** Begins, with text where there is a tokenizer; `stops`, the caller's, may be empty. Exit codes as in options.h, after printing what is wrong. */

@@ -33,3 +33,8 @@ if(missing)
   message(FATAL_ERROR "Samebit is built with libraries and tools that are not here: ${missing}. "
                       "On Debian, `tools/install-dependencies build` installs them.")
 endif()
+# Without libedit, what is typed into a conversation is edited by the terminal alone.
+pkg_check_modules(LIBEDIT QUIET IMPORTED_TARGET libedit)
+if(NOT LIBEDIT_FOUND)
+  message(STATUS "libedit is not there: samebit is built without editing of lines in conversations")
+endif()

@@ -37,10 +37,11 @@ typedef struct sb_llm_options {
     /** The model can give and verify receipts: its files are digested, and final hidden states come to the host beside
      * logits. Changes no bit. */
     bool receipts;
+    bool hidden_states; /**< final hidden states come to the host beside logits, for sb_llm_embed. Changes no bit */
 } sb_llm_options;
 
 #define SB_LLM_OPTIONS_DEFAULT                                                                                         \
-    { sizeof(sb_llm_options), SB_DTYPE_NONE, 0, NULL, false }
+    { sizeof(sb_llm_options), SB_DTYPE_NONE, 0, NULL, false, false }
 
 /** Loads a checkpoint: a folder with config.json and safetensors files, or a GGUF file (of a split one the first).
  *
@@ -72,8 +73,27 @@ typedef struct sb_llm_description {
 } sb_llm_description;
 
 SB_API const sb_llm_description *sb_llm_describe(const sb_llm *llm);
-/** The model with the entry graph "step", for whoever wants to look at it. Borrowed. */
+/** The model with the entry graph "step", for whoever wants to look at it. Borrowed, until weights are replaced. */
 SB_API sb_model *sb_llm_model(const sb_llm *llm);
+
+/** A tensor of the checkpoint by its name there, and what is to be in its place. */
+typedef struct sb_llm_weight {
+    const char *name;
+    sb_tensor *tensor; /**< on the host, of any strides; borrowed, its elements are copied */
+} sb_llm_weight;
+
+/** Replaces weights, all or none: from here on the model computes what a checkpoint with these tensors computes, and its receipts are
+ * those of such a one. Tensors that are not named stay as they are.
+ *
+ * Nobody else may be in a call with the model, or with anything made of it, and no queue may have requests that run. Sessions and
+ * batches stay; their next run makes its program, with weights packed anew, and an empty cache first, for which it needs memory beside
+ * the old one. What sequences hold is of the old weights: a run behind it is INVALID_ARGUMENT until sb_llm_session_trim or
+ * sb_llm_sequence_trim to 0. Queues forget by themselves what they kept. Takes the time of loading the model.
+ *
+ * Errors: INVALID_ARGUMENT for a name that the checkpoint has not, or that is there twice, another dtype than the file's, or a tensor on a
+ * device; SHAPE; UNSUPPORTED for tensors that are quantised in the file; those of sb_builder_build. On failure nothing has changed. */
+SB_API SB_MUST_CHECK sb_status sb_llm_replace_weights(sb_llm *llm, int64_t count, const sb_llm_weight *weights,
+                                                      sb_error *error);
 
 /* ---- one sequence ---- */
 
@@ -205,6 +225,11 @@ typedef struct sb_llm_sampling {
 #define SB_LLM_SAMPLING_DEFAULT                                                                                        \
     { sizeof(sb_llm_sampling), 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, NULL }
 
+/** The settings that a checkpoint's folder suggests in generation_config.json, for whoever has no others: temperature (0 unless
+ * do_sample is true, else 1 where none is named), top_k, top_p, min_p and repetition_penalty. What the file does not say, and all of it
+ * for other checkpoints and where there is no file, is as SB_LLM_SAMPLING_DEFAULT has it. Nothing else of the checkpoint is looked at.
+ * Errors: IO; INVALID_FILE, with the key; OUT_OF_MEMORY. */
+SB_API SB_MUST_CHECK sb_status sb_llm_suggest_sampling(const char *path, sb_llm_sampling *sampling, sb_error *error);
 /** Gives logits the penalties and biases of the settings, where `count` tokens come before, of which the first `prompt_count` are the
  * prompt. sb_llm_sample does not. Errors: INVALID_ARGUMENT for tokens that do not exist; OUT_OF_MEMORY. */
 SB_API SB_MUST_CHECK sb_status sb_llm_adjust(float *logits, int64_t vocabulary, const sb_llm_sampling *sampling,
@@ -256,12 +281,15 @@ typedef struct sb_llm_generation {
     void *context;
     sb_llm_receipt **receipt;      /**< gets a receipt on success, which the caller releases; NULL: nobody wants one */
     sb_llm_constraint *constraint; /**< the new tokens' text is right by it, if it comes to its end; NULL: any text */
-    bool no_logps;                 /**< on_token wants no log-probabilities of new tokens: 80 us each of 128,256 */
+    /** So many of the prompt's first tokens are in the sequence already, and nothing else is: they are not run again. What comes of it
+     * is what comes of the whole prompt in an empty sequence. 0: the prompt goes behind whatever there is. */
+    int64_t present;
+    bool no_logps;  /**< on_token wants no log-probabilities of new tokens: 80 us each of 128,256 */
     bool no_digest; /**< nobody wants sb_llm_result.digest, which is empty then: 520 us a token of 128,256 */
 } sb_llm_generation;
 
 #define SB_LLM_GENERATION_DEFAULT                                                                                      \
-    { sizeof(sb_llm_generation), 128, 0, SB_LLM_SAMPLING_DEFAULT, false, false, NULL, NULL, NULL, NULL, false, false }
+    { sizeof(sb_llm_generation), 128, 0, SB_LLM_SAMPLING_DEFAULT, false, false, NULL, NULL, NULL, NULL, 0, false, false }
 
 /** Why a generation ended. */
 typedef enum sb_llm_end {
@@ -284,7 +312,8 @@ typedef struct sb_llm_result {
 /** Puts the prompt (at least one token) behind the sequence, and then one token after the other. The last new token is not
  * put behind it: it is the first of whatever comes next. `result` may be NULL; it is filled on success. Errors: those of
  * sb_llm_step and sb_llm_sample; INVALID_ARGUMENT for a receipt of a model that was loaded without, or of a sequence that is
- * not empty, and for a constraint with ignore_stops; those of sb_llm_constraint_mask; UNSUPPORTED where no token of the vocabulary goes
+ * not empty, for a constraint with ignore_stops, and where `present` is not the sequence's length, not less than `count`, or beside
+ * score_prompt; those of sb_llm_constraint_mask; UNSUPPORTED where no token of the vocabulary goes
  * on as the constraint wants. */
 SB_API SB_MUST_CHECK sb_status sb_llm_generate(sb_llm_session *session, int64_t count, const int64_t *tokens,
                                                const sb_llm_generation *generation, sb_llm_result *result,
@@ -378,6 +407,35 @@ typedef struct sb_llm_scoring {
  * for settings out of range. */
 SB_API SB_MUST_CHECK sb_status sb_llm_score(sb_llm_session *session, int64_t count, const int64_t *tokens,
                                             const sb_llm_scoring *scoring, sb_error *error);
+
+/** What is made of the final hidden states of a text. */
+typedef enum sb_llm_pooling {
+    SB_LLM_POOL_NONE, /**< a row for each token */
+    SB_LLM_POOL_LAST, /**< the last token's alone */
+    SB_LLM_POOL_MEAN  /**< their mean: added in f64 in the order of the text, divided, and rounded to f32 once */
+} sb_llm_pooling;
+
+/** What is wanted of a text's hidden states. Start from SB_LLM_EMBEDDING_DEFAULT. */
+typedef struct sb_llm_embedding {
+    size_t struct_bytes; /**< sizeof(sb_llm_embedding): lets the struct grow */
+    sb_llm_pooling pooling;
+    int64_t wanted_count;
+    const int64_t
+        *wanted; /**< ascending places in `tokens` of those that are looked at; NULL: all. Not with SB_LLM_POOL_LAST */
+    int64_t chunk; /**< the most tokens in one run, up to 512; 0: as in sb_llm_scoring. Changes no bit */
+} sb_llm_embedding;
+
+#define SB_LLM_EMBEDDING_DEFAULT                                                                                       \
+    { sizeof(sb_llm_embedding), SB_LLM_POOL_NONE, 0, NULL, 0 }
+
+/** Puts `count` tokens behind the sequence, at least one, and gives their final hidden states: what the head reads, the last norm's
+ * result, widened to f32, which changes no number. `*states` is f32 [rows, hidden], one row where they are pooled; the caller releases
+ * it. `about` may be NULL.
+ *
+ * On failure the sequence is as long as it was. Errors: INVALID_ARGUMENT for a model that was loaded without `hidden_states`, and for
+ * places that do not exist or ascend; those of sb_llm_step. */
+SB_API SB_MUST_CHECK sb_status sb_llm_embed(sb_llm_session *session, int64_t count, const int64_t *tokens,
+                                            const sb_llm_embedding *about, sb_tensor **states, sb_error *error);
 
 /** How a text is cut into windows, each of which is run by itself: docs/llm.md. */
 typedef enum sb_llm_windows {

@@ -4,19 +4,21 @@ import ctypes
 import dataclasses
 import os
 import threading
-from typing import Iterator, Optional, Tuple
+from typing import Iterator, List, Mapping, Optional, Tuple
 
 from ._chat_template import ChatTemplate
 from ._devices import open_device
 from ._engine import _number
-from ._errors import ArgumentError
+from ._errors import ArgumentError, ArgumentTypeError
 from ._handles import Handle, text
 from ._library import DTYPE_NAMES, DTYPE_NUMBERS, library
 from ._model import _Pool
 from ._options import Settings, model_options
+from ._queue import generate_many
 from ._sequence import Generation, Perplexity, Scores, Sequence, Token
-from ._structures import LlmOptions
+from ._structures import LlmOptions, LlmSampling, LlmWeight
 from ._tokenizer import Tokenizer
+from ._values import tensor_pointer
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,22 +64,23 @@ def _describe(given):
 
 
 class Model(Handle):
-    """A language model, ready to run: `samebit.llm.load` makes it. Immutable; any number of threads may use it at the same time.
+    """A language model, ready to run: `samebit.llm.load` makes it. Immutable but for `replace_weights`; any number of threads may use
+    it at the same time.
 
     Prompts may be text, which the checkpoint's tokenizer encodes; a list or an array of ids; or a conversation, a list of
     {"role": …, "content": …}, which its chat template writes.
     """
 
-    def __init__(self, path, settings, dtype, context, options):
+    def __init__(self, path, settings, dtype, context, options, hidden_states):
         known = library()
         self._library = known
         self._path = path
         self._settings = settings
         self._pool = _Pool()
         self._lock = threading.Lock()
-        self._tokenizer = self._chat_template = None
+        self._tokenizer = self._chat_template = self._suggested = None
         given = LlmOptions(ctypes.sizeof(LlmOptions), 0 if dtype is None else _number(DTYPE_NUMBERS, "the dtype", dtype),
-                           context, ctypes.pointer(options), False)
+                           context, ctypes.pointer(options), False, hidden_states)
         pointer = ctypes.c_void_p()
         known.call("sb_llm_load", os.fsencode(path), ctypes.byref(given), ctypes.byref(pointer))
         self._own(pointer.value, known.sb_llm_release)
@@ -103,6 +106,18 @@ class Model(Handle):
             if self._chat_template is None:
                 self._chat_template = ChatTemplate(self._path)
             return self._chat_template
+
+    @property
+    def suggested_sampling(self) -> dict:
+        """What the checkpoint's generation_config.json says of sampling, as settings of `generate`, which does not take them by itself:
+        `model.generate(prompt, **model.suggested_sampling)`. Where it says nothing, generate's own."""
+        with self._lock:
+            if self._suggested is None:
+                given = LlmSampling()
+                self._library.call("sb_llm_suggest_sampling", os.fsencode(self._path), ctypes.byref(given))
+                self._suggested = {name: getattr(given, name) for name in
+                                   ("temperature", "top_k", "top_p", "min_p", "repetition_penalty")}
+            return dict(self._suggested)
 
     def encode(self, prompt, **variables):
         """A prompt's tokens. Of a conversation, `variables` are for the template: add_generation_prompt, tools, date, …"""
@@ -201,6 +216,78 @@ class Model(Handle):
         found = self._with_sequence(lambda sequence: sequence.step(self.encode(prompt), wanted, tensor=tensor))
         return found[0] if wanted is None and not tensor else found
 
+    def generate_many(self, prompts, count: int = 128, *, parallel: int = 16, pages: int = 0, ignore_stops: bool = False,
+                      chunk: int = 0, tokenizer: Optional[Tokenizer] = None, **settings) -> List[Generation]:
+        """Goes on with many prompts together, in steps that all of them share. What comes of each is what `generate` makes of it alone,
+        bit for bit; beginnings that prompts have in common are run once.
+
+        Parameters
+        ----------
+        prompts : iterable
+            Each a prompt as in `generate`, or a dict {"prompt": …} with settings of its own beside it: "count", "ignore_stops",
+            "temperature", "seed", "request" and what else `generate` samples by.
+        parallel : int
+            The most that run at a time. Changes no bit.
+        pages : int
+            Pages of 16 positions for all that run; 0: enough for the longest. Changes no bit.
+
+        The others are as in `generate`. Where a prompt fails, the others are finished, and the first failure is raised with the prompt's
+        place. Ctrl-C ends all.
+        """
+        return generate_many(self, self._settings.structure(), prompts, count, parallel, pages, ignore_stops, chunk,
+                             tokenizer, settings)
+
+    # ---- what it is made of ----
+
+    def replace_weights(self, weights: Mapping):
+        """Replaces weights of the checkpoint, all or none, as a trainer does between two rounds: from here on the model computes what a
+        checkpoint with these tensors computes. Nobody may use the model meanwhile; a sequence that has positions has to be trimmed to 0.
+
+        Parameters
+        ----------
+        weights : mapping
+            {name in the checkpoint: tensor}. Tensors of torch (also on a GPU, from which they are copied), arrays of numpy, or what
+            speaks DLPack, with the dtype and the extents of the file. They are copied; those that are not named stay.
+
+        Raises
+        ------
+        samebit.Error
+            ArgumentError for a name that the checkpoint has not, and for another dtype; ShapeError; UnsupportedError for quantised
+            tensors. Nothing has changed then.
+        """
+        items = list(weights.items())
+        given = (LlmWeight * len(items))()
+        try:
+            for place, (name, value) in zip(given, items):
+                if not isinstance(name, str):
+                    raise ArgumentTypeError(f"names of weights are text, not {type(name).__name__}")
+                place.name = name.encode("utf-8", "surrogateescape")
+                if hasattr(value, "detach"):  # torch's: parameters have a gradient, and may lie on a GPU
+                    value = value.detach().cpu()
+                place.tensor = tensor_pointer(value, name=name)
+            self._library.call("sb_llm_replace_weights", self.pointer, len(items), given)
+        finally:
+            for place in given:
+                if place.tensor:
+                    self._library.sb_tensor_release(place.tensor)
+
+    # ---- what it makes of texts ----
+
+    def embed(self, prompt, pooling: Optional[str] = "mean", *, wanted=None):
+        """The final hidden states of a prompt, which the head reads: float32, of a model that was loaded with hidden_states=True.
+
+        Parameters
+        ----------
+        prompt : str, list of int, array, or list of dict
+            At least one token.
+        pooling : str or None
+            "mean": their mean, [hidden]; added in float64 in the order of the tokens, divided, and rounded once. "last": the last
+            token's, [hidden]. None: a row for each, [tokens, hidden].
+        wanted : list of int, optional
+            Ascending places of the tokens that are looked at, by default all. Not with "last".
+        """
+        return self._with_sequence(lambda sequence: sequence.embed(self.encode(prompt), pooling, wanted=wanted))
+
     def score(self, prompt, *, top: int = 0) -> Scores:
         """What the model makes of each token of a prompt: log-probabilities, and the `top` likeliest tokens in each place."""
         return self._with_sequence(lambda sequence: sequence.score(self.encode(prompt), top=top))
@@ -242,7 +329,7 @@ class Model(Handle):
         return around[0] if len(around) > len(bare) and around[:1] != bare[:1] else None
 
 
-def load(path, device=None, *, dtype=None, context=0, threads=0, isa="best", passes=True, reference=False,
+def load(path, device=None, *, dtype=None, context=0, hidden_states=False, threads=0, isa="best", passes=True, reference=False,
          memory_limit=0, require_device=False, force_cpu=None, graphs="auto") -> Model:
     """Loads a language model's checkpoint.
 
@@ -258,6 +345,8 @@ def load(path, device=None, *, dtype=None, context=0, threads=0, isa="best", pas
         where they are quantised.
     context : int
         The most positions that a sequence may have; 0: what the checkpoint declares, or 4096 where that is more.
+    hidden_states : bool
+        Whether final hidden states come out too: for `embed`.
     threads : int
         Worker threads of each sequence; 0: one per processor.
     isa, passes, reference, memory_limit, require_device, force_cpu, graphs
@@ -273,4 +362,4 @@ def load(path, device=None, *, dtype=None, context=0, threads=0, isa="best", pas
     """
     settings = Settings(open_device(device), threads, memory_limit=memory_limit, force_cpu=force_cpu,
                         require_device=require_device, graphs=graphs)
-    return Model(path, settings, dtype, context, model_options(isa, passes, reference, memory_limit, None))
+    return Model(path, settings, dtype, context, model_options(isa, passes, reference, memory_limit, None), hidden_states)

@@ -13,6 +13,7 @@ from ._interrupts import interruptible
 from ._library import library
 from ._structures import (
     ON_TOKEN,
+    LlmEmbedding,
     LlmGeneration,
     LlmLogitBias,
     LlmPerplexity,
@@ -26,6 +27,7 @@ from ._values import Tensor
 
 # sb_llm_end and sb_llm_windows: the numbers are part of the binary interface.
 ENDS = ("limit", "stop", "context", "caller", "complete")
+POOLINGS = {None: 0, "last": 1, "mean": 2}
 WINDOWS = {"full": 0, "llama.cpp": 1}
 _CALLBACK_FAILED = 10  # sb_status: "internal error", which no caller sees
 
@@ -221,6 +223,20 @@ class Sequence(Handle):
             self._call("sb_llm_score", len(ids), address_of_ids(ids), ctypes.byref(scoring))
         return Scores(numpy.array(ids, numpy.int64), logps, top_tokens, top_logps)
 
+    def embed(self, tokens, pooling="mean", *, wanted=None, chunk: int = 0):
+        """Puts tokens behind the sequence, and gives their final hidden states; see `Model.embed`."""
+        if pooling not in POOLINGS:
+            raise ArgumentError(f"the pooling {pooling!r} is not known; there are {', '.join(map(repr, POOLINGS))}")
+        ids = id_array(tokens)
+        places = id_array(wanted, "wanted places") if wanted is not None else None
+        about = LlmEmbedding(ctypes.sizeof(LlmEmbedding), POOLINGS[pooling], len(places or ()),
+                             address_of_ids(places) if places is not None else None, chunk)
+        pointer = ctypes.c_void_p()
+        with self._lock:
+            self._call("sb_llm_embed", len(ids), address_of_ids(ids), ctypes.byref(about), ctypes.byref(pointer))
+        states = Tensor(pointer.value).numpy()
+        return states if pooling is None else states[0]
+
     def perplexity(self, tokens, *, method="full", window=0, stride=0, begin=None, limit=0, chunk=0) -> Perplexity:
         """The perplexity of tokens, without the one that texts begin with; see `Model.perplexity`. The sequence is empty
         afterwards."""
@@ -253,7 +269,7 @@ class Sequence(Handle):
 
         callback = ON_TOKEN(hear)
         generation = LlmGeneration(ctypes.sizeof(LlmGeneration), limit, chunk, chosen, ignore_stops, False,
-                                   ctypes.cast(callback, ctypes.c_void_p), None, None, None, False, False)
+                                   ctypes.cast(callback, ctypes.c_void_p), None, None, None, 0, False, False)
         result = LlmResult()
         try:
             self._call("sb_llm_generate", len(ids), address_of_ids(ids), ctypes.byref(generation), ctypes.byref(result))

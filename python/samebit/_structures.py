@@ -469,6 +469,7 @@ class LlmOptions(ctypes.Structure):
         ("context", _INT64),
         ("model", ctypes.POINTER(ModelOptions)),
         ("receipts", _BOOL),
+        ("hidden_states", _BOOL),
     ]
 
 
@@ -557,6 +558,7 @@ class LlmGeneration(ctypes.Structure):
         ("context", _POINTER),
         ("receipt", _POINTER),
         ("constraint", _POINTER),
+        ("present", _INT64),
         ("no_logps", _BOOL),
         ("no_digest", _BOOL),
     ]
@@ -573,6 +575,51 @@ class LlmResult(ctypes.Structure):
         ("first_token_ns", ctypes.c_double),
         ("decode_ns", ctypes.c_double),
         ("digest", ctypes.c_char * DIGEST_BYTES),
+    ]
+
+
+ON_END = ctypes.CFUNCTYPE(None, _POINTER, _INT, ctypes.POINTER(ErrorReport), ctypes.POINTER(LlmResult))
+
+
+class LlmRequest(ctypes.Structure):
+    """sb_llm_request."""
+
+    _fields_ = [
+        ("struct_bytes", _SIZE),
+        ("count", _INT64),
+        ("tokens", _POINTER),
+        ("generation", LlmGeneration),
+        ("on_end", ON_END),
+    ]
+
+
+class LlmQueueOptions(ctypes.Structure):
+    """sb_llm_queue_options."""
+
+    _fields_ = [("struct_bytes", _SIZE), ("parallel", _INT64), ("rows", _INT64), ("no_sharing", _BOOL)]
+
+
+class LlmBatchOptions(ctypes.Structure):
+    """sb_llm_batch_options."""
+
+    _fields_ = [("struct_bytes", _SIZE), ("pages", _INT64), ("session", ctypes.POINTER(SessionOptions))]
+
+
+class LlmWeight(ctypes.Structure):
+    """sb_llm_weight."""
+
+    _fields_ = [("name", _TEXT), ("tensor", _POINTER)]
+
+
+class LlmEmbedding(ctypes.Structure):
+    """sb_llm_embedding."""
+
+    _fields_ = [
+        ("struct_bytes", _SIZE),
+        ("pooling", _INT),
+        ("wanted_count", _INT64),
+        ("wanted", _POINTER),
+        ("chunk", _INT64),
     ]
 
 

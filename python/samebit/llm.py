@@ -6,6 +6,9 @@
     model.generate("The capital of France is").text   text, ids or a conversation
     for token in model.stream("Once upon a time"):    as they come
         print(token.text, end="")
+    model.generate_many(prompts, parallel=32)         many together, each with the bits that it has alone
+    model.embed("A text", "mean")                     final hidden states (load with hidden_states=True)
+    model.replace_weights({name: tensor})             of torch or numpy, in place
     model.logits("A prompt")                          an array of numpy; tensor=True for DLPack
     model.score("A text", top=5)                      what the model makes of each token
     model.perplexity(text)

@@ -141,6 +141,13 @@ const sb_checkpoint_tensor *sb_checkpoint_find(const sb_checkpoint *checkpoint, 
     return &checkpoint->tensors[*index];
 }
 
+const char *sb_checkpoint_data(const sb_checkpoint *checkpoint, const sb_checkpoint_tensor *tensor) {
+    if (tensor->bytes == 0)
+        return "";
+    return tensor->replacement != NULL ? sb_tensor_data(tensor->replacement)
+                                       : checkpoint->files[tensor->file].mapping->data + tensor->offset;
+}
+
 sb_status sb_checkpoint_read(const sb_checkpoint *checkpoint, const sb_checkpoint_tensor *tensor, sb_dtype dtype,
                              sb_tensor **result, sb_error *error) {
     const sb_checkpoint_file *file = &checkpoint->files[tensor->file];
@@ -150,7 +157,11 @@ sb_status sb_checkpoint_read(const sb_checkpoint *checkpoint, const sb_checkpoin
                        "%.300s: tensor '%.200s' (byte %zu) is of type %s, which weights may not have: convert it to "
                        "BF16, F16 or F32",
                        file->path, tensor->name, tensor->offset, format->name);
-    const char *data = tensor->bytes != 0 ? file->mapping->data + tensor->offset : "";
+    const char *data = sb_checkpoint_data(checkpoint, tensor);
+    if (tensor->replacement != NULL && format->dtype == dtype) {
+        *result = sb_tensor_retain(tensor->replacement);
+        return SB_OK;
+    }
     if (format->is_float && format->dtype == dtype && tensor->bytes != 0 &&
         (uintptr_t)data % sb_dtype_size(dtype) == 0) {
         SB_TRY(sb_tensor_wrap(dtype, tensor->rank, tensor->dims, NULL, (void *)(uintptr_t)data,
@@ -290,8 +301,10 @@ sb_status sb_checkpoint_open(const char *path, sb_checkpoint **checkpoint, sb_er
 void sb_checkpoint_close(sb_checkpoint *checkpoint) {
     if (checkpoint == NULL)
         return;
-    for (size_t i = 0; i < checkpoint->tensor_count; i++)
+    for (size_t i = 0; i < checkpoint->tensor_count; i++) {
+        sb_tensor_release(checkpoint->tensors[i].replacement);
         sb_free(checkpoint->tensors[i].name);
+    }
     for (size_t i = 0; i < checkpoint->file_count; i++) {
         sb_free(checkpoint->files[i].path);
         sb_shared_mapping_release(checkpoint->files[i].mapping);

@@ -34,7 +34,8 @@ typedef struct sb_checkpoint_tensor {
     size_t file;   /* which of the files */
     size_t offset; /* of its first byte in that file */
     size_t bytes;
-    bool used; /* somebody has asked for it: sb_checkpoint_find */
+    sb_tensor *replacement; /* row-major, of the format's dtype: stands for the file's elements; NULL: those do */
+    bool used;              /* somebody has asked for it: sb_checkpoint_find */
 } sb_checkpoint_tensor;
 
 typedef struct sb_checkpoint {
@@ -57,7 +58,11 @@ void sb_checkpoint_close(sb_checkpoint *checkpoint);
 /** The tensor of that name, which counts as used from here on; NULL if there is none. */
 const sb_checkpoint_tensor *sb_checkpoint_find(const sb_checkpoint *checkpoint, const char *name);
 
-/** The tensor as `dtype` (f32, f16, bf16), row-major: over the mapped file where it has that dtype and is aligned, else
+/** The tensor's bytes, row-major: the file's, or those of what has replaced them. */
+const char *sb_checkpoint_data(const sb_checkpoint *checkpoint, const sb_checkpoint_tensor *tensor);
+
+/** The tensor as `dtype` (f32, f16, bf16), row-major: over the mapped file where it has that dtype and is aligned,
+ * or what has replaced it, else
  * converted by sb_weight_convert. The caller releases it. Errors: UNSUPPORTED for a format that is not computed with;
  * OUT_OF_MEMORY. */
 sb_status sb_checkpoint_read(const sb_checkpoint *checkpoint, const sb_checkpoint_tensor *tensor, sb_dtype dtype,

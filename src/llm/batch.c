@@ -1,4 +1,6 @@
 /* Batches: the cache's pages, and steps of several sequences in one run. */
+#include <string.h>
+
 #include "base/allocation.h"
 #include "llm/llm.h"
 
@@ -10,20 +12,41 @@ static int64_t pages_for(int64_t positions, int64_t page) {
 
 /* ---- making one ---- */
 
-static sb_status create(sb_llm_batch *fresh, const sb_session_options *options, sb_error *error) {
+/* The cache and the session of the model as it is now. On failure the batch has those that it had. */
+static sb_status renew(sb_llm_batch *batch, sb_error *error) {
     static const char *const symbols[] = {SB_LLM_PAGES_SYMBOL, SB_LLM_PAGE_SYMBOL};
-    const int64_t extents[] = {fresh->pages.count, fresh->page_positions};
-    sb_state_options state = SB_STATE_OPTIONS_DEFAULT;
-    sb_session_options own = *options;
-    state.device = options->device;
-    state.memory_limit = options->memory_limit;
-    state.symbol_count = 2;
-    state.symbols = symbols;
-    state.symbol_values = extents;
-    SB_TRY(sb_state_create(fresh->llm->model, &state, &fresh->state, error));
-    own.state = fresh->state;
+    const int64_t extents[] = {batch->pages.count, batch->page_positions};
+    sb_state_options how = SB_STATE_OPTIONS_DEFAULT;
+    sb_session_options own = batch->options;
+    sb_state *state, *old_state = batch->state;
+    sb_session *session, *old_session = batch->session;
+    how.device = own.device;
+    how.memory_limit = own.memory_limit;
+    how.symbol_count = 2;
+    how.symbols = symbols;
+    how.symbol_values = extents;
+    SB_TRY(sb_state_create(batch->llm->model, &how, &state, error));
+    own.state = state;
     own.entry = "step";
-    return sb_session_create(fresh->llm->model, &own, &fresh->session, error);
+    sb_status status = sb_session_create(batch->llm->model, &own, &session, error);
+    if (status != SB_OK) {
+        sb_state_release(state);
+        return status;
+    }
+    batch->state = state;
+    batch->session = session; /* before the old one is gone: a handler of signals may interrupt it */
+    batch->version = batch->llm->version;
+    sb_session_destroy(old_session);
+    sb_state_release(old_state);
+    return SB_OK;
+}
+
+static sb_status keep_options(sb_llm_batch *batch, const sb_session_options *options, sb_error *error) {
+    batch->options = *options;
+    if (options->struct_bytes != sizeof *options || options->force_cpu == NULL)
+        return SB_OK; /* (of another size: creating the session refuses it) */
+    batch->options.force_cpu = batch->force_cpu = sb_duplicate_string(options->force_cpu);
+    return batch->force_cpu != NULL ? SB_OK : sb_fail_memory(error, strlen(options->force_cpu) + 1);
 }
 
 sb_status sb_llm_batch_make(sb_llm *llm, const sb_session_options *options, int64_t pages, int64_t page_positions,
@@ -41,7 +64,9 @@ sb_status sb_llm_batch_make(sb_llm *llm, const sb_session_options *options, int6
     atomic_fetch_add_explicit(&llm->references, 1, memory_order_relaxed);
     sb_status status = sb_llm_pages_create(pages, &fresh->pages, error);
     if (status == SB_OK)
-        status = create(fresh, options, error);
+        status = keep_options(fresh, options, error);
+    if (status == SB_OK)
+        status = renew(fresh, error);
     if (status != SB_OK) {
         sb_llm_batch_release(fresh);
         return status;
@@ -72,6 +97,7 @@ void sb_llm_batch_release(sb_llm_batch *batch) {
     sb_state_release(batch->state);
     sb_llm_pages_clear(&batch->pages);
     sb_llm_release(batch->llm);
+    sb_free(batch->force_cpu);
     sb_free(batch);
 }
 
@@ -94,6 +120,10 @@ static sb_status check_part(const sb_llm_batch *batch, const sb_llm_step_part *p
     int64_t length = part->sequence->length;
     if (part->sequence->batch != batch)
         return sb_fail(error, SB_ERROR_INVALID_ARGUMENT, "a sequence is of another batch");
+    if (length > 0 && part->sequence->version != batch->llm->version)
+        return sb_fail(error, SB_ERROR_INVALID_ARGUMENT,
+                       "the %lld positions of a sequence are of weights that were replaced: trim it to 0",
+                       (long long)length);
     if (part->count < 1)
         return sb_fail(error, SB_ERROR_INVALID_ARGUMENT, "there are no tokens");
     if (part->count > about->context - length)
@@ -227,15 +257,19 @@ sb_status sb_llm_batch_run(sb_llm_batch *batch, int count, const sb_llm_step_par
                            sb_tensor *outputs[SB_LLM_OUTPUTS], sb_error *error) {
     outputs[SB_LLM_LOGITS] = outputs[SB_LLM_HIDDEN] = NULL;
     SB_TRY(check_parts(batch, count, parts, error));
+    if (batch->version != batch->llm->version)
+        SB_TRY(renew(batch, error));
     sb_status status = reserve(count, parts, error);
     if (status == SB_OK)
         status = run(batch, count, parts, outputs, error);
     for (int i = 0; i < count; i++) {
         sb_llm_sequence *sequence = parts[i].sequence;
-        if (status == SB_OK)
+        if (status == SB_OK) {
+            sequence->version = batch->version;
             sequence->length += parts[i].count;
-        else
+        } else {
             sb_llm_sequence_let_go(sequence);
+        }
     }
     return status;
 }

@@ -43,8 +43,7 @@ static void digest_tensors(void *context, int64_t begin, int64_t end) {
         if (all->status[i] != SB_OK)
             continue;
         if (tensor->bytes != 0)
-            sb_digest_add_bytes(&digest, all->checkpoint->files[tensor->file].mapping->data + tensor->offset,
-                                tensor->bytes);
+            sb_digest_add_bytes(&digest, sb_checkpoint_data(all->checkpoint, tensor), tensor->bytes);
         all->status[i] = sb_digest_end(&digest, all->bytes[i], NULL);
     }
 }

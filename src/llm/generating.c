@@ -50,11 +50,21 @@ sb_status sb_generating_begin(sb_generating *g, const sb_llm *llm, const sb_llm_
             "a generation needs a prompt of at least one token, and neither limit (%lld) nor chunk (%lld) may "
             "be negative",
             (long long)about->limit, (long long)about->chunk);
+    if (about->present != 0 && (about->present != begin || begin >= count || about->score_prompt))
+        return sb_fail(error, SB_ERROR_INVALID_ARGUMENT,
+                       "%lld of the prompt's %lld tokens are said to be in the sequence, which has %lld positions: it "
+                       "has to have so "
+                       "many, fewer than the prompt, and the prompt cannot be scored",
+                       (long long)about->present, (long long)count, (long long)begin);
     if (about->constraint != NULL && about->ignore_stops)
         return sb_fail(
             error, SB_ERROR_INVALID_ARGUMENT,
             "a constraint with ignore_stops: behind a text that is complete there would be nothing to choose");
     g->about = *about;
+    if (about->present != 0) {
+        g->begin = 0;
+        g->done = about->present;
+    }
     SB_TRY(sb_chooser_begin(&g->chooser, &llm->config, &g->about.sampling, about->constraint, count, tokens, error));
     SB_TRY(sb_digest_begin(&g->digest, error));
     return about->receipt != NULL ? begin_receipt(g, error) : SB_OK;

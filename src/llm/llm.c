@@ -1,5 +1,7 @@
 #include "llm/llm.h"
 
+#include <string.h>
+
 #include "base/allocation.h"
 
 #define DEFAULT_CONTEXT 4096
@@ -69,25 +71,40 @@ static sb_status settle(const sb_llm *llm, const sb_llm_options *options, sb_dty
     return SB_OK;
 }
 
-static sb_status load(sb_llm *llm, const char *path, const sb_llm_options *options, sb_error *error) {
-    sb_dtype dtype;
-    int64_t context;
+static sb_status keep_options(sb_llm *llm, const sb_model_options *options, sb_error *error) {
+    llm->options = options != NULL ? *options : (sb_model_options)SB_MODEL_OPTIONS_DEFAULT;
+    if (llm->options.struct_bytes != sizeof llm->options || llm->options.unrelated_symbols == NULL)
+        return SB_OK; /* (of another size: building refuses it) */
+    llm->unrelated = sb_duplicate_string(llm->options.unrelated_symbols);
+    llm->options.unrelated_symbols = llm->unrelated;
+    return llm->unrelated != NULL ? SB_OK : sb_fail_memory(error, strlen(options->unrelated_symbols) + 1);
+}
+
+sb_status sb_llm_make_model(const sb_llm *llm, sb_model **model, sb_error *error) {
+    const sb_llm_plan plan = {llm->checkpoint, &llm->config, llm->description.dtype, llm->description.context,
+                              llm->hidden_states};
     sb_builder *builder;
-    SB_TRY(sb_checkpoint_open(path, &llm->checkpoint, error));
-    SB_TRY(sb_llm_config_read(llm->checkpoint, &llm->config, error));
-    SB_TRY(settle(llm, options, &dtype, &context, error));
-    const sb_llm_plan plan = {llm->checkpoint, &llm->config, dtype, context, options->receipts};
-    llm->receipts = options->receipts;
-    if (options->receipts)
-        SB_TRY(sb_llm_fingerprint_of(llm->checkpoint, &llm->fingerprint, error));
     SB_TRY(sb_builder_create(&builder, error));
     sb_status status = sb_llm_build(&plan, builder, error);
     if (status == SB_OK)
-        status = sb_builder_build(builder, options->model, &llm->model, error);
+        status = sb_builder_build(builder, &llm->options, model, error);
     sb_builder_destroy(builder);
-    if (status == SB_OK)
-        describe(llm, dtype, context);
     return status;
+}
+
+static sb_status load(sb_llm *llm, const char *path, const sb_llm_options *options, sb_error *error) {
+    sb_dtype dtype;
+    int64_t context;
+    SB_TRY(sb_checkpoint_open(path, &llm->checkpoint, error));
+    SB_TRY(sb_llm_config_read(llm->checkpoint, &llm->config, error));
+    SB_TRY(settle(llm, options, &dtype, &context, error));
+    describe(llm, dtype, context);
+    llm->receipts = options->receipts;
+    llm->hidden_states = options->receipts || options->hidden_states;
+    SB_TRY(keep_options(llm, options->model, error));
+    if (options->receipts)
+        SB_TRY(sb_llm_fingerprint_of(llm->checkpoint, &llm->fingerprint, error));
+    return sb_llm_make_model(llm, &llm->model, error);
 }
 
 sb_status sb_llm_load(const char *path, const sb_llm_options *options, sb_llm **llm, sb_error *error) {
@@ -114,6 +131,7 @@ void sb_llm_release(sb_llm *llm) {
         return;
     sb_model_release(llm->model);
     sb_checkpoint_close(llm->checkpoint);
+    sb_free(llm->unrelated);
     sb_free(llm);
 }
 

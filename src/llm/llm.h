@@ -17,7 +17,11 @@ struct sb_llm {
     sb_llm_config config;      /* refers to the checkpoint */
     sb_model *model;
     sb_llm_description description;
-    bool receipts;                  /* steps give hidden states, and the next is there */
+    sb_model_options options;       /* that the model was made with */
+    char *unrelated;                /* … its names */
+    uint64_t version;               /* counts up when weights are replaced */
+    bool hidden_states;             /* steps give them */
+    bool receipts;                  /* so, and the next is there */
     sb_llm_fingerprint fingerprint; /* of the files */
 };
 
@@ -28,14 +32,18 @@ struct sb_llm_batch {
     sb_session *session;
     int64_t page_positions;
     sb_llm_pages pages;
+    uint64_t version;           /* of the model's weights */
+    sb_session_options options; /* to make the session again */
+    char *force_cpu;            /* … its names */
 };
 
 struct sb_llm_sequence {
     sb_llm_batch *batch;
     int64_t length;
     int64_t page_count, page_room;
-    int64_t *pages; /* in the order of positions; room for page_room */
-    int64_t part;   /* while a step is checked: which part it is in; -1: none */
+    int64_t *pages;   /* in the order of positions; room for page_room */
+    int64_t part;     /* while a step is checked: which part it is in; -1: none */
+    uint64_t version; /* of the weights that its positions were computed with; 0 positions: of any */
 };
 
 /* A batch with a single page, as long as the context, and the sequence that has it. */
@@ -46,6 +54,9 @@ struct sb_llm_session {
     int threads;         /* as sb_session_options has them */
     sb_workers *scorers; /* score rows of logits; NULL until there are some */
 };
+
+/** The graph of the checkpoint's weights, as the model was asked for. */
+sb_status sb_llm_make_model(const sb_llm *llm, sb_model **model, sb_error *error);
 
 /** sb_llm_batch_create with pages of another size. */
 sb_status sb_llm_batch_make(sb_llm *llm, const sb_session_options *options, int64_t pages, int64_t page_positions,

@@ -198,12 +198,17 @@ static int64_t outstanding(const entry *e) {
     return e->pages - sequence->page_count + copies;
 }
 
-/* Whether free pages are enough for all that run; lets go of those that are kept until they are. */
-static bool have_pages(sb_llm_queue *queue) {
+static int64_t all_outstanding(const sb_llm_queue *queue) {
     int64_t wanted = 0;
     for (const entry *e = queue->running.first; e != NULL; e = e->next)
         wanted += outstanding(e);
-    while (queue->batch->pages.free_count < wanted) {
+    return wanted;
+}
+
+/* Whether free pages are enough for all that run; lets go of those that are kept until they are. Fewer are wanted then, too: a
+ * page whose other holder is gone is not copied. */
+static bool have_pages(sb_llm_queue *queue) {
+    while (queue->batch->pages.free_count < all_outstanding(queue)) {
         if (!evict(queue))
             return false;
     }
@@ -319,6 +324,12 @@ static sb_status settle(sb_llm_queue *queue, sb_error *error) {
     return SB_OK;
 }
 
+/* Pages that were computed with weights that have been replaced are nobody's beginning. */
+static void forget_replaced(sb_llm_queue *queue) {
+    while (queue->kept.first != NULL && queue->kept.first->sequence->version != queue->batch->llm->version)
+        evict(queue);
+}
+
 /* ---- a step ---- */
 
 /* What a request puts into the step, if there are pages for it: `most` tokens. Without pages, which somebody else must have
@@ -389,6 +400,7 @@ static void refuse_first(sb_llm_queue *queue) {
 sb_status sb_llm_queue_step(sb_llm_queue *queue, bool *more, sb_error *error) {
     sb_tensor *outputs[SB_LLM_OUTPUTS];
     *more = true;
+    forget_replaced(queue);
     SB_TRY(settle(queue, error));
     int count = gather(queue);
     if (count > 0) {

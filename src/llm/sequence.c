@@ -69,6 +69,7 @@ sb_status sb_llm_sequence_fork(const sb_llm_sequence *from, int64_t length, sb_l
         sb_llm_pages_hold(&from->batch->pages, fresh->pages[fresh->page_count]);
     }
     fresh->length = length;
+    fresh->version = from->version;
     *sequence = fresh;
     return SB_OK;
 }

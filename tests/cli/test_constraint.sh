@@ -49,7 +49,7 @@ says out '"text": "{'
 runs 3 "$samebit" generate model --json-schema '{"items": {"not": {}}, "type": "array"}'
 says err "the schema at '/items': 'not' is not supported"
 runs 3 "$samebit" generate model --json-schema nowhere.json
-says err "nowhere.json: cannot be read: No such file or directory"
+says err "nowhere.json: cannot be opened: No such file or directory"
 runs 3 "$samebit" generate model --json-schema '{"type": "objekt"}'
 says err "the schema at '/type' is not one of the types"
 runs 2 "$samebit" generate model --json-schema true --json-object

@@ -90,8 +90,6 @@ for name in digest prompt_tokens text; do
     [ "$(grep "\"$name\":" chat.json)" = "$(grep "\"$name\":" out)" ] || fail "--chat has another $name"
 done
 printf 'Hi <s>' | "$samebit" generate "$models/llama-text" --chat -p - --date 2026-02-28 --count 0 --json >out || fail "--chat of standard input"
-runs 2 "$samebit" generate "$models/llama-text" --chat
-says err "--chat needs --prompt"
 runs 2 "$samebit" generate "$models/llama-text" --chat -p a --bare
 says err "without --bare and --plain"
 runs 2 "$samebit" generate "$models/llama-text" -p a --system b
@@ -152,7 +150,58 @@ runs 2 "$samebit" tokenize "$models/llama-text" 1 --decode --bare
 says err "--bare and --plain are for texts"
 runs 3 "$samebit" tokenize "$models/gemma3.gguf" a
 says err "the file has no tokenizer"
-finish
+
+# What generation_config.json says is in force where no option, and no line of a file, says otherwise.
+cp -r "$models/llama-text" suggests
+suggest() {
+    printf '%s' "$1" >suggests/generation_config.json
+    shift
+    runs 0 "$samebit" generate "${folder:-suggests}" -p "Hi there, hi" --count 9 --ignore-stops --digest "$@"
+}
+same() {
+    sed -n 2p out >one
+    rm -f suggests/generation_config.json
+    runs 0 "$samebit" generate suggests -p "Hi there, hi" --count 9 --ignore-stops --digest "$@"
+    sed -n 2p out | cmp -s - one || fail "suggestions are not as $*"
+}
+all='{"do_sample": true, "temperature": 0.75, "top_k": 20, "top_p": 0.875, "min_p": 0.0625, "repetition_penalty": 1.25, "eos_token_id": 2}'
+suggest "$all"
+says err "settings: temperature 0.75, seed 0, request 0, top-k 20, top-p 0.875, min-p 0.0625, repetition penalty 1.25 (by generation_config.json, where no option says otherwise); at most 9"
+same --temperature 0.75 --top-k 20 --top-p 0.875 --min-p 0.0625 --repetition-penalty 1.25
+suggest "$all" --top-k 5 --temperature 1.5 --seed 3
+same --temperature 1.5 --top-k 5 --top-p 0.875 --min-p 0.0625 --repetition-penalty 1.25 --seed 3
+suggest "$all" --temperature 0 --repetition-penalty 1
+says err "settings: greedy (by"
+same
+suggest "$all" --no-defaults
+says err "settings: greedy; at most"
+same
+suggest '{"do_sample": true}'
+same --temperature 1
+suggest '{"temperature": 0.75, "top_k": 20, "do_sample": false}'
+same
+suggest '{"temperature": 0.75, "top_k": 20}' --temperature 2
+same --temperature 2 --top-k 20
+suggest "$all" --receipt suggested.json
+says suggested.json '"temperature": 0.75'
+says suggested.json '"top_k": 20'
+says suggested.json '"repetition_penalty": 1.25'
+runs 0 "$samebit" verify suggests suggested.json
+printf '{"prompt": "Hi there, hi"}\n{"prompt": "Hi there, hi", "top_k": 5}\n' >lines.jsonl
+runs 0 "$samebit" generate suggests --batch lines.jsonl --count 9 --ignore-stops
+cp out lines
+suggest "$all"
+says lines "\"line\":1,\"sample\":0,"
+grep -F "\"digest\":\"$(sed -n 2p out)\"" lines >one || fail "a line is not as the checkpoint suggests"
+suggest "$all" --top-k 5
+grep -F "\"digest\":\"$(sed -n 2p out)\"" lines >two || fail "a line does not win over the checkpoint"
+[ "$(cut -c1-9 one two | tr -d '\n')" = '{"line":1{"line":2' ] || fail "lines exchanged"
+for wrong in '{"temperature": "hot"}' '{"top_p": 0}' '{"do_sample": 1}' '{"top_k": 1.5}' '['; do
+    printf '%s' "$wrong" >suggests/generation_config.json
+    runs 3 "$samebit" generate suggests -p a
+    says err "suggests/generation_config.json"
+    says err "; --no-defaults does without"
+done
 
 # Many requests at once: each is what it is alone, whatever runs beside it.
 cat >requests.jsonl <<'END'
@@ -194,7 +243,7 @@ runs 0 "$samebit" generate "$models/llama-text" -p "Hi " --count 9 --ignore-stop
 text=$(head -1 out)
 stop=$(printf %s "$text" | cut -c4-5)
 before=$(printf '%s' "${text%%"$stop"*}")
-runs 0 "$samebit" generate "$models/llama-text" -p "Hi " --count 9 --ignore-stops --stop "$stop" --stop "not there"
+runs 0 "$samebit" generate "$models/llama-text" -p "Hi " --count 9 --ignore-stops --stop "$stop" --stop "not there" --stats
 [ "$(head -1 out)" = "$before" ] || fail "'$(head -1 out)' where '$before' comes before '$stop'"
 says err "ended by stop"
 runs 0 "$samebit" generate "$models/llama-text" -p "Hi " --count 9 --ignore-stops --stop "$text and more" --json
@@ -203,25 +252,25 @@ runs 0 "$samebit" generate "$models/llama-text" -p "Hi " --count 9 --ignore-stop
 says out '"end":"stop"'
 
 # What is wrong is said before anything runs.
-refused() {
+refuses_line() {
     printf '{"tokens": [1]}\n%s\n' "$1" >requests.jsonl
     runs 2 "$samebit" generate "$models/llama-text" --batch requests.jsonl
     says err "$2"
     [ -s out ] && fail "something ran before '$1' was refused"
 }
-refused '[1]' "requests.jsonl: line 2: an object of JSON is expected"
-refused '{"tokens": [1]' "requests.jsonl: line 2: byte 14: "
-refused '{"tokens": [1], "prompt": "a"}' 'line 2: either "prompt" or "tokens" is expected'
-refused '{}' 'line 2: either "prompt" or "tokens" is expected'
-refused '{"tokens": []}' '"tokens": a list of token ids'
-refused '{"tokens": [1.5]}' '"tokens": a whole number from 0'
-refused '{"tokens": [97]}' 'line 2: token 0 of 1 is 97; the model has 97'
-refused '{"tokens": [1], "count": -1}' '"count": a whole number from 0'
-refused '{"tokens": [1], "top_p": 0}' '"top_p": a number from 1e-06 to 1'
-refused '{"tokens": [1], "stop": ""}' '"stop": a text that is not empty'
-refused '{"tokens": [1], "tokens": [2]}' "line 2: byte"
-refused '{"tokens": [1], "colour": 1}' 'line 2: "colour" is not known; there are prompt, tokens,'
-refused '{"prompt": "a", "samples": 0}' '"samples": a whole number from 1 to 4096'
+refuses_line '[1]' "requests.jsonl: line 2: an object of JSON is expected"
+refuses_line '{"tokens": [1]' "requests.jsonl: line 2: byte 14: "
+refuses_line '{"tokens": [1], "prompt": "a"}' 'line 2: either "prompt" or "tokens" is expected'
+refuses_line '{}' 'line 2: either "prompt" or "tokens" is expected'
+refuses_line '{"tokens": []}' '"tokens": a list of token ids'
+refuses_line '{"tokens": [1.5]}' '"tokens": a whole number from 0'
+refuses_line '{"tokens": [97]}' 'line 2: token 0 of 1 is 97; the model has 97'
+refuses_line '{"tokens": [1], "count": -1}' '"count": a whole number from 0'
+refuses_line '{"tokens": [1], "top_p": 0}' '"top_p": a number from 1e-06 to 1'
+refuses_line '{"tokens": [1], "stop": ""}' '"stop": a text that is not empty'
+refuses_line '{"tokens": [1], "tokens": [2]}' "line 2: byte"
+refuses_line '{"tokens": [1], "colour": 1}' 'line 2: "colour" is not known; there are prompt, tokens,'
+refuses_line '{"prompt": "a", "samples": 0}' '"samples": a whole number from 1 to 4096'
 printf '\n' >requests.jsonl
 runs 2 "$samebit" generate "$models/llama-text" --batch requests.jsonl
 says err "requests.jsonl: there are no requests"
@@ -238,3 +287,4 @@ runs 2 "$samebit" generate "$models/llama-text" -p a --parallel 2
 says err "--parallel is for --batch and --samples"
 runs 2 "$samebit" generate "$models/llama-text" -p a --stop ""
 says err "--stop: a text that is not empty is expected"
+finish

@@ -41,6 +41,14 @@ runs 1 "$samebit" verify "$models/llama" token.json
 says out "token of step 0: its hidden state is right, but sampling chooses token $first, and the receipt has 96"
 says out "digest: the receipt was changed after it was made"
 says out "different: 1 of 7 steps checked"
+runs 1 "$samebit" verify "$models/llama" token.json --locate
+says out "located: each node computes what its reference evaluation does"
+runs 0 "$samebit" verify "$models/llama" receipt.json --locate
+grep -q located out && fail "something is located where nothing differs"
+runs 1 "$samebit" verify "$models/llama" token.json --locate --json
+json located=null
+refused "--locate looks at all steps" "$samebit" verify "$models/llama" token.json --locate --sample 2
+refused "--locate looks at all steps" "$samebit" verify "$models/llama" token.json --locate --reference-evaluation
 sed 's/"seed": "5"/"seed": "6"/' receipt.json >seed.json
 runs 1 "$samebit" verify "$models/llama" seed.json --json
 json same=false findings.0.what=settings findings.1.what=token findings.2.what=digest findings.0.step=null

@@ -22,4 +22,8 @@ says out "weights: "
 sed 's/"seed": "9"/"seed": "10"/' host.json >seed.json
 runs 1 "$samebit" verify "$models/qwen3.gguf" seed.json --device cuda
 says out "settings: "
+sed '0,/"state": "[0-9a-f]\{4\}/s//"state": "0000/' host.json >state.json
+runs 1 "$samebit" verify "$models/qwen3.gguf" state.json --device cuda --locate
+says out "state of step 0: "
+says out "located: each node computes what its reference evaluation does"
 finish

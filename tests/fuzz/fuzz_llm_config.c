@@ -1,7 +1,8 @@
-/* Any bytes as config.json: refused with a report, or numbers that hang together, and tables of angles. */
+/* Any bytes as config.json, and as generation_config.json: refused with a report, or numbers that hang together, and tables of angles. */
 #include "base/allocation.h"
 #include "fuzz/checkpoint_bytes.h"
 #include "llm/rope.h"
+#include "llm/suggestion.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     sb_error error = {0};
@@ -10,6 +11,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     int64_t before = sb_allocation_count().live_blocks;
     sb_checkpoint checkpoint = {.path = (char *)(uintptr_t) "config.json"};
     sb_status status = sb_json_object("config.json", (const char *)data, size, &checkpoint.config, &error);
+    sb_llm_sampling sampling;
+    if (status == SB_OK && sb_llm_suggestion_of("generation_config.json", checkpoint.config, &sampling, NULL) == SB_OK)
+        FUZZ_CHECK(sampling.temperature >= 0 && sampling.top_k >= 0 && sampling.top_p > 0 && sampling.top_p <= 1 &&
+                   sampling.min_p >= 0 && sampling.min_p <= 1 && sampling.repetition_penalty > 0);
     if (status == SB_OK)
         status = sb_llm_config_read(&checkpoint, &config, &error);
     FUZZ_CHECK(status == SB_OK || (error.status == status && error.message[0] != '\0'));

@@ -38,7 +38,7 @@ static void watch(const char *text, size_t size, const stop_texts *stops) {
         FUZZ_CHECK(bytes <= expected - out && memcmp(part, text + out, bytes) == 0);
         out += bytes;
     }
-    watch_rest(&watch, &part, &bytes);
+    FUZZ_CHECK(watch_last(&watch, "", 0, &part, &bytes));
     FUZZ_CHECK(bytes <= expected - out && memcmp(part, text + out, bytes) == 0);
     FUZZ_CHECK(out + bytes == expected && watch.found == (expected < size));
     free_watch(&watch);

@@ -12,12 +12,6 @@
 #include "support/failing.h"
 #include "support/must.h"
 
-#define ASSERT_SAYS(error, text)                                                                                       \
-    do {                                                                                                               \
-        if (strstr((error).message, text) == NULL)                                                                     \
-            fail_msg("'%s' does not say '%s'", (error).message, text);                                                 \
-    } while (0)
-
 static sb_tokenizer *tokenizer;
 static json_t *cases;
 

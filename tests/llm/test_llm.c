@@ -16,12 +16,6 @@
 #include "support/random.h"
 #include "tiny_models.h"
 
-#define ASSERT_SAYS(error, text)                                                                                       \
-    do {                                                                                                               \
-        if (strstr((error).message, text) == NULL)                                                                     \
-            fail_msg("'%s' does not say '%s'", (error).message, text);                                                 \
-    } while (0)
-
 /* ---- refusals ---- */
 
 static void refuse(const char *config, const char *file, size_t bytes, sb_status status, const char *says) {
@@ -144,6 +138,60 @@ static void test_unrounded(void **unused) {
     }
 }
 
+/* What the sequence has of a prompt is not run again, and what comes of it is what comes of the whole: tokens, digest, receipt. */
+static void test_present(void **unused) {
+    (void)unused;
+    sb_error error;
+    sb_llm *llm;
+    sb_llm_session *session;
+    sb_llm_options options = SB_LLM_OPTIONS_DEFAULT;
+    int64_t ids[20];
+    options.receipts = true;
+    for (int i = 0; i < 20; i++)
+        ids[i] = 5 + i * 7 % 60;
+    MUST(sb_llm_load("models/qwen3", &options, &llm, error));
+    MUST(sb_llm_session_create(llm, NULL, &session, error));
+    sb_llm_generation generation = SB_LLM_GENERATION_DEFAULT;
+    sb_llm_receipt *receipt;
+    char whole[SB_DIGEST_TEXT_BYTES];
+    sb_llm_result result;
+    generation.limit = 5;
+    generation.ignore_stops = true;
+    generation.sampling.temperature = 1;
+    generation.sampling.repetition_penalty = 2;
+    generation.receipt = &receipt;
+    for (int64_t present = 0; present < 20; present++) {
+        MUST(sb_llm_session_trim(session, present, error));
+        generation.present = present;
+        MUST(sb_llm_generate(session, 20, ids, &generation, &result, error));
+        assert_int_equal(result.prompt_tokens, 20);
+        const sb_llm_receipt_description about = sb_llm_receipt_describe(receipt);
+        if (present == 0)
+            memcpy(whole, about.digest, sizeof whole);
+        assert_string_equal(about.digest, whole);
+        sb_llm_receipt_release(receipt);
+    }
+    MUST(sb_llm_session_trim(session, 7, error));
+    static const int64_t wrong[] = {6, 8, -1};
+    for (int i = 0; i < 3; i++) {
+        generation.present = wrong[i];
+        assert_int_equal(sb_llm_generate(session, 20, ids, &generation, &result, &error), SB_ERROR_INVALID_ARGUMENT);
+        ASSERT_SAYS(error, "are said to be in the sequence, which has 7 positions");
+    }
+    generation.present = 7;
+    assert_int_equal(sb_llm_generate(session, 7, ids, &generation, &result, &error), SB_ERROR_INVALID_ARGUMENT);
+    generation.score_prompt = true;
+    assert_int_equal(sb_llm_generate(session, 20, ids, &generation, &result, &error), SB_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(sb_llm_session_length(session), 7);
+    sb_llm_session_destroy(session);
+    sb_llm_release(llm);
+}
+
+static sb_status suggest(void *context) {
+    sb_llm_sampling sampling;
+    return sb_llm_suggest_sampling(context, &sampling, NULL);
+}
+
 static sb_status attempt(void *context) {
     sb_llm *llm = NULL;
     sb_llm_session *session = NULL;
@@ -165,6 +213,11 @@ static sb_status attempt(void *context) {
 
 static void test_memory(void **unused) {
     (void)unused;
+    static const char suggestion[] = "{\"do_sample\": true, \"top_k\": 20}";
+    const tiny_bytes text = {(char *)(uintptr_t)suggestion, sizeof suggestion - 1, 0};
+    mkdir("suggests", 0777);
+    tiny_save(&text, "suggests/generation_config.json");
+    check_failing_allocations(suggest, "suggests");
     check_failing_allocations(attempt, "models/llama3");
     check_failing_allocations(attempt, "models/gpt2.gguf");
 }
@@ -367,10 +420,10 @@ static void test_logp(void **unused) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_refusals),  cmocka_unit_test(test_wrong_extents), cmocka_unit_test(test_steps),
-        cmocka_unit_test(test_unrounded), cmocka_unit_test(test_memory),        cmocka_unit_test(test_greedy),
-        cmocka_unit_test(test_sampling),  cmocka_unit_test(test_choosing),      cmocka_unit_test(test_joined),
-        cmocka_unit_test(test_logp),
+        cmocka_unit_test(test_refusals), cmocka_unit_test(test_wrong_extents), cmocka_unit_test(test_steps),
+        cmocka_unit_test(test_present),  cmocka_unit_test(test_unrounded),     cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_greedy),   cmocka_unit_test(test_sampling),      cmocka_unit_test(test_choosing),
+        cmocka_unit_test(test_joined),   cmocka_unit_test(test_logp),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,12 +18,6 @@
 #include "support/must.h"
 #include "tiny_models.h"
 
-#define ASSERT_SAYS(error, text)                                                                                       \
-    do {                                                                                                               \
-        if (strstr((error).message, text) == NULL)                                                                     \
-            fail_msg("'%s' does not say '%s'", (error).message, text);                                                 \
-    } while (0)
-
 enum { STEPS = 9 };
 static const int64_t prompt[] = {1, 50, 7, 23, 88, 4, 61};
 enum { PROMPT = sizeof prompt / sizeof *prompt };

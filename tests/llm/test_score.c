@@ -16,12 +16,6 @@
 #include "support/failing.h"
 #include "support/must.h"
 
-#define ASSERT_SAYS(error, text)                                                                                       \
-    do {                                                                                                               \
-        if (strstr((error).message, text) == NULL)                                                                     \
-            fail_msg("'%s' does not say '%s'", (error).message, text);                                                 \
-    } while (0)
-
 enum { TOKENS = 61, VOCABULARY = 97, TOP = 5 };
 
 static int64_t tokens[TOKENS];

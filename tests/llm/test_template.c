@@ -12,12 +12,6 @@
 #include "support/must.h"
 #include "tiny_models.h"
 
-#define ASSERT_SAYS(error, text)                                                                                       \
-    do {                                                                                                               \
-        if (strstr((error).message, text) == NULL)                                                                     \
-            fail_msg("'%s' does not say '%s'", (error).message, text);                                                 \
-    } while (0)
-
 static const sb_llm_date date = {2031, 7, 4, 8, 5, 9};
 
 /* ---- recorded ---- */

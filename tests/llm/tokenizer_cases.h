@@ -10,12 +10,6 @@
 
 #include "support/must.h"
 
-#define ASSERT_SAYS(error, text)                                                                                       \
-    do {                                                                                                               \
-        if (strstr((error).message, text) == NULL)                                                                     \
-            fail_msg("'%s' does not say '%s'", (error).message, text);                                                 \
-    } while (0)
-
 /** A file of the folder tests/llm; the caller has a reference. */
 static inline json_t *load_json(const char *name) {
     char path[1024];

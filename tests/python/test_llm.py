@@ -5,7 +5,9 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
+import tempfile
 import threading
 import unittest
 
@@ -60,6 +62,111 @@ class Models(unittest.TestCase):
             self.assertEqual(np.float32(made.logps).tolist(), np.float32([token["logp"] for token in said["tokens"]]).tolist())
             self.assertEqual(made.prompt_tokens, 4)
             self.assertGreater(made.decode_seconds, 0)
+
+    def test_many(self):
+        prompts = ["Hi there, hi there, hi", TOKENS, {"prompt": "Hi there, hi there, hi there", "temperature": 1.5, "seed": 3, "count": 4},
+                   [{"role": "user", "content": "Hi"}]] + ["Hi there, hi"] * 3
+        self.model.chat_template  # a conversation needs a date
+        prompts[3] = self.model.encode(prompts[3], date=datetime.date(2026, 2, 28))
+        for parallel, pages in ((1, 0), (3, 0), (16, 0), (2, 6)):
+            made = self.model.generate_many(prompts, 7, parallel=parallel, pages=pages, ignore_stops=True)
+            self.assertEqual(len(made), len(prompts))
+            for found, prompt in zip(made, prompts):
+                own = dict(prompt) if isinstance(prompt, dict) else {"prompt": prompt}
+                alone = self.model.generate(own.pop("prompt"), own.pop("count", 7), ignore_stops=True, **own)
+                self.assertEqual((found.digest, found.tokens, found.logps, found.text, found.end),
+                                 (alone.digest, alone.tokens, alone.logps, alone.text, alone.end))
+        self.assertEqual(self.model.generate_many([]), [])
+        with self.assertRaisesRegex(samebit.LimitError, "prompt 1: "):
+            self.model.generate_many([TOKENS, TOKENS * 100])
+        with self.assertRaisesRegex(samebit.ArgumentError, "prompt 1: token 0"):
+            self.model.generate_many([TOKENS, [97]])
+        with self.assertRaisesRegex(samebit.ArgumentError, 'prompt 0 is a dict without "prompt"'):
+            self.model.generate_many([{"text": "Hi"}])
+        with self.assertRaisesRegex(samebit.ArgumentTypeError, "prompt 0: .*colour"):
+            self.model.generate_many([{"prompt": "Hi", "colour": 1}])
+        with self.assertRaisesRegex(samebit.ArgumentError, "0 prompts at a time"):
+            self.model.generate_many([TOKENS], parallel=0)
+
+    def test_embeddings(self):
+        model = llm.load(MODELS / "llama-text", threads=1, hidden_states=True)
+        rows = model.embed(TOKENS, None)
+        self.assertEqual((rows.shape, rows.dtype), ((len(TOKENS), model.description.hidden), np.float32))
+        self.assertEqual(model.embed(TOKENS, "last").tobytes(), rows[-1].tobytes())
+        total = np.zeros(model.description.hidden)
+        for row in rows:
+            total += row.astype(np.float64)
+        self.assertEqual(model.embed(TOKENS).tobytes(), (total / len(TOKENS)).astype(np.float32).tobytes())
+        self.assertEqual(model.embed(TOKENS, None, wanted=[1, 4]).tobytes(), rows[[1, 4]].tobytes())
+        sequence = model.sequence()
+        self.assertEqual(sequence.embed(TOKENS[:4], None).tobytes(), rows[:4].tobytes())
+        self.assertEqual(sequence.embed(TOKENS[4:], None, chunk=2).tobytes(), rows[4:].tobytes())
+        self.assertEqual(model.generate(TOKENS, 5).digest, self.model.generate(TOKENS, 5).digest)
+        with self.assertRaisesRegex(samebit.ArgumentError, "hidden_states"):
+            self.model.embed(TOKENS)
+        with self.assertRaisesRegex(samebit.ArgumentError, "the pooling 'max' is not known; there are None, 'last', 'mean'"):
+            model.embed(TOKENS, "max")
+
+    def test_replaced_weights(self):
+        """A tensor of the file that is doubled, which reaches the folder in one case and the model in the other."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder, "model")
+            shutil.copytree(MODELS / "llama-text", path)
+            data = bytearray((path / "model.safetensors").read_bytes())
+            length = int.from_bytes(data[:8], "little")
+            about = json.loads(data[8:8 + length])
+            name, entry = next((name, entry) for name, entry in about.items() if entry["dtype"] in ("F32", "BF16") and "up_proj" in name)
+            begin, end = (8 + length + offset for offset in entry["data_offsets"])
+            raw = np.frombuffer(bytes(data[begin:end]), np.uint16).reshape(*entry["shape"], -1)
+            high = raw.shape[-1] - 1  # the half of an element that has its exponent
+            changed = raw.copy()
+            changed[..., high] ^= 1 << 7  # exponents move: other numbers
+            data[begin:end] = changed.tobytes()
+            (path / "model.safetensors").write_bytes(data)
+            wanted = llm.load(path, threads=1).generate(TOKENS, 7, ignore_stops=True).digest
+        model = llm.load(MODELS / "llama-text", threads=1)
+        before = model.generate(TOKENS, 7, ignore_stops=True).digest
+        self.assertNotEqual(before, wanted)
+        def tensors(array):
+            if entry["dtype"] == "F32":
+                yield array.view(np.float32)[..., 0]
+            try:
+                import torch
+            except ImportError:
+                return
+            kind = {"F32": torch.float32, "BF16": torch.bfloat16}[entry["dtype"]]
+            made = torch.from_numpy(array.view(np.int16).copy()).view(kind)[..., 0]
+            yield made
+            yield torch.nn.Parameter(made.T.contiguous()).T
+        count = 0
+        for new, old in zip(tensors(changed), tensors(raw)):
+            model.replace_weights({name: new})
+            self.assertEqual(model.generate(TOKENS, 7, ignore_stops=True).digest, wanted)
+            self.assertEqual(model.generate_many([TOKENS], 7, ignore_stops=True)[0].digest, wanted)
+            with self.assertRaisesRegex(samebit.ArgumentError, "has no tensor 'head'"):
+                model.replace_weights({name: old, "head": old})
+            with self.assertRaises(samebit.ShapeError):
+                model.replace_weights({name: old[:1]})
+            self.assertEqual(model.generate(TOKENS, 7, ignore_stops=True).digest, wanted)
+            model.replace_weights({name: old})
+            self.assertEqual(model.generate(TOKENS, 7, ignore_stops=True).digest, before)
+            count += 1
+        if not count:
+            self.skipTest("bf16 weights need torch")
+        with self.assertRaisesRegex(samebit.ArgumentTypeError, "names of weights are text"):
+            model.replace_weights({1: raw})
+
+    def test_suggested_sampling(self):
+        greedy = {"temperature": 0.0, "top_k": 0, "top_p": 1.0, "min_p": 0.0, "repetition_penalty": 1.0}
+        self.assertEqual(self.model.suggested_sampling, greedy)
+        with tempfile.TemporaryDirectory() as folder:
+            shutil.copytree(MODELS / "llama-text", pathlib.Path(folder, "model"))
+            pathlib.Path(folder, "model", "generation_config.json").write_text(
+                '{"do_sample": true, "temperature": 0.75, "top_k": 20, "eos_token_id": [2, 3]}')
+            model = llm.load(pathlib.Path(folder, "model"), threads=1)
+            self.assertEqual(model.suggested_sampling, {**greedy, "temperature": 0.75, "top_k": 20})
+            said = command("generate", pathlib.Path(folder, "model"), "-p", "Hi ", "--count", 9, "--ignore-stops", "--json")
+            self.assertEqual(model.generate("Hi ", 9, ignore_stops=True, **model.suggested_sampling).digest, said["digest"])
 
     def test_options_change_no_bit(self):
         wanted = self.model.generate(TOKENS, 9, ignore_stops=True)

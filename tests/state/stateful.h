@@ -289,10 +289,4 @@ static inline void check_same_contents(sb_state *left, sb_state *right) {
     }
 }
 
-#define ASSERT_SAYS(error, text)                                                                                       \
-    do {                                                                                                               \
-        if (strstr((error).message, text) == NULL)                                                                     \
-            fail_msg("line %d: \"%s\" does not say \"%s\"", __LINE__, (error).message, text);                          \
-    } while (0)
-
 #endif
