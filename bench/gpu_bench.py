@@ -77,7 +77,7 @@ class Report:
 class Ours:
     """A session on the device, with inputs there."""
 
-    def __init__(self, device, path, inputs, graphs="auto", passes=True, dependent_launch=False):
+    def __init__(self, device, path, inputs, graphs="auto", passes=True, dependent_launch=True):
         model = samebit.load(path, device, passes=passes, device_outputs=True)
         self.session = model.session(graphs=graphs, dependent_launch=dependent_launch)
         self.inputs = {name: samebit.tensor(array, device) for name, array in inputs.items()}

@@ -105,9 +105,9 @@ typedef struct sb_session_options {
      * third on. What cannot be recorded, or fails to be, runs one by one: sb_session_graphs says why. */
     sb_graph_mode graphs;
     /** Whether the device may launch a kernel while those that it waits for are still at work (programmatic dependent
-     * launch, compute capability 9.0 and later). Saves about a tenth of the time of small kernels. Off by default:
-     * the blocks that wait take the room of those that work, which made whole networks a fifth to two fifths slower
-     * on an H200. */
+     * launch, compute capability 9.0 and later), so that it begins when they end. On by default: networks in 16 bits take
+     * 2 to 13 % less time on an H200. Kernels of products and convolutions in f32 are launched when the others have
+     * ended all the same, since their blocks would share multiprocessors while others are idle. */
     bool dependent_launch;
     /** The observer wants to know when nodes ran and looks at no output, so that none is copied to the host for it:
      * events have no outputs. */
@@ -134,7 +134,7 @@ typedef struct sb_session_options {
 
 #define SB_SESSION_OPTIONS_DEFAULT                                                                                     \
     {                                                                                                                  \
-        sizeof(sb_session_options), 0, NULL, NULL, 0, 0, NULL, NULL, NULL, false, false, SB_GRAPHS_AUTO, false, false, \
+        sizeof(sb_session_options), 0, NULL, NULL, 0, 0, NULL, NULL, NULL, false, false, SB_GRAPHS_AUTO, true, false, \
             NULL, NULL, 4, NULL, NULL, 0, NULL                                                                         \
     }
 

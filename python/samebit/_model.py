@@ -332,7 +332,7 @@ class Model(Handle):
 
 def load(source, device=None, *, threads=0, isa="best", passes=True, reference=False, memory_limit=0,
          iteration_limit=0, stream=0, force_cpu=None, require_device=False, device_outputs=False, graphs="auto",
-         dependent_launch=False, queue_depth=4, entry=None, capacity=None, unrelated=None) -> Model:
+         dependent_launch=True, queue_depth=4, entry=None, capacity=None, unrelated=None) -> Model:
     """Loads an ONNX model.
 
     Parameters

@@ -54,7 +54,7 @@ class Settings:
     require_device: bool = False
     device_outputs: bool = False
     graphs: str = "auto"
-    dependent_launch: bool = False
+    dependent_launch: bool = True
     queue_depth: int = QUEUE_DEPTH
     entry: Optional[str] = None
     capacity: Optional[Mapping] = None

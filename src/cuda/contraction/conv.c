@@ -191,7 +191,8 @@ static bool packed_bytes(const sb_cuda_pack_weights *pack, size_t *bytes) {
 
 static sb_status launch_packing(sb_call *call, int64_t groups, const sb_tensor *w, void *packed, size_t bytes) {
     sb_cuda_pack_weights pack = packing_of(groups, w);
-    sb_cuda_work work = {.module = "conv_direct_f32",
+    sb_cuda_work work = {.apart = true,
+                         .module = "conv_direct_f32",
                          .kernel = "sb_cuda_conv_f32_pack",
                          .parameters = &pack,
                          .parameter_bytes = sizeof pack,
@@ -287,7 +288,8 @@ static sb_status launch_tiles(sb_call *call, const convolution *conv) {
 static sb_status launch_narrow(sb_call *call, const convolution *conv) {
     const sb_conv_extents *extents = &conv->extents;
     sb_cuda_convolution to = {0};
-    sb_cuda_work work = {.module = "conv_direct_f32",
+    sb_cuda_work work = {.apart = true,
+                         .module = "conv_direct_f32",
                          .kernel = "sb_cuda_conv_f32_narrow",
                          .parameters = &to,
                          .parameter_bytes = sizeof to,

@@ -2,7 +2,7 @@
 #ifndef SB_CUDA_CONTRACTION_GEMM16_NODE_PLACES_CUH
 #define SB_CUDA_CONTRACTION_GEMM16_NODE_PLACES_CUH
 
-#include "cuda/common/halves.cuh"
+#include "cuda/common/half_arithmetic.cuh"
 #include "cuda/common/kernel.cuh"
 #include "cuda/contraction/gemm16_nodes_parameters.h"
 #include "ops/unary_formulas.h"

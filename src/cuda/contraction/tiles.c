@@ -99,6 +99,7 @@ sb_status sb_cuda_tile_launch(sb_call *call, sb_cuda_work *work, const char *mod
     work->module = module;
     work->kernel = name;
     work->threads = (unsigned)tile->threads;
+    work->apart = true;
     work->blocks = (unsigned)(count < INT32_MAX ? count : INT32_MAX);
     return sb_cuda_call_launch(call, work);
 }

@@ -128,7 +128,8 @@ static size_t find_edges(builder *builder, int node, const sb_cuda_task *task) {
         sb_cuda_task earlier = sb_cuda_task_list_at(builder->list, other);
         if (!sb_cuda_tasks_conflict(task, &earlier))
             continue;
-        if (builder->dependent_launch && task->kind == SB_CUDA_KERNEL && earlier.kind == SB_CUDA_KERNEL)
+        bool early = builder->dependent_launch && task->kind == SB_CUDA_KERNEL && !task->kernel.apart;
+        if (early && earlier.kind == SB_CUDA_KERNEL)
             builder->early[builder->early_count++] = builder->nodes[other];
         else
             builder->edges[count++] = builder->nodes[other];

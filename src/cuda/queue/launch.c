@@ -114,7 +114,8 @@ static sb_status execute(const sb_cuda_queue *queue, const sb_cuda_task *task, s
     switch (task->kind) {
     case SB_CUDA_KERNEL:
         /* Between events a kernel is measured, and for itself. */
-        return execute_kernel(stream, &task->kernel, queue->dependent_launch && queue->trace == NULL, error);
+        return execute_kernel(stream, &task->kernel,
+                              queue->dependent_launch && !task->kernel.apart && queue->trace == NULL, error);
     case SB_CUDA_COPY_TO_DEVICE:
         return SB_CUDA_DO(device, error, cuMemcpyHtoDAsync, copy->to, (const void *)(uintptr_t)copy->from, copy->bytes,
                           stream->handle);

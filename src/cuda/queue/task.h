@@ -27,6 +27,7 @@ typedef struct sb_cuda_kernel_task {
     const sb_cuda_kernel *kernel;
     unsigned grid[3], block[3]; /* each at least 1 */
     unsigned shared_bytes;      /* dynamic */
+    bool apart;                 /* it is placed when those ahead have ended, dependent launch or not */
     const void *parameters;     /* kernel->parameter_bytes bytes, copied by the launch */
     int range_count;            /* every range of memory that the kernel touches */
     const sb_cuda_range *ranges;
