@@ -289,7 +289,10 @@ typedef struct sb_llm_generation {
 } sb_llm_generation;
 
 #define SB_LLM_GENERATION_DEFAULT                                                                                      \
-    { sizeof(sb_llm_generation), 128, 0, SB_LLM_SAMPLING_DEFAULT, false, false, NULL, NULL, NULL, NULL, 0, false, false }
+    {                                                                                                                  \
+        sizeof(sb_llm_generation), 128, 0, SB_LLM_SAMPLING_DEFAULT, false, false, NULL, NULL, NULL, NULL, 0, false,    \
+            false                                                                                                      \
+    }
 
 /** Why a generation ended. */
 typedef enum sb_llm_end {

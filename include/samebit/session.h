@@ -134,7 +134,7 @@ typedef struct sb_session_options {
 
 #define SB_SESSION_OPTIONS_DEFAULT                                                                                     \
     {                                                                                                                  \
-        sizeof(sb_session_options), 0, NULL, NULL, 0, 0, NULL, NULL, NULL, false, false, SB_GRAPHS_AUTO, true, false, \
+        sizeof(sb_session_options), 0, NULL, NULL, 0, 0, NULL, NULL, NULL, false, false, SB_GRAPHS_AUTO, true, false,  \
             NULL, NULL, 4, NULL, NULL, 0, NULL                                                                         \
     }
 
