@@ -5,10 +5,10 @@
 #include "runtime/runner_internal.h"
 #include "runtime/state_binding.h"
 
-/* Not where somebody looks at each transfer, or some of them are elsewhere already. */
+/* Not where some of them are elsewhere already. */
 static bool can_come_together(const sb_runner *runner) {
     const sb_plan *plan = runner->plan;
-    bool can = plan->together_count != 0 && runner->settings->observer == NULL;
+    bool can = plan->together_count != 0;
     for (size_t i = 0; i < plan->together_count && can; i++) {
         sb_value value = runner->values[sb_copy_index(runner->program, SB_HOST, plan->together[i])];
         can = value.kind == SB_KIND_TENSOR && sb_tensor_is_contiguous(value.tensor) &&
@@ -33,6 +33,18 @@ static sb_status pack(sb_runner *runner, sb_value_id value, const char **first, 
     return SB_OK;
 }
 
+/* An observer hears of each of them; the first took the time. */
+static sb_status tell(const sb_runner *runner, int64_t start, sb_error *error) {
+    const sb_plan *plan = runner->plan;
+    for (size_t i = 0; i < plan->together_count && runner->settings->observer != NULL; i++) {
+        const sb_tensor *copy = sb_runner_value(runner, SB_DEVICE, plan->together[i]).tensor;
+        SB_TRY(sb_runner_observe_transfer(runner, plan->together[i], SB_DEVICE,
+                                          sb_tensor_elements(copy) * (int64_t)sb_dtype_size(copy->dtype),
+                                          i == 0 ? start : sb_now_ns(), error));
+    }
+    return SB_OK;
+}
+
 sb_status sb_runner_bring_together(sb_runner *runner, sb_error *error) {
     const sb_plan *plan = runner->plan;
     const char *first = NULL;
@@ -40,6 +52,7 @@ sb_status sb_runner_bring_together(sb_runner *runner, sb_error *error) {
     sb_tensor *there;
     if (!can_come_together(runner))
         return SB_OK;
+    int64_t start = runner->settings->observer != NULL ? sb_now_ns() : 0;
     for (size_t i = 0; i < plan->together_count; i++)
         SB_TRY(pack(runner, plan->together[i], &first, &storage, error));
     int64_t bytes = sb_tensor_elements(plan->packed);
@@ -48,5 +61,6 @@ sb_status sb_runner_bring_together(sb_runner *runner, sb_error *error) {
     sb_status status = sb_queue_upload(runner->settings->placement.queue, there, plan->packed, error);
     sb_tensor_release(there);
     SB_TRY(status);
-    return sb_runner_note_tasks(runner, runner->program->graph->values[plan->together[0]].name, SB_TRANSFER, error);
+    SB_TRY(sb_runner_note_tasks(runner, runner->program->graph->values[plan->together[0]].name, SB_TRANSFER, error));
+    return tell(runner, start, error);
 }

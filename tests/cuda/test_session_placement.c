@@ -136,9 +136,9 @@ static void test_no_copies_when_placed(void **unused) {
     finish(&s);
 }
 
-/* What a run copies, after the first, which uploads constants: values, of which small inputs go to the device by one copy. */
+/* What a run copies, after the first, which uploads constants: values, of which both inputs go to the device by one copy. */
 static void check_copies(const setting *s, sb_session *session, sb_tensor *const *inputs, int outputs, int to_device,
-                         int together, int to_host) {
+                         int copies_to_device, int to_host) {
     sb_tensor *results[MOST_VALUES];
     run_session(session, inputs, results);
     release_all(results, outputs);
@@ -147,7 +147,7 @@ static void check_copies(const setting *s, sb_session *session, sb_tensor *const
         run_session(session, inputs, results);
         sb_device_counters after = counters_of(s->device);
         release_all(results, outputs);
-        assert_int_equal(after.copies_to_device - before.copies_to_device, to_device - together);
+        assert_int_equal(after.copies_to_device - before.copies_to_device, copies_to_device);
         assert_int_equal(after.copies_to_host - before.copies_to_host, to_host);
     }
     placement all = {0};
@@ -160,11 +160,11 @@ static void check_copies(const setting *s, sb_session *session, sb_tensor *const
 static void test_copies_around_forced_nodes(void **unused) {
     static const struct {
         const char *force;
-        int to_device, together, to_host; /* together: that another one's copy brings too */
+        int to_device, copies_to_device, to_host;
     } cases[] = {
         {NULL, 2, 1, 2},   /* both inputs, both outputs */
-        {"Mul", 3, 1, 3},  /* and the sum, and the product: which is shown on the CPU … */
-        {"Add", 1, 0, 2},  /* the sum goes there instead of the inputs */
+        {"Mul", 3, 2, 3},  /* and the sum, and the product: which is shown on the CPU … */
+        {"Add", 1, 1, 2},  /* the sum goes there instead of the inputs */
         {"Relu", 2, 1, 2}, /* its input comes here instead of its output */
         {"Add,Mul,Transpose,Tanh,Sub,Relu", 0, 0, 0},
     };
@@ -174,7 +174,7 @@ static void test_copies_around_forced_nodes(void **unused) {
         sb_session_options options = options_on(s.device);
         options.force_cpu = cases[c].force;
         sb_session *session = session_with(s.model, &options);
-        check_copies(&s, session, inputs, 2, cases[c].to_device, cases[c].together, cases[c].to_host);
+        check_copies(&s, session, inputs, 2, cases[c].to_device, cases[c].copies_to_device, cases[c].to_host);
         sb_session_destroy(session);
     }
     release_all(inputs, 2);
@@ -200,7 +200,7 @@ static void test_views_between_cpu_nodes(void **unused) {
     sb_session_options options = options_on(s.device);
     options.force_cpu = "Exp";
     sb_session *session = session_with(s.model, &options);
-    check_copies(&s, session, inputs, 1, 1, 0, 1);
+    check_copies(&s, session, inputs, 1, 1, 1, 1);
     run_both(session, s.cpu, s.device, 1, inputs, 1);
     sb_session_destroy(session);
     options.force_cpu = "Exp,Relu"; /* nothing computes on the device */
