@@ -5,6 +5,7 @@
 
 #include "cuda/common/elements.h"
 #include "cuda/list.h"
+#include "ops/attention_values.h"
 #include "ops/paged.h"
 
 enum { Q, K, V, MASK, PAST_KEY, PAST_VALUE, LENGTHS };
@@ -106,17 +107,67 @@ static sb_status launch_each(sb_call *call, const sb_cuda_attention_call *made, 
     return sb_cuda_launch_each(call, &work, "attention", kernel, suffix, elements);
 }
 
-static sb_status launch_rows(sb_call *call, const sb_cuda_attention_call *made) {
+/* A kernel of blocks of 128 threads, which go on to further work a grid apart. */
+static sb_status launch_blocks(sb_call *call, const sb_cuda_attention_call *made, const char *module,
+                               const char *kernel, int64_t blocks) {
     char types[16], name[64];
     sb_cuda_work work = made->work;
-    snprintf(name, sizeof name, "sb_cuda_attention_rows_%s", name_types(&made->attention, types, sizeof types));
+    snprintf(name, sizeof name, "%s_%s", kernel, name_types(&made->attention, types, sizeof types));
+    work.module = module;
     work.kernel = name;
     work.parameters = &made->parameters;
     work.parameter_bytes = sizeof made->parameters;
     work.threads = SB_CUDA_ATTENTION_COLUMNS;
-    work.blocks = sb_cuda_call_blocks(call, row_count(&made->attention) * made->parameters.tiles);
+    work.blocks = sb_cuda_call_blocks(call, blocks);
     return sb_cuda_call_launch(call, &work);
 }
+
+/* ---- splits by themselves ---- */
+
+sb_status sb_cuda_attention_make_room(sb_call *call, sb_cuda_attention_call *made, int64_t rows, int64_t splits) {
+    const sb_attention_work *a = &made->attention;
+    void *memory;
+    size_t bytes = (size_t)SB_CUDA_ATTENTION_PARTIAL(a->value_width) * sizeof(float);
+    const int64_t factors[] = {a->batch, a->heads, rows, splits};
+    for (size_t i = 0; i < sizeof factors / sizeof factors[0]; i++) {
+        if (__builtin_mul_overflow(bytes, (size_t)factors[i], &bytes))
+            return sb_call_fail(call, SB_ERROR_OUT_OF_MEMORY,
+                                "what the splits of attention come to has more bytes than a number holds");
+    }
+    SB_TRY(sb_call_workspace(call, bytes, &memory));
+    made->parameters.splits = splits;
+    made->parameters.part_rows = rows;
+    made->parameters.partial = memory;
+    sb_cuda_work_touches(&made->work, memory, bytes, true);
+    return SB_OK;
+}
+
+sb_status sb_cuda_attention_fold(sb_call *call, const sb_cuda_attention_call *made) {
+    const sb_attention_work *a = &made->attention;
+    return launch_blocks(call, made, "attention_parts", "sb_cuda_attention_fold",
+                         a->batch * a->heads * made->parameters.part_rows);
+}
+
+/* Blocks of threads that a multiprocessor has at once: with fewer rows than that each split of a row is computed by itself. */
+#define AT_ONCE 4
+
+static bool has_parts(sb_call *call, const sb_cuda_attention_call *made) {
+    const sb_attention_work *a = &made->attention;
+    return !a->wide && a->scores.data == NULL && a->keys > SB_ATTENTION_SPLIT &&
+           row_count(a) * made->parameters.tiles < AT_ONCE * sb_cuda_call_device(call)->multiprocessors;
+}
+
+static sb_status launch_parts(sb_call *call, sb_cuda_attention_call *made) {
+    const sb_attention_work *a = &made->attention;
+    int64_t splits = (a->keys + SB_ATTENTION_SPLIT - 1) / SB_ATTENTION_SPLIT;
+    SB_TRY(sb_cuda_attention_make_room(call, made, a->queries, splits));
+    call->way.name = "rows one by one, splits apart";
+    SB_TRY(launch_blocks(call, made, "attention_parts", "sb_cuda_attention_parts",
+                         row_count(a) * made->parameters.tiles * splits));
+    return sb_cuda_attention_fold(call, made);
+}
+
+/* ---- all of it ---- */
 
 sb_status sb_cuda_attention_run(sb_call *call, sb_cuda_attention_call *made) {
     const sb_attention_work *a = &made->attention;
@@ -143,7 +194,9 @@ sb_status sb_cuda_attention_run(sb_call *call, sb_cuda_attention_call *made) {
         p->rows = memory;
         sb_cuda_work_touches(&made->work, memory, (size_t)rows * sizeof *p->rows, true);
     }
-    SB_TRY(launch_rows(call, made));
+    if (has_parts(call, made))
+        return launch_parts(call, made);
+    SB_TRY(launch_blocks(call, made, "attention", "sb_cuda_attention_rows", rows * p->tiles));
     return shares ? launch_each(call, made, "sb_cuda_attention_shares", types, rows * a->keys) : SB_OK;
 }
 

@@ -1,15 +1,6 @@
 /* Attention of any types, strides and masks: a block of threads for each row and some columns of the values, by the
  * definition (attention_row.cuh); and what the operators give out or take beside: scores, probabilities, caches. */
-#include "cuda/attention/attention_row.cuh"
-
-/* A block's row: of the head of a sample a query, or with pages one of any sequence's. */
-SB_CUDA_FUNCTION sb_attention_place row_at(const sb_cuda_attention *p, int64_t row) {
-    sb_attention_sequence found;
-    if (p->pages.table == NULL)
-        return sb_attention_row(p, row);
-    const int64_t query = sb_cuda_take(&row, p->queries);
-    return sb_attention_paged_row(p, row, query, &found);
-}
+#include "cuda/attention/attention_parts.cuh"
 
 #define ROWS(name, E, R)                                                                                               \
     SB_CUDA_BLOCK_KERNEL_BOUNDED(sb_cuda_attention_rows_##name, sb_cuda_attention, p, SB_ATTENTION_THREADS, 4) {       \
@@ -18,7 +9,8 @@ SB_CUDA_FUNCTION sb_attention_place row_at(const sb_cuda_attention *p, int64_t r
         SB_CUDA_KEEP_LOOP                                                                                              \
         for (int64_t index = blockIdx.x; index < count; index += gridDim.x) {                                          \
             int64_t row = index, tile = sb_cuda_take(&row, p->tiles);                                                  \
-            const sb_attention_place at = row_at(p, row);                                                              \
+            int64_t first;                                                                                             \
+            const sb_attention_place at = sb_attention_row_at(p, row, &first);                                         \
             if (!at.used)                                                                                              \
                 continue;                                                                                              \
             int64_t column = tile * SB_CUDA_ATTENTION_COLUMNS + threadIdx.x;                                           \

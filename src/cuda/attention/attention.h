@@ -20,6 +20,10 @@ void sb_cuda_attention_yields(sb_cuda_attention_call *made, const sb_tensor *y, 
 
 /** Computes what `attention` wants. Errors: as for launches and workspaces. */
 sb_status sb_cuda_attention_run(sb_call *call, sb_cuda_attention_call *made);
+/** Room for what `splits` splits of `rows` rows of each head come to, where each is computed by itself. */
+sb_status sb_cuda_attention_make_room(sb_call *call, sb_cuda_attention_call *made, int64_t rows, int64_t splits);
+/** Folds them into the output. Errors: as for launches. */
+sb_status sb_cuda_attention_fold(sb_call *call, const sb_cuda_attention_call *made);
 /** The output by tensor cores, if `*given`; else call->way says why not. Errors: as above. */
 sb_status sb_cuda_attention16_run(sb_call *call, sb_cuda_attention_call *made, bool *given);
 

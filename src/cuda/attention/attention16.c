@@ -168,41 +168,11 @@ static plan plan_sequences(const sb_attention_work *a, int64_t widest, int64_t m
     return plan;
 }
 
-/* Room for what each split comes to. */
-static sb_status make_room(sb_call *call, sb_cuda_attention_call *made, sb_cuda_work *work, const plan *plan) {
-    const sb_attention_work *a = &made->attention;
-    void *memory;
-    size_t bytes = (size_t)SB_CUDA_ATTENTION_PARTIAL(a->value_width) * sizeof(float);
-    const int64_t factors[] = {a->batch, a->heads, plan->part_rows, plan->splits};
-    for (size_t i = 0; i < sizeof factors / sizeof factors[0]; i++) {
-        if (__builtin_mul_overflow(bytes, (size_t)factors[i], &bytes))
-            return sb_call_fail(call, SB_ERROR_OUT_OF_MEMORY,
-                                "what the splits of attention come to has more bytes than a number holds");
-    }
-    SB_TRY(sb_call_workspace(call, bytes, &memory));
-    made->parameters.part_rows = plan->part_rows;
-    made->parameters.parts_up_to = plan->parts_up_to;
-    made->parameters.partial = memory;
-    sb_cuda_work_touches(work, memory, bytes, true);
-    return SB_OK;
-}
-
 /* Blocks of threads go on to further work a grid apart, so any number of them will do. */
-static sb_status launch_one(sb_call *call, sb_cuda_work *work, const sb_cuda_attention *parameters, const char *module,
-                            const char *kernel, int64_t blocks) {
-    work->module = module;
-    work->kernel = kernel;
-    work->parameters = parameters;
-    work->parameter_bytes = sizeof *parameters;
-    work->threads = SB_CUDA_ATTENTION16_THREADS;
-    work->blocks = (unsigned)(blocks < INT32_MAX ? blocks : INT32_MAX);
-    return sb_cuda_call_launch(call, work);
-}
-
-static sb_status launch_share(sb_call *call, const sb_cuda_attention_call *made, sb_cuda_work *work, const plan *plan,
-                              const share *share) {
+static sb_status launch_share(sb_call *call, const sb_cuda_attention_call *made, const plan *plan, const share *share) {
     const sb_attention_work *a = &made->attention;
     sb_cuda_attention p = made->parameters;
+    sb_cuda_work work = made->work;
     const way *way = &share->way;
     char module[48], kernel[64];
     int64_t blocks = share->tiles;
@@ -210,7 +180,8 @@ static sb_status launch_share(sb_call *call, const sb_cuda_attention_call *made,
         /* How many splits are used the device knows: blocks that find none would each wait for room in a multiprocessor. */
         int64_t most = way->at_once * sb_cuda_call_device(call)->multiprocessors;
         blocks = blocks < most / plan->splits ? blocks * plan->splits : most;
-        p.splits = plan->splits;
+    } else {
+        p.splits = 0;
     }
     p.more_than = share->more_than;
     p.up_to = share->up_to;
@@ -219,19 +190,14 @@ static sb_status launch_share(sb_call *call, const sb_cuda_attention_call *made,
     snprintf(module, sizeof module, "%s%s_%d_%s", way->family, a->pages.table != NULL ? "_paged" : "", way->width,
              sb_dtype_name(a->dtype));
     snprintf(kernel, sizeof kernel, "sb_cuda_%s%s", module, is_general ? "_masked" : "");
-    work->shared_bytes = way->shared_bytes;
-    return launch_one(call, work, &p, module, kernel, blocks);
-}
-
-static sb_status launch_fold(sb_call *call, const sb_cuda_attention_call *made, sb_cuda_work *work, const plan *plan) {
-    const sb_attention_work *a = &made->attention;
-    sb_cuda_attention p = made->parameters;
-    char module[48], kernel[64];
-    p.splits = plan->splits;
-    snprintf(module, sizeof module, "attention16_fold_%s", sb_dtype_name(a->dtype));
-    snprintf(kernel, sizeof kernel, "sb_cuda_%s%s", module, a->pages.table != NULL ? "_paged" : "");
-    work->shared_bytes = 0;
-    return launch_one(call, work, &p, module, kernel, a->batch * a->heads * plan->part_rows);
+    work.module = module;
+    work.kernel = kernel;
+    work.parameters = &p;
+    work.parameter_bytes = sizeof p;
+    work.threads = SB_CUDA_ATTENTION16_THREADS;
+    work.shared_bytes = way->shared_bytes;
+    work.blocks = (unsigned)(blocks < INT32_MAX ? blocks : INT32_MAX);
+    return sb_cuda_call_launch(call, &work);
 }
 
 sb_status sb_cuda_attention16_run(sb_call *call, sb_cuda_attention_call *made, bool *given) {
@@ -244,13 +210,13 @@ sb_status sb_cuda_attention16_run(sb_call *call, sb_cuda_attention_call *made, b
     int64_t multiprocessors = sb_cuda_call_device(call)->multiprocessors;
     plan plan =
         a->pages.table != NULL ? plan_sequences(a, widest, multiprocessors) : plan_samples(a, widest, multiprocessors);
-    sb_cuda_work work = made->work;
     if (a->pages.table != NULL)
         find_page_lines(a, &made->parameters.page_lines);
     if (plan.part_rows > 0)
-        SB_TRY(make_room(call, made, &work, &plan));
+        SB_TRY(sb_cuda_attention_make_room(call, made, plan.part_rows, plan.splits));
+    made->parameters.parts_up_to = plan.parts_up_to;
     call->way.name = plan.name;
     for (int i = 0; i < plan.count; i++)
-        SB_TRY(launch_share(call, made, &work, &plan, &plan.shares[i]));
-    return plan.part_rows > 0 ? launch_fold(call, made, &work, &plan) : SB_OK;
+        SB_TRY(launch_share(call, made, &plan, &plan.shares[i]));
+    return plan.part_rows > 0 ? sb_cuda_attention_fold(call, made) : SB_OK;
 }

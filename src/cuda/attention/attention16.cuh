@@ -11,7 +11,7 @@
 #ifndef SB_CUDA_ATTENTION_ATTENTION16_CUH
 #define SB_CUDA_ATTENTION_ATTENTION16_CUH
 
-#include "cuda/attention/attention_row.cuh"
+#include "cuda/attention/attention_parts.cuh"
 #include "cuda/contraction/warp_products.cuh"
 
 #if defined(__CUDACC__)
@@ -26,7 +26,7 @@
 
 #define THREADS SB_CUDA_ATTENTION16_THREADS
 #define KEYS SB_ATTENTION_BLOCK
-#define NONE (-SB_SPLIT_EXPONENT_LIMIT)
+#define NONE SB_ATTENTION_NONE
 
 /* Two rows of a thread. */
 #define EACH_ROW for (int r = 0; r < 2; r++)
@@ -210,13 +210,6 @@ SB_CUDA_FUNCTION sb_attention_place sb_attention16_row(const sb_cuda_attention *
     return at;
 }
 
-/* `part`: as in a tile. */
-SB_CUDA_FUNCTION float *sb_attention16_partial(const sb_cuda_attention *p, int64_t part, const sb_attention_place *at,
-                                               int64_t split) {
-    const int64_t row = at->head * p->part_rows + part + at->query;
-    return p->partial + (row * p->splits + split) * SB_CUDA_ATTENTION_PARTIAL(p->value_width);
-}
-
 /* ---- the definition ---- */
 
 template <class E>
@@ -232,15 +225,7 @@ SB_CUDA_FUNCTION void sb_attention16_again_columns(const sb_cuda_attention *p, c
         return;
     }
     sb_attention_split<E, R>(p, at, tile->split * SB_ATTENTION_SPLIT, column, shared, &sums);
-    float *to = sb_attention16_partial(p, tile->part, at, tile->split);
-    if (column >= 0)
-        to[column] = sums.value;
-    if (threadIdx.x == 0) {
-        to[p->value_width] = sums.sum;
-        ((int32_t *)(void *)to)[p->value_width + 1] = sums.outcome == SB_CUDA_ATTENTION_NOTHING ? NONE
-                                                      : sums.outcome == SB_CUDA_ATTENTION_NAN   ? -NONE
-                                                                                                : sums.maximum;
-    }
+    sb_attention_store_part<E>(p, sb_attention_partial(p, tile->part, at, tile->split), column, &sums);
 }
 
 /* `count` rows by the definition, by 128 threads. */
@@ -435,44 +420,6 @@ SB_CUDA_FUNCTION float sb_attention16_join(float lane) {
     return pair + sb_cuda_shuffle_exchange_f32(pair, 2);
 }
 
-/* What a row's splits have come to so far, but for the values. */
-typedef struct sb_attention16_total {
-    int32_t maximum; /* NONE: nothing */
-    float sum;
-} sb_attention16_total;
-
-/* By what the split's values and those before it are multiplied. */
-typedef struct sb_attention16_factors {
-    float own, before;
-    bool is_none, is_first;
-} sb_attention16_factors;
-
-/* Folds a split's row, but for the values, which sb_attention16_fold_value does. */
-SB_CUDA_FUNCTION sb_attention16_factors sb_attention16_fold_row(sb_attention16_total *total, int32_t maximum,
-                                                                float sum) {
-    sb_attention16_factors by = {1, 1, maximum == NONE, total->maximum == NONE};
-    if (by.is_none)
-        return by;
-    if (by.is_first) {
-        total->sum = sum;
-        total->maximum = maximum;
-    } else if (maximum < total->maximum) {
-        by.own = sb_split_factor_f32(maximum, total->maximum);
-        total->sum = total->sum + sum * by.own;
-    } else {
-        by.before = sb_split_factor_f32(total->maximum, maximum);
-        total->sum = total->sum * by.before + sum;
-        total->maximum = maximum;
-    }
-    return by;
-}
-
-SB_CUDA_FUNCTION void sb_attention16_fold_value(float *total, float value, sb_attention16_factors by) {
-    if (by.is_none)
-        return;
-    *total = by.is_first ? value : *total * by.before + value * by.own;
-}
-
 /* ---- what comes of it ---- */
 
 /* Gives out two neighbouring columns of a row. */
@@ -481,7 +428,7 @@ SB_CUDA_FUNCTION void sb_attention16_give(const sb_cuda_attention *p, const sb_a
                                           const sb_attention_place *row, int64_t column, float low, float high,
                                           bool is_nan, int32_t maximum, float share) {
     if (tile->split >= 0) {
-        float *to = sb_attention16_partial(p, tile->part, row, tile->split) + column;
+        float *to = sb_attention_partial(p, tile->part, row, tile->split) + column;
         to[0] = low;
         to[1] = high;
         return;
@@ -495,7 +442,7 @@ SB_CUDA_FUNCTION void sb_attention16_give(const sb_cuda_attention *p, const sb_a
 /* Of a part, what is not its columns. */
 SB_CUDA_FUNCTION void sb_attention16_give_sum(const sb_cuda_attention *p, const sb_attention16_tile *tile,
                                               const sb_attention_place *row, bool is_nan, int32_t maximum, float sum) {
-    float *to = sb_attention16_partial(p, tile->part, row, tile->split);
+    float *to = sb_attention_partial(p, tile->part, row, tile->split);
     to[p->value_width] = sum;
     ((int32_t *)(void *)to)[p->value_width + 1] = is_nan ? -NONE : maximum;
 }

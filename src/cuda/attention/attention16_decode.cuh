@@ -39,7 +39,7 @@ template <int D> struct sb_attention16_decode_sums {
     int32_t maximum[2]; /* NONE while the row has seen no key */
     bool is_nan[2], again;
     float lanes[2];
-    sb_attention16_total totals[2];
+    sb_attention_part_total totals[2];
     float values[(D / 16 + WARPS - 1) / WARPS][8];
 };
 
@@ -175,10 +175,9 @@ template <int D> SB_CUDA_FUNCTION void sb_attention16_decode_clear(sb_attention1
 
 /* Folds a split into the totals. Sums of weights are the first warp's, who has their lanes. */
 template <int D> SB_CUDA_FUNCTION void sb_attention16_decode_fold(sb_attention16_decode_sums<D> *sums, float *totals) {
-    sb_attention16_factors by[2];
-    EACH_ROW by[r] = sb_attention16_fold_row(&sums->totals[r], sums->maximum[r], sb_attention16_join(sums->lanes[r]));
-    EACH_VALUE sb_attention16_fold_value(&totals[(u * 8 + i) * THREADS + threadIdx.x], sums->values[u][i],
-                                         by[i % 4 / 2]);
+    sb_attention_part_factors by[2];
+    EACH_ROW by[r] = sb_attention_fold_row(&sums->totals[r], sums->maximum[r], sb_attention16_join(sums->lanes[r]));
+    EACH_VALUE sb_attention_fold_value(&totals[(u * 8 + i) * THREADS + threadIdx.x], sums->values[u][i], by[i % 4 / 2]);
     sb_attention16_decode_clear<D>(sums);
 }
 

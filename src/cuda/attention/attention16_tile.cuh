@@ -120,7 +120,7 @@ SB_CUDA_FUNCTION void sb_attention16_tile_load_queries(const sb_cuda_attention *
 template <int D> struct sb_attention16_tile_sums {
     int32_t maximum[2]; /* NONE while the row has seen no key */
     float lanes[2];
-    sb_attention16_total totals[2];
+    sb_attention_part_total totals[2];
     float values[D / 8][4];
     bool is_nan[2], again;
 };
@@ -135,9 +135,9 @@ template <int D> SB_CUDA_FUNCTION void sb_attention16_tile_clear(sb_attention16_
 
 /* Folds a split into the totals. */
 template <int D> SB_CUDA_FUNCTION void sb_attention16_tile_fold(sb_attention16_tile_sums<D> *sums, float *totals) {
-    sb_attention16_factors by[2];
-    EACH_ROW by[r] = sb_attention16_fold_row(&sums->totals[r], sums->maximum[r], sb_attention16_join(sums->lanes[r]));
-    EACH_SUM sb_attention16_fold_value(&totals[(j * 4 + i) * THREADS + threadIdx.x], sums->values[j][i], by[i / 2]);
+    sb_attention_part_factors by[2];
+    EACH_ROW by[r] = sb_attention_fold_row(&sums->totals[r], sums->maximum[r], sb_attention16_join(sums->lanes[r]));
+    EACH_SUM sb_attention_fold_value(&totals[(j * 4 + i) * THREADS + threadIdx.x], sums->values[j][i], by[i / 2]);
     sb_attention16_tile_clear<D>(sums);
 }
 
@@ -318,7 +318,7 @@ SB_CUDA_FUNCTION void sb_attention16_tile_give(const sb_cuda_attention *p, const
                                                const sb_attention16_tile_sums<D> *sums, int r) {
     const int lane = (int)threadIdx.x % 32;
     const sb_attention_place row = sb_attention16_tile_row(p, tile, r);
-    const sb_attention16_total total = sums->totals[r];
+    const sb_attention_part_total total = sums->totals[r];
     const float share = sb_div_f32(1, total.sum);
     if (!row.used)
         return;
