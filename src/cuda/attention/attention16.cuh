@@ -17,11 +17,8 @@
 #if defined(__CUDACC__)
 /* The shared memory that the launch asks for. */
 #define DYNAMIC_SHARED(name) extern __shared__ __align__(16) unsigned char name[]
-/* Code apart, whose registers do not count where it is called seldom. */
-#define APART static __device__ __noinline__
 #else
 #define DYNAMIC_SHARED(name) unsigned char *const name = host_dynamic_shared_memory()
-#define APART static
 #endif
 
 #define THREADS SB_CUDA_ATTENTION16_THREADS

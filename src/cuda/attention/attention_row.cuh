@@ -12,6 +12,13 @@
 #include "ops/number.h"
 #include "ops/type_lists.h"
 
+/* Code apart, whose registers do not count where it is called seldom. */
+#if defined(__CUDACC__)
+#define APART static __device__ __noinline__
+#else
+#define APART static
+#endif
+
 /* ---- types ---- */
 
 #define SB_DEFINE_ATTENTION_ELEMENT(name, suffix, half, type, chain_type, chain, step)                                 \
@@ -132,8 +139,8 @@ SB_CUDA_FUNCTION sb_attention_place sb_attention_row(const sb_cuda_attention *p,
 
 /* The same where there are several sequences, by a whole warp: row `row` of `head` of all that have parts, from the last sequence on.
  * Not used: there are not so many. */
-SB_CUDA_FUNCTION sb_attention_place sb_attention_paged_row(const sb_cuda_attention *p, int64_t head, int64_t row,
-                                                           sb_attention_sequence *found) {
+APART sb_attention_place sb_attention_paged_row(const sb_cuda_attention *p, int64_t head, int64_t row,
+                                                sb_attention_sequence *found) {
     int64_t length;
     sb_attention_place at = sb_attention_sample(p, 0, &length);
     *found = sb_attention_find_sequence(p, row, 0);
