@@ -1,4 +1,4 @@
-/* Sums, differences and products of pairs of 16 bits (halves.cuh), in the bits that f32 and then one rounding give.
+/* Sums, differences, products and the larger ones of pairs of 16 bits (halves.cuh), in the bits that f32 and then one rounding give.
  *
  * A device has instructions that round once: f32 has more than twice as many digits and two, so that a sum that is rounded to it
  * first is the same after the second rounding; a product is exact in f32, or where bf16's is below f32's normal numbers, as far as the
@@ -7,6 +7,7 @@
 #define SB_CUDA_COMMON_HALF_ARITHMETIC_CUH
 
 #include "cuda/common/halves.cuh"
+#include "numerics/minmax.h"
 
 /* a · b + c of each of a pair, rounded once. */
 #if defined(__CUDA_ARCH__)
@@ -48,6 +49,20 @@ template <int HALF> SB_CUDA_FUNCTION uint32_t sb_cuda_multiply_pair(uint32_t a, 
     return sb_cuda_fuse_pair<HALF>(a, b, 0x80008000u);
 #else
     SB_CUDA_BY_F32(a0 * b0, a1 * b1);
+#endif
+}
+
+/* The larger ones of two pairs: NaN wins, and +0 is above -0. */
+template <int HALF> SB_CUDA_FUNCTION uint32_t sb_cuda_larger_pair(uint32_t a, uint32_t b) {
+#if defined(__CUDA_ARCH__)
+    uint32_t larger;
+    if (HALF == SB_CUDA_F16)
+        asm("max.NaN.f16x2 %0, %1, %2;" : "=r"(larger) : "r"(a), "r"(b));
+    else
+        asm("max.NaN.bf16x2 %0, %1, %2;" : "=r"(larger) : "r"(a), "r"(b));
+    return larger;
+#else
+    SB_CUDA_BY_F32(sb_max_f32(a0, b0), sb_max_f32(a1, b1));
 #endif
 }
 

@@ -112,7 +112,7 @@ SB_CUDA_FUNCTION void find_highest(const attention_part *part, const uint32_t (*
     uint32_t all = own[0];
     SB_CUDA_UNROLL
     for (int i = 1; i < MEMBERS; i++)
-        all = larger_pair<HALF>(all, own[i]);
+        all = sb_cuda_larger_pair<HALF>(all, own[i]);
     sb_cuda_widen_pair<HALF>(all, &highest[0], &highest[1]);
 }
 

@@ -133,22 +133,6 @@ template <int HALF> SB_CUDA_FUNCTION float widen(uint16_t half) {
     return low;
 }
 
-template <int HALF> SB_CUDA_FUNCTION uint32_t larger_pair(uint32_t a, uint32_t b) {
-#if defined(__CUDA_ARCH__)
-    uint32_t larger;
-    if (HALF == SB_CUDA_F16)
-        asm("max.NaN.f16x2 %0, %1, %2;" : "=r"(larger) : "r"(a), "r"(b));
-    else
-        asm("max.NaN.bf16x2 %0, %1, %2;" : "=r"(larger) : "r"(a), "r"(b));
-    return larger;
-#else
-    float low[2], high[2];
-    sb_cuda_widen_pair<HALF>(a, &low[0], &high[0]);
-    sb_cuda_widen_pair<HALF>(b, &low[1], &high[1]);
-    return sb_cuda_round_pair<HALF>(row_larger(low[0], low[1]), row_larger(high[0], high[1]));
-#endif
-}
-
 /* A power of two whose reciprocal is normal too: then a quotient is a product, with the same one rounding. */
 template <int HALF> SB_CUDA_FUNCTION bool is_power_of_two(uint16_t half) {
     const int fraction_bits = HALF == SB_CUDA_F16 ? 10 : 7, most = HALF == SB_CUDA_F16 ? 29 : 253;
@@ -259,16 +243,16 @@ template <int HALF, int COUNT> SB_CUDA_FUNCTION uint32_t highest_pair(const uint
     uint32_t highest = scores[0][r];
     SB_CUDA_UNROLL
     for (int n = 1; n < COUNT; n++)
-        highest = larger_pair<HALF>(highest, scores[n][r]);
+        highest = sb_cuda_larger_pair<HALF>(highest, scores[n][r]);
     return highest;
 }
 
 /* The highest scores of the thread's two rows, which four threads have, as a pair of them: of the highest pairs of each. */
 template <int HALF> SB_CUDA_FUNCTION uint32_t highest_of_rows(uint32_t first, uint32_t second) {
-    uint32_t both = larger_pair<HALF>((first & 0xffffu) | second << 16, first >> 16 | (second & 0xffff0000u));
+    uint32_t both = sb_cuda_larger_pair<HALF>((first & 0xffffu) | second << 16, first >> 16 | (second & 0xffff0000u));
     SB_CUDA_UNROLL
     for (int apart = 2; apart > 0; apart /= 2)
-        both = larger_pair<HALF>(both, sb_bits_from_f32(sb_cuda_shuffle_exchange_f32(sb_bits_to_f32(both), apart)));
+        both = sb_cuda_larger_pair<HALF>(both, sb_bits_from_f32(sb_cuda_shuffle_exchange_f32(sb_bits_to_f32(both), apart)));
     return both;
 }
 

@@ -69,7 +69,7 @@ template <int HALF, int WIDTH> SB_CUDA_FUNCTION void find_highest(const long_row
         find_scores<HALF, WIDTH>(rows, c, c, scores);
         SB_CUDA_UNROLL
         for (int r = 0; r < 2; r++)
-            pairs[r] = larger_pair<HALF>(pairs[r], highest_pair<HALF, CHUNK_GROUPS>(scores, r));
+            pairs[r] = sb_cuda_larger_pair<HALF>(pairs[r], highest_pair<HALF, CHUNK_GROUPS>(scores, r));
     }
     sb_cuda_widen_pair<HALF>(highest_of_rows<HALF>(pairs[0], pairs[1]), &highest[0], &highest[1]);
 }

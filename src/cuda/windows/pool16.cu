@@ -1,9 +1,8 @@
 /* MaxPool and AveragePool of f16 and bf16 with channels last: a thread for eight channels of an output position, by the
  * formulas of ops/pool_max.c and ops/pool_average.c. Neighbouring threads have neighbouring channels, and what several windows
  * see comes from the first-level cache. */
-#include "cuda/common/halves.cuh"
+#include "cuda/common/half_arithmetic.cuh"
 #include "cuda/windows/pool_parameters.h"
-#include "numerics/minmax.h"
 
 /* Where a window begins in the input, and the address of its first tap, which may lie outside. */
 typedef struct window {
@@ -60,23 +59,6 @@ SB_CUDA_FUNCTION void fetch_row(const sb_cuda_pool16 *p, const window *w, const 
                               k, absent, values),                                                                      \
                     true)
 
-/* The larger ones of two pairs: NaN wins, and +0 is above -0. */
-template <int HALF> SB_CUDA_FUNCTION uint32_t larger_pair(uint32_t a, uint32_t b) {
-#if defined(__CUDACC__)
-    uint32_t larger;
-    if (HALF == SB_CUDA_F16)
-        asm("max.NaN.f16x2 %0, %1, %2;" : "=r"(larger) : "r"(a), "r"(b));
-    else
-        asm("max.NaN.bf16x2 %0, %1, %2;" : "=r"(larger) : "r"(a), "r"(b));
-    return larger;
-#else
-    float low[2], high[2];
-    sb_cuda_widen_pair<HALF>(a, &low[0], &high[0]);
-    sb_cuda_widen_pair<HALF>(b, &low[1], &high[1]);
-    return sb_cuda_round_pair<HALF>(sb_max_f32(low[0], low[1]), sb_max_f32(high[0], high[1]));
-#endif
-}
-
 template <int HALF> SB_CUDA_FUNCTION void find_largest(const sb_cuda_pool16 *p) {
     SB_CUDA_EACH(group, p->groups) {
         const window w = find_window(p, (uint32_t)group);
@@ -85,7 +67,7 @@ template <int HALF> SB_CUDA_FUNCTION void find_largest(const sb_cuda_pool16 *p) 
         EACH_TAPS(p, &w, least, values) {
             SB_CUDA_UNROLL
             for (int at = 0; at < AHEAD * SB_CUDA_EIGHT / 2; at++)
-                best.pairs[at % 4] = larger_pair<HALF>(best.pairs[at % 4], values[at / 4].pairs[at % 4]);
+                best.pairs[at % 4] = sb_cuda_larger_pair<HALF>(best.pairs[at % 4], values[at / 4].pairs[at % 4]);
         }
         SB_CUDA_UNROLL
         for (int pair = 0; pair < SB_CUDA_EIGHT / 2; pair++)
