@@ -177,12 +177,13 @@ static void test_two_warpgroups(void **unused) {
         const char *schedule, *kernel;
         int64_t n;
     } shapes[] = {
-        {"tile-128x256", "sb_gemm16_fused_128x256_", 328},        {"tile-128x192", "sb_gemm16_fused_128x192_", 200},
-        {"tile-128x128", "sb_gemm16_fused_128x128_", 264},        {"tile-128x64", "sb_gemm16_fused_128x64_", 72},
-        {"turns-128x128", "sb_gemm16_fused_turns_128x128_", 392},
+        {"tile-128x256", "sb_gemm16_fused_128x256_", 328},
+        {"tile-128x192", "sb_gemm16_fused_128x192_", 200},
+        {"tile-128x128", "sb_gemm16_fused_128x128_", 264},
+        {"tile-128x64", "sb_gemm16_fused_128x64_", 72},
     };
     setting setting = set_up_with(2);
-    for (int shape = 0; shape < 5; shape++) {
+    for (int shape = 0; shape < 4; shape++) {
         for (int form = 0; form < 6; form++) {
             bool many = form % 3 == 2;
             product p =

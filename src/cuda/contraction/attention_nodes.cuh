@@ -252,7 +252,8 @@ template <int HALF> SB_CUDA_FUNCTION uint32_t highest_of_rows(uint32_t first, ui
     uint32_t both = sb_cuda_larger_pair<HALF>((first & 0xffffu) | second << 16, first >> 16 | (second & 0xffff0000u));
     SB_CUDA_UNROLL
     for (int apart = 2; apart > 0; apart /= 2)
-        both = sb_cuda_larger_pair<HALF>(both, sb_bits_from_f32(sb_cuda_shuffle_exchange_f32(sb_bits_to_f32(both), apart)));
+        both = sb_cuda_larger_pair<HALF>(both,
+                                         sb_bits_from_f32(sb_cuda_shuffle_exchange_f32(sb_bits_to_f32(both), apart)));
     return both;
 }
 

@@ -82,8 +82,7 @@ static const shape shapes[] = {
     {SB_GEMM_MODULES("gemm16_64x112"), {NULL}, 64, 112, 2, 32, 1, SWAPPED | B_K_MAJOR, 0.109, 1.00, 3.97, 11.1, 5.45},
     {SB_GEMM_MODULES("gemm16_64x96"), {NULL}, 64, 96, 2, 32, 1, SWAPPED | B_K_MAJOR, 0.091, 1.09, 3.62, 11.1, 4.68},
     {SB_GEMM_MODULES("gemm16_64x80"), {NULL}, 64, 80, 2, 32, 1, SWAPPED | B_K_MAJOR, 0.069, 1.22, 3.46, 10.9, 4.54},
-    {SB_GEMM_MODULES("gemm16_turns_128x128"), SB_GEMM_MODULES("gemm16_fused_turns_128x128"), 128, 128, 1, 6, 2, TURNS,
-     0.375, 3.44, 1.74, 10.7, 3.00},
+    {SB_GEMM_MODULES("gemm16_turns_128x128"), {NULL}, 128, 128, 1, 6, 2, TURNS, 0.375, 3.44, 1.74, 10.7, 3.00},
 };
 
 static bool has(const shape *shape, unsigned form) {
@@ -281,12 +280,11 @@ static int rows_of(const shape *shape, const sb_cuda_device *device, const sb_ge
 /* What happens to a result of each thread before it is stored, in microseconds, while nothing is multiplied: of a warpgroup that
  * takes turns with another, of two at the same time, whose results are half as many, and of one. Measured on an H200 by
  * 4096 x 768 x 3072, 4096 x 3072 x 768 and 1024 x 768 x 3072. The activation is between SiLU and GELU; gates
- * without turns go out one by one. Not measured: nodes in turns, and gates and nodes of one warpgroup, which are for few rows, that
- * wait for weights. */
+ * without turns go out one by one. Not measured: gates and nodes of one warpgroup, which are for few rows, that wait for weights. */
 typedef struct ends {
     double addend, residual, activation, gate, nodes;
 } ends;
-static const ends in_turns = {0.05, 0.13, 0.06, 0.0, 0.12}, side_by_side = {0.09, 0.12, 0.06, 0.20, 0.07},
+static const ends in_turns = {0.05, 0.13, 0.06, 0.0, 0.0}, side_by_side = {0.09, 0.12, 0.06, 0.20, 0.07},
                   alone = {0.07, 0.13, 0.08, 0.0, 0.0};
 
 static double epilogue_cost(const shape *shape, const sb_gemm_plan *plan) {

@@ -151,39 +151,20 @@
         }                                                                                                              \
     } while (0)
 #endif
-/* What becomes of eight sums of a thread before they are rounded; with gates of sixteen. */
-#if defined(SB_GEMM_FUSED)
-#define GATES 0
-#define FINISH_EIGHT() sb_gemm16_finish_chains(&ends, column, sums, results)
-#define NODES_BEGIN()                                                                                                  \
-    sb_gemm16_node_pieces pieces;                                                                                      \
-    pieces.first = sb_gemm16_nodes_begin(&given.program, at.batch)
-#define COMPUTE_BOX_NODES()                                                                                            \
-    do {                                                                                                               \
-        pieces.first.column = box_n + lane % 8 * 8;                                                                    \
-        COMPUTE_NODES(box_m);                                                                                          \
-    } while (0)
-#else
-#define GATES 1
-#define FINISH_EIGHT() sb_gemm16_finish_eight(&ends, column, sums, results)
-#define NODES_BEGIN() (void)0
-#define COMPUTE_BOX_NODES() (void)0
-#endif
 /* Finishes a tile's sums and sends them, a box of 64 rows and 64 columns of C after the other, while the other warpgroup
  * multiplies. The first sums are taken each time, and those behind them move up. */
 #if TURNS
 #define SEND_TILE()                                                                                                    \
     do {                                                                                                               \
         const int lane = thread % 32, warp = thread % GROUP_THREADS / 32 * 16, row = warp + lane % 16;                 \
-        const bool gated = GATES && p->product.gate != SB_GATE_NONE;                                                   \
+        const bool gated = p->product.gate != SB_GATE_NONE;                                                            \
         const int c_n = gated ? n / 2 : n, boxes = gated ? SUMS / 64 : SUMS / 32, across = boxes / HALVES;             \
-        NODES_BEGIN();                                                                                                 \
         SB_CUDA_KEEP_LOOP                                                                                              \
         for (int box = 0; box < boxes; box++) {                                                                        \
             const int box_m = m + box / across * 64, box_n = c_n + box % across * 64;                                  \
             const uint32_t room = rooms + group * ROOM_BYTES + turn * BOX_BYTES;                                       \
             sb_gemm16_ends ends = sb_gemm16_ends_of(p, at.batch, box_m + warp + lane / 4);                             \
-            sb_gemm16_load_biases(&ends, box_n + lane % 4 * 2, GATES);                                                 \
+            sb_gemm16_load_biases(&ends, box_n + lane % 4 * 2);                                                        \
             turn ^= 1;                                                                                                 \
             /* The store before the last one has read this room. */                                                    \
             if (leads)                                                                                                 \
@@ -195,13 +176,13 @@
                 const uint32_t piece = (uint32_t)(2 * i + lane / 16) ^ (uint32_t)(row & 7);                            \
                 float results[8];                                                                                      \
                 uint32_t pairs[4];                                                                                     \
-                FINISH_EIGHT();                                                                                        \
+                sb_gemm16_finish_eight(&ends, column, sums, results);                                                  \
                 SB_CUDA_UNROLL                                                                                         \
                 for (int j = 0; j < 4; j++)                                                                            \
                     pairs[j] = NAME(sb_canonical_pair_, SB_GEMM_SUFFIX)(                                               \
                         NAME(sb_round_pair_, SB_GEMM_SUFFIX)(results[2 * j], results[2 * j + 1]));                     \
                 sb_store_matrices(room + row * 128 + piece * 16, pairs[0], pairs[1], pairs[2], pairs[3]);              \
-                sb_gemm16_next_biases(&ends, GATES);                                                                   \
+                sb_gemm16_next_biases(&ends);                                                                          \
                 if (gated) {                                                                                           \
                     SB_CUDA_UNROLL                                                                                     \
                     for (int j = 0; j < 48; j++)                                                                       \
@@ -212,7 +193,6 @@
                         sums[j] = sums[j + 8];                                                                         \
                 }                                                                                                      \
             }                                                                                                          \
-            COMPUTE_BOX_NODES();                                                                                       \
             sb_shared_written();                                                                                       \
             sb_warpgroup_sync(1 + group);                                                                              \
             if (leads) {                                                                                               \

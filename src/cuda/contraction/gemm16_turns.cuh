@@ -49,27 +49,26 @@ SB_CUDA_FUNCTION void sb_gemm16_load_columns(const sb_gemm_addend *addend, int64
 }
 
 /* The biases of a box of four eights of C's columns from `column` on; with gates, of their values too. */
-SB_CUDA_FUNCTION void sb_gemm16_load_biases(sb_gemm16_ends *ends, int64_t column, const bool gates) {
+SB_CUDA_FUNCTION void sb_gemm16_load_biases(sb_gemm16_ends *ends, int64_t column) {
     const sb_gemm16 *product = &ends->p->product;
     const sb_gemm_addend *bias = &product->epilogue.bias;
     if (!bias->data)
         return;
     const int64_t begin = ends->batch * bias->batch_stride, left = product->n - column;
-    const bool alternate = gates && product->gate == SB_GATE_INTERLEAVED;
+    const bool alternate = product->gate == SB_GATE_INTERLEAVED;
     const int64_t step = alternate ? 2 : 1, first = begin + column * step * bias->column_stride;
     sb_gemm16_load_columns(bias, first, step * bias->column_stride, left, 16, ends->biases);
-    if (gates && product->gate != SB_GATE_NONE)
+    if (product->gate != SB_GATE_NONE)
         sb_gemm16_load_columns(bias, first + (alternate ? 1 : product->n) * bias->column_stride,
                                step * bias->column_stride, left, 16, ends->value_biases);
 }
 
 /* Goes on to the next eight. */
-SB_CUDA_FUNCTION void sb_gemm16_next_biases(sb_gemm16_ends *ends, const bool gates) {
+SB_CUDA_FUNCTION void sb_gemm16_next_biases(sb_gemm16_ends *ends) {
     SB_CUDA_UNROLL
     for (int j = 0; j < 12; j++) {
         ends->biases[j] = ends->biases[j + 4];
-        if (gates)
-            ends->value_biases[j] = ends->value_biases[j + 4];
+        ends->value_biases[j] = ends->value_biases[j + 4];
     }
 }
 
@@ -125,18 +124,6 @@ SB_CUDA_FUNCTION void sb_gemm16_finish_eight(const sb_gemm16_ends *ends, int64_t
         sb_gemm16_scale_eight(ends, ends->value_biases, values);
         sb_gemm16_activate_results(&product->epilogue, 8, results, values);
     }
-    sb_gemm16_add_residual_to_eight(ends, column, results);
-}
-
-/* Eight sums as Gemm's own node rounds them. */
-SB_CUDA_FUNCTION void sb_gemm16_finish_chains(const sb_gemm16_ends *ends, int64_t column, const float *sums,
-                                              float *results) {
-    SB_CUDA_UNROLL
-    for (int i = 0; i < 8; i++)
-        results[i] = sums[i];
-    if (ends->p->storing & SB_GEMM16_PLAIN)
-        return;
-    sb_gemm16_scale_eight(ends, ends->biases, results);
     sb_gemm16_add_residual_to_eight(ends, column, results);
 }
 #endif
