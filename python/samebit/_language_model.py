@@ -160,7 +160,8 @@ class Model(Handle):
     def generate(self, prompt, count: int = 128, *, temperature: float = 0.0, top_k: int = 0, top_p: float = 1.0,
                  min_p: float = 0.0, seed: int = 0, request: int = 0, repetition_penalty: float = 1.0,
                  presence_penalty: float = 0.0, frequency_penalty: float = 0.0, logit_bias: Optional[dict] = None,
-                 ignore_stops: bool = False, chunk: int = 0, tokenizer: Optional[Tokenizer] = None) -> Generation:
+                 ignore_stops: bool = False, chunk: int = 0, digest: bool = True,
+                 tokenizer: Optional[Tokenizer] = None) -> Generation:
         """Goes on with a prompt.
 
         Parameters
@@ -184,6 +185,8 @@ class Model(Handle):
             Whether it goes on behind tokens that end a text.
         chunk : int
             The most tokens of the prompt in one run, up to 512; 0: 512. Changes no bit.
+        digest : bool
+            Whether the logits are digested: 0.5 ms a token of 128,256. Without, `Generation.digest` is "".
         tokenizer : Tokenizer, optional
             Another one than the checkpoint's for the text of the new tokens. For prompts of ids, where there is no text without.
 
@@ -194,8 +197,8 @@ class Model(Handle):
         """
         ids = (tokenizer or self.tokenizer).encode(prompt) if isinstance(prompt, str) else self.encode(prompt)
         return self._with_sequence(lambda sequence: sequence.generate(
-            ids, count, ignore_stops=ignore_stops, chunk=chunk, tokenizer=self._tokenizer_for(prompt, tokenizer),
-            temperature=temperature, top_k=top_k, top_p=top_p, min_p=min_p, seed=seed, request=request,
+            ids, count, ignore_stops=ignore_stops, chunk=chunk, digest=digest,
+            tokenizer=self._tokenizer_for(prompt, tokenizer), temperature=temperature, top_k=top_k, top_p=top_p, min_p=min_p, seed=seed, request=request,
             repetition_penalty=repetition_penalty, presence_penalty=presence_penalty,
             frequency_penalty=frequency_penalty, logit_bias=logit_bias))
 

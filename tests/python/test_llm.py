@@ -102,6 +102,8 @@ class Models(unittest.TestCase):
         self.assertEqual(sequence.embed(TOKENS[:4], None).tobytes(), rows[:4].tobytes())
         self.assertEqual(sequence.embed(TOKENS[4:], None, chunk=2).tobytes(), rows[4:].tobytes())
         self.assertEqual(model.generate(TOKENS, 5).digest, self.model.generate(TOKENS, 5).digest)
+        quick = model.generate(TOKENS, 5, digest=False)
+        self.assertEqual((quick.digest, quick.tokens), ("", model.generate(TOKENS, 5).tokens))
         with self.assertRaisesRegex(samebit.ArgumentError, "hidden_states"):
             self.model.embed(TOKENS)
         with self.assertRaisesRegex(samebit.ArgumentError, "the pooling 'max' is not known; there are None, 'last', 'mean'"):
