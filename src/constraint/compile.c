@@ -177,7 +177,7 @@ static void add_rule(sb_compiler *compiler, const sb_rule *rule, sb_nfa *nfa, ui
 static sb_status make_rule(sb_compiler *compiler, size_t index) {
     const sb_rule rule = compiler->rules[index];
     sb_grammar *grammar = compiler->grammar;
-    sb_nfa nfa = {.error = compiler->error};
+    sb_nfa nfa = sb_schema_nfa(&compiler->schema);
     sb_dfa dfa = {0};
     bool free_string = rule.kind == SB_RULE_STRING && !sb_compile_has_pattern(compiler, rule.ways.ways[0]);
     if (!sb_grow((void **)&grammar->rules, &compiler->made_capacity, index + 1, sizeof *grammar->rules))

@@ -71,7 +71,7 @@ static void add_property(object *o, const char *name, uint32_t from, uint32_t to
 
 /* A name between its quotes that is none of those that the schema has. */
 static void add_other_name(object *o, uint32_t from, uint32_t to) {
-    sb_nfa any = {.error = o->compiler->error}, named = {.error = o->compiler->error};
+    sb_nfa any = sb_schema_nfa(&o->compiler->schema), named = sb_schema_nfa(&o->compiler->schema);
     sb_dfa dfas[3] = {{0}, {0}, {0}};
     uint32_t loop = sb_nfa_state(&any), begin = sb_nfa_state(&named), end = sb_nfa_state(&named);
     sb_nfa_points(&any, loop, loop, &(sb_point_range){1, SB_LAST_POINT}, 1, SB_COUNT_NONE);

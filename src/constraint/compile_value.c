@@ -142,7 +142,7 @@ static sb_status narrow(sb_dfa *dfa, const sb_nfa *nfa, uint32_t from, uint32_t 
 
 static sb_status narrow_by_pattern(sb_compiler *compiler, sb_dfa *dfa, const sb_place *place, const char *keyword,
                                    const char *pattern) {
-    sb_nfa nfa = {.error = compiler->error};
+    sb_nfa nfa = sb_schema_nfa(&compiler->schema);
     uint32_t from = sb_nfa_state(&nfa), to = sb_nfa_state(&nfa);
     sb_nfa_expression(&nfa, from, to, pattern, strlen(pattern));
     sb_status status = narrow(dfa, &nfa, from, to, compiler->error);
@@ -157,7 +157,7 @@ static sb_status narrow_by_length(sb_compiler *compiler, sb_dfa *dfa, const sb_t
     static const sb_point_range any = {1, SB_LAST_POINT};
     bool bounded = t->most_length != SB_UNBOUNDED;
     int64_t count = bounded ? t->most_length : t->least_length;
-    sb_nfa nfa = {.error = compiler->error};
+    sb_nfa nfa = sb_schema_nfa(&compiler->schema);
     if (count > MOST_COUNTED_CHARACTERS)
         return sb_fail(compiler->error, SB_ERROR_LIMIT,
                        "minLength and maxLength beside a pattern or format may be %d, and one is %lld",

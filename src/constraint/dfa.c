@@ -17,6 +17,9 @@ typedef struct making {
     uint32_t work_count;
     uint32_t *mark; /* of a state: the round in which it was last added */
     uint32_t round;
+    int64_t followed; /* edges, since they were last counted */
+    uint32_t *sorted; /* edges of a subset, by class */
+    size_t sorted_capacity;
     uint32_t **sets; /* of a state of the DFA: its NFA states */
     size_t set_capacity;
     uint32_t *counts;
@@ -39,6 +42,7 @@ static void add_state(making *m, uint32_t state) {
     for (; done < m->work_count; done++) {
         for (uint32_t e = m->nfa->first[m->work[done]]; e != SB_NO_EDGE; e = m->nfa->edges[e].next) {
             const sb_nfa_edge *edge = &m->nfa->edges[e];
+            m->followed++;
             if (edge->kind == SB_EDGE_EMPTY && m->mark[edge->to] != m->round) {
                 m->mark[edge->to] = m->round;
                 m->work[m->work_count++] = edge->to;
@@ -74,6 +78,17 @@ static sb_status too_many(sb_error *error) {
                    SB_MOST_DFA_STATES);
 }
 
+static sb_status count_followed(making *m) {
+    *m->nfa->left -= m->followed;
+    m->followed = 0;
+    return *m->nfa->left > 0
+               ? SB_OK
+               : sb_fail(m->error, SB_ERROR_LIMIT,
+                         "the schema's patterns and enumerations take more than %lld steps to become automata: use "
+                         "fewer or shorter ones, and shorter repetitions within a pattern",
+                         (long long)SB_MOST_FOLLOWED_EDGES);
+}
+
 static sb_status add_row(making *m, uint32_t *state) {
     sb_dfa *dfa = m->dfa;
     size_t count = dfa->state_count, width = sb_dfa_width(dfa);
@@ -103,6 +118,7 @@ static sb_status add_row(making *m, uint32_t *state) {
 
 /* The state for the subset in `work`; SB_DEAD for the empty one. */
 static sb_status find_state(making *m, uint32_t *state) {
+    SB_TRY(count_followed(m));
     keep_telling(m);
     *state = SB_DEAD;
     if (m->work_count == 0)
@@ -148,31 +164,53 @@ static sb_status find_called(const sb_nfa *nfa, sb_dfa *dfa, sb_error *error) {
     return SB_OK;
 }
 
-/* Where one byte of each class leads. */
-static sb_status do_bytes(making *m, uint32_t from) {
-    size_t width = sb_dfa_width(m->dfa);
-    for (int byte = 0; byte < 256; byte++) {
-        uint32_t symbol = m->dfa->class_of[byte], state;
-        unsigned action = SB_COUNT_NONE;
-        bool any = false;
-        if (byte > 0 && m->dfa->class_of[byte - 1] == symbol)
-            continue;
-        begin_set(m);
+/* Puts the edges of a subset that take bytes in the order of classes, once for each class that they take: `begins[c]` is the first of
+ * class c, `begins[classes]` how many there are. Classes of `.` alone are thirty, and a subset may have as many edges, few of which are
+ * of the same class. */
+static sb_status sort_edges(making *m, uint32_t from, size_t *begins) {
+    const uint8_t *class_of = m->dfa->class_of;
+    size_t ends[257] = {0}, sum = 0;
+    for (int filling = 0; filling < 2; filling++) {
         for (uint32_t i = 0; i < m->counts[from]; i++) {
             for (uint32_t e = m->nfa->first[m->sets[from][i]]; e != SB_NO_EDGE; e = m->nfa->edges[e].next) {
                 const sb_nfa_edge *edge = &m->nfa->edges[e];
-                if (edge->kind != SB_EDGE_BYTES || byte < edge->low || byte > edge->high)
-                    continue;
-                if (any && edge->action != action)
-                    return sb_fail(m->error, SB_ERROR_INTERNAL, "a byte of the schema's automaton counts in two ways");
-                action = edge->action;
-                any = true;
-                add_state(m, edge->to);
+                m->followed++;
+                for (int c = class_of[edge->low]; edge->kind == SB_EDGE_BYTES && c <= class_of[edge->high]; c++) {
+                    if (filling)
+                        m->sorted[ends[c]] = e;
+                    ends[c]++;
+                }
             }
+        }
+        for (uint32_t c = 0; c < m->dfa->classes && !filling; c++) {
+            begins[c] = sum;
+            sum += ends[c];
+            ends[c] = begins[c];
+        }
+        if (!filling && !sb_grow((void **)&m->sorted, &m->sorted_capacity, sum, sizeof *m->sorted))
+            return sb_fail_memory(m->error, sum * sizeof *m->sorted);
+    }
+    begins[m->dfa->classes] = sum;
+    return SB_OK;
+}
+
+/* Where a byte of each class leads. */
+static sb_status do_bytes(making *m, uint32_t from) {
+    size_t width = sb_dfa_width(m->dfa), begins[257];
+    SB_TRY(sort_edges(m, from, begins));
+    for (uint32_t symbol = 0; symbol < m->dfa->classes; symbol++) {
+        uint32_t state;
+        begin_set(m);
+        for (size_t i = begins[symbol]; i < begins[symbol + 1]; i++) {
+            if (m->nfa->edges[m->sorted[i]].action != m->nfa->edges[m->sorted[begins[symbol]]].action)
+                return sb_fail(m->error, SB_ERROR_INTERNAL, "a byte of the schema's automaton counts in two ways");
+            add_state(m, m->nfa->edges[m->sorted[i]].to);
+            m->followed++;
         }
         SB_TRY(find_state(m, &state));
         if (state != SB_DEAD)
-            m->dfa->next[from * width + symbol] = state | action << 30;
+            m->dfa->next[from * width + symbol] = state | (uint32_t)m->nfa->edges[m->sorted[begins[symbol]]].action
+                                                              << 30;
     }
     return SB_OK;
 }
@@ -185,6 +223,7 @@ static sb_status do_calls(making *m, uint32_t from) {
         for (uint32_t i = 0; i < m->counts[from]; i++) {
             for (uint32_t e = m->nfa->first[m->sets[from][i]]; e != SB_NO_EDGE; e = m->nfa->edges[e].next) {
                 const sb_nfa_edge *edge = &m->nfa->edges[e];
+                m->followed++;
                 if (edge->kind == SB_EDGE_CALL && edge->rule == m->dfa->called[c])
                     add_state(m, edge->to);
             }
@@ -224,6 +263,7 @@ sb_status sb_dfa_make(const sb_nfa *nfa, uint32_t start, uint32_t accept, sb_dfa
         sb_free(m.sets[i]);
     sb_free(m.sets);
     sb_free(m.counts);
+    sb_free(m.sorted);
     sb_free(m.work);
     sb_free(m.mark);
     sb_names_clear(&m.known);

@@ -24,7 +24,8 @@ typedef struct sb_dfa {
 } sb_dfa;
 
 /** Determinizes. Where the states of a subset count differently for one byte, the automaton is none: INTERNAL. Errors: LIMIT, where
- * there are more states than SB_MOST_DFA_STATES or entries than SB_MOST_DFA_ENTRIES; OUT_OF_MEMORY; the builder's own. */
+ * there are more states than SB_MOST_DFA_STATES or entries than SB_MOST_DFA_ENTRIES, or nfa->left comes to its end; OUT_OF_MEMORY; the
+ * builder's own. */
 sb_status sb_dfa_make(const sb_nfa *nfa, uint32_t start, uint32_t accept, sb_dfa *dfa, sb_error *error);
 /** What both take; of automata without calls and counters. */
 sb_status sb_dfa_both(const sb_dfa *left, const sb_dfa *right, sb_dfa *dfa, sb_error *error);

@@ -368,12 +368,15 @@ static uint32_t anything(sb_nfa *nfa) {
 sb_status sb_nfa_expression(sb_nfa *nfa, uint32_t from, uint32_t to, const char *expression, size_t bytes) {
     reader r = {.nfa = nfa, .begin = expression, .at = expression, .end = expression + bytes};
     uint32_t before = anything(nfa), behind = anything(nfa);
-    sb_nfa_empty(nfa, from, before);
+    bool floats = false;
     sb_nfa_empty(nfa, behind, to);
     do {
         uint32_t now = sb_nfa_state(nfa);
-        bool ended = false;
-        sb_nfa_empty(nfa, take(&r, "^") ? from : before, now);
+        bool ended = false, begins = take(&r, "^");
+        if (!begins && !floats) /* where all begin at ^, no subset is to have the loop in it */
+            sb_nfa_empty(nfa, from, before);
+        floats = floats || !begins;
+        sb_nfa_empty(nfa, begins ? from : before, now);
         while (nfa->status == SB_OK && !at_alternative_end(&r) && !ended) {
             ended = *r.at == '$' && (r.at + 1 == r.end || r.at[1] == '|');
             if (ended)

@@ -25,7 +25,7 @@ typedef struct sb_nfa_edge {
     uint32_t next; /* of the same state; SB_NO_EDGE: none */
 } sb_nfa_edge;
 
-/* Zeroed but for `error`, it is empty. What fails sets `status`; from then on adding does nothing, so that whoever builds looks at
+/* Zeroed but for `error` and `left`, it is empty. What fails sets `status`; from then on adding does nothing, so that whoever builds looks at
  * it once, at the end. Errors: LIMIT, with more than SB_MOST_NFA_STATES states; OUT_OF_MEMORY. */
 typedef struct sb_nfa {
     uint32_t *first; /* edge of a state */
@@ -35,9 +35,13 @@ typedef struct sb_nfa {
     sb_status status;
     sb_error *error;
     sb_error first_error; /* what `status` was reported with */
+    int64_t *left; /* edges that may still be followed when automata are made of this one and others of its schema */
 } sb_nfa;
 
 #define SB_MOST_NFA_STATES ((size_t)1 << 20)
+/* What `left` begins with: 0.1 s, and twelve times what the largest schema of the tests takes. A pattern such as a*.{100} has 2^100
+ * subsets, of hundreds of states each, so that a bound of their number alone lets minutes pass. */
+#define SB_MOST_FOLLOWED_EDGES ((int64_t)1 << 25)
 
 /** A new state; 0 after a failure. */
 uint32_t sb_nfa_state(sb_nfa *nfa);

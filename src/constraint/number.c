@@ -174,9 +174,9 @@ static void add_all(sb_nfa *nfa, uint32_t from, uint32_t to, room room) {
 }
 
 /* Numbers at or above the bound, or at or below it, as an automaton. */
-static sb_status make_half(const decimal *bound, sb_number_bound given, bool above, room room, sb_dfa *dfa,
-                           sb_error *error) {
-    sb_nfa nfa = {.error = error};
+static sb_status make_half(const decimal *bound, sb_number_bound given, bool above, room room, const sb_nfa *user,
+                           sb_dfa *dfa) {
+    sb_nfa nfa = {.error = user->error, .left = user->left};
     uint32_t from = sb_nfa_state(&nfa), to = sb_nfa_state(&nfa), sign = sb_nfa_text(&nfa, from, "-", 1);
     bool negative = given.value < 0 || (given.value == 0 && !above && given.excluded);
     if (!given.given) {
@@ -197,7 +197,7 @@ static sb_status make_half(const decimal *bound, sb_number_bound given, bool abo
         if (!negative)
             add_side(&nfa, from, to, bound, false, given.excluded, room);
     }
-    sb_status status = sb_dfa_make(&nfa, from, to, dfa, error);
+    sb_status status = sb_dfa_make(&nfa, from, to, dfa, nfa.error);
     sb_nfa_clear(&nfa);
     return status;
 }
@@ -224,9 +224,9 @@ bool sb_nfa_bounded_numbers(sb_nfa *nfa, uint32_t from, uint32_t to, sb_number_b
                                  "bounds of numbers may have 15 digits together, from the highest to the lowest"));
         return true;
     }
-    sb_status status = make_half(&bounds[0], low, true, room, &halves[0], nfa->error);
+    sb_status status = make_half(&bounds[0], low, true, room, nfa, &halves[0]);
     if (status == SB_OK)
-        status = make_half(&bounds[1], high, false, room, &halves[1], nfa->error);
+        status = make_half(&bounds[1], high, false, room, nfa, &halves[1]);
     if (status == SB_OK)
         status = sb_dfa_both(&halves[0], &halves[1], &both, nfa->error);
     if (status == SB_OK)

@@ -16,7 +16,7 @@
 
 sb_status sb_schema_read(sb_schema *schema, const char *text, size_t bytes, sb_error *error) {
     json_error_t why;
-    *schema = (sb_schema){.steps = MOST_STEPS, .error = error};
+    *schema = (sb_schema){.steps = MOST_STEPS, .edges = SB_MOST_FOLLOWED_EDGES, .error = error};
     schema->json = json_loadb(text, bytes, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &why);
     if (schema->json == NULL && json_error_code(&why) == json_error_out_of_memory)
         return sb_fail_memory(error, bytes);

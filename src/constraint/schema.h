@@ -66,6 +66,7 @@ typedef struct sb_schema {
     size_t place_count, place_capacity;
     sb_names numbers; /* the address of a place's JSON → number */
     int64_t steps;    /* of work that is left: a schema's pieces can multiply */
+    int64_t edges;    /* that automata may still follow */
     uint32_t paths;   /* that have been begun */
     int depth;        /* of calls in one another */
     sb_error *error;
@@ -98,6 +99,11 @@ sb_status sb_schema_disjoint(sb_schema *schema, sb_all_of left, sb_all_of right,
 
 /** Counts `steps` of work. Errors: LIMIT. */
 sb_status sb_schema_work(sb_schema *schema, int64_t steps);
+
+/** An empty automaton in the making, whose work counts as the schema's. */
+static inline sb_nfa sb_schema_nfa(sb_schema *schema) {
+    return (sb_nfa){.error = schema->error, .left = &schema->edges};
+}
 
 /* ---- ways together ---- */
 

@@ -56,7 +56,7 @@ static bool is_within(const sb_keywords *k, double number) {
 
 /* Whether a pattern finds the text, written as JSON writes it. */
 static sb_status matches(sb_schema *schema, const char *pattern, const char *text, size_t bytes, bool *found) {
-    sb_nfa pattern_nfa = {.error = schema->error}, text_nfa = {.error = schema->error};
+    sb_nfa pattern_nfa = sb_schema_nfa(schema), text_nfa = sb_schema_nfa(schema);
     sb_dfa left = {0}, right = {0}, both = {0};
     uint32_t from = sb_nfa_state(&pattern_nfa), to = sb_nfa_state(&pattern_nfa), begin = sb_nfa_state(&text_nfa);
     sb_nfa_expression(&pattern_nfa, from, to, pattern, strlen(pattern));

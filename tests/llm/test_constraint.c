@@ -369,7 +369,8 @@ static void test_refusals(void **unused) {
         {"{\"type\":\"string\",\"pattern\":\"a(^b)\"}", SB_ERROR_UNSUPPORTED, "^ and $ are supported at the ends"},
         {"{\"type\":\"string\",\"pattern\":\"a{2000}\"}", SB_ERROR_LIMIT, "more than 1000 times"},
         {"{\"type\":\"string\",\"pattern\":\"((a{999}){999}){999}\"}", SB_ERROR_LIMIT, "states"},
-        {"{\"type\":\"string\",\"pattern\":\"(a|b)*a(a|b){40}\"}", SB_ERROR_LIMIT, "states"},
+        {"{\"type\":\"string\",\"pattern\":\"(a|b)*a(a|b){40}\"}", SB_ERROR_LIMIT, "steps to become automata"},
+        {"{\"type\":\"string\",\"pattern\":\"^(a{999}){70}$\"}", SB_ERROR_LIMIT, "more than 65536 states"},
         {"{\"type\":\"string\",\"pattern\":\"a\",\"maxLength\":100000}", SB_ERROR_LIMIT, "beside a pattern or format"},
     };
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
