@@ -2,6 +2,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "chat.h"
@@ -25,13 +26,14 @@ const option generate_options[] = {
     CHAT_OPTIONS,
     {"count", "N", false, "The most new tokens; 128 by default"},
     {"temperature", "T", false,
-     "Sample at this temperature; 0 takes the likeliest token. By default what the checkpoint's generation_config.json "
-     "says, and 0 where it says nothing; so for the next three and --repetition-penalty"},
+     "Sample at this temperature; 0 takes the likeliest token. By default what the checkpoint suggests in "
+     "generation_config.json or a GGUF file's keys, and 0 where it says nothing; so for the next three and "
+     "--repetition-penalty"},
     {"top-k", "K", false, "Sample from the K likeliest tokens; 0 from all"},
     {"top-p", "P", false,
      "Sample from the fewest of the likeliest tokens that have this probability together; 1 from all"},
     {"min-p", "P", false, "Sample from tokens with at least this share of the likeliest one's probability; 0 from all"},
-    {"no-defaults", NULL, false, "Take no settings of sampling from generation_config.json"},
+    {"no-defaults", NULL, false, "Take no settings of sampling from the checkpoint"},
     PENALTY_OPTIONS,
     {"seed", "N", false, "The seed of sampling; 0 by default"},
     {"request", "N", false, "Which of several requests with one seed this is; 0 by default"},
@@ -121,8 +123,11 @@ static int read_generation(const arguments *arguments, sb_llm_generation *genera
     sb_error error;
     if (!has_option(arguments, "no-defaults") &&
         sb_llm_suggest_sampling(arguments->positional[0], sampling, &error) != SB_OK) {
+        /* A file that is damaged elsewhere is of no use without its suggestions either. */
         size_t said = strlen(error.message);
-        snprintf(error.message + said, sizeof error.message - said, "; --no-defaults does without");
+        if (strstr(error.message, "generation_config.json") != NULL ||
+            strstr(error.message, "general.sampling.") != NULL)
+            snprintf(error.message + said, sizeof error.message - said, "; --no-defaults does without");
         return report(&error);
     }
     long long count = generation->limit, chunk = 0, top_k = sampling->top_k, seed = 0, request = 0;
@@ -144,15 +149,18 @@ static int read_generation(const arguments *arguments, sb_llm_generation *genera
     return EXIT_RIGHT;
 }
 
-/* Whether the checkpoint has any say in how tokens are chosen. */
-static bool suggests(const arguments *arguments) {
+/* What of the checkpoint has a say in how tokens are chosen; NULL: nothing. */
+static const char *suggesting(const arguments *arguments) {
     const sb_llm_sampling standard = SB_LLM_SAMPLING_DEFAULT;
+    const char *path = arguments->positional[0];
     sb_llm_sampling suggested;
-    return !has_option(arguments, "no-defaults") &&
-           sb_llm_suggest_sampling(arguments->positional[0], &suggested, NULL) == SB_OK &&
-           (suggested.temperature != standard.temperature || suggested.top_k != standard.top_k ||
-            suggested.top_p != standard.top_p || suggested.min_p != standard.min_p ||
-            suggested.repetition_penalty != standard.repetition_penalty);
+    struct stat info;
+    bool any = !has_option(arguments, "no-defaults") && stat(path, &info) == 0 &&
+               sb_llm_suggest_sampling(path, &suggested, NULL) == SB_OK &&
+               (suggested.temperature != standard.temperature || suggested.top_k != standard.top_k ||
+                suggested.top_p != standard.top_p || suggested.min_p != standard.min_p ||
+                suggested.repetition_penalty != standard.repetition_penalty);
+    return !any ? NULL : S_ISDIR(info.st_mode) ? "generation_config.json" : "general.sampling of the GGUF file";
 }
 
 /* ---- what is told ---- */
@@ -241,7 +249,7 @@ static int tell_all(const arguments *arguments, sb_llm *llm, sb_llm_session *ses
     interruptible = session;
     sigaction(SIGINT, &action, NULL); /* the second one ends the process */
     if (code == EXIT_RIGHT && to->form != TELL_JSON)
-        print_settings(llm, generation, suggests(arguments));
+        print_settings(llm, generation, suggesting(arguments));
     if (code == EXIT_RIGHT && (sb_llm_generate(session, count, tokens, generation, &result, &error) != SB_OK ||
                                tell_rest(to, &error) != SB_OK)) {
         if (to->form != TELL_JSON)
@@ -385,7 +393,7 @@ static int generate(const arguments *arguments, sb_session_options *options, con
     if (code == EXIT_RIGHT)
         code = load_language_model(arguments, model, has_option(arguments, "receipt"), &llm);
     if (code == EXIT_RIGHT && is_conversation(arguments)) {
-        print_settings(llm, generation, suggests(arguments));
+        print_settings(llm, generation, suggesting(arguments));
         code = converse(arguments, llm, options, tokenizer, &defaults->stops, generation);
     } else if (code == EXIT_RIGHT && list->count == 0 && defaults->samples == 1) {
         code = generate_one(arguments, llm, options, tokenizer, &defaults->stops, generation);

@@ -225,10 +225,11 @@ typedef struct sb_llm_sampling {
 #define SB_LLM_SAMPLING_DEFAULT                                                                                        \
     { sizeof(sb_llm_sampling), 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, NULL }
 
-/** The settings that a checkpoint's folder suggests in generation_config.json, for whoever has no others: temperature (0 unless
- * do_sample is true, else 1 where none is named), top_k, top_p, min_p and repetition_penalty. What the file does not say, and all of it
- * for other checkpoints and where there is no file, is as SB_LLM_SAMPLING_DEFAULT has it. Nothing else of the checkpoint is looked at.
- * Errors: IO; INVALID_FILE, with the key; OUT_OF_MEMORY. */
+/** The settings that a checkpoint suggests, for whoever has no others. A folder's generation_config.json: temperature (0 unless
+ * do_sample is true, else 1 where none is named), top_k, top_p, min_p and repetition_penalty. A GGUF file's keys general.sampling.: temp,
+ * top_k (0 and less: all), top_p, min_p and penalty_repeat. What is not said, and all of it where there is no such file or nothing at
+ * `path`, is as SB_LLM_SAMPLING_DEFAULT has it. Of a folder nothing else is looked at.
+ * Errors: IO; INVALID_FILE, with the key; UNSUPPORTED: a file that is no GGUF file that can be read; OUT_OF_MEMORY. */
 SB_API SB_MUST_CHECK sb_status sb_llm_suggest_sampling(const char *path, sb_llm_sampling *sampling, sb_error *error);
 /** Gives logits the penalties and biases of the settings, where `count` tokens come before, of which the first `prompt_count` are the
  * prompt. sb_llm_sample does not. Errors: INVALID_ARGUMENT for tokens that do not exist; OUT_OF_MEMORY. */

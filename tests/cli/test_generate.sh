@@ -203,6 +203,25 @@ for wrong in '{"temperature": "hot"}' '{"top_p": 0}' '{"do_sample": 1}' '{"top_k
     says err "; --no-defaults does without"
 done
 
+# So are the keys of a GGUF file, whose numbers are those of the folder "llama".
+runs 0 "$samebit" generate "$models/llama.gguf" --tokens 1,50,7 --count 9 --ignore-stops --digest --temperature 0.75 --top-k 20 \
+    --top-p 0.875 --min-p 0.0625 --repetition-penalty 1.25
+cp out plain
+says err "request 0, top-k 20, top-p 0.875, min-p 0.0625, repetition penalty 1.25; at most 9"
+runs 0 "$samebit" generate "$models/suggests.gguf" --tokens 1,50,7 --count 9 --ignore-stops --digest
+cmp out plain || fail "a GGUF file's suggestions are not in force"
+says err "repetition penalty 1.25 (by general.sampling of the GGUF file, where no option says otherwise); at most 9"
+runs 0 "$samebit" generate "$models/llama.gguf" --tokens 1,50,7 --count 9 --ignore-stops --digest
+cp out plain
+runs 0 "$samebit" generate "$models/suggests.gguf" --tokens 1,50,7 --count 9 --ignore-stops --digest --no-defaults
+cmp out plain || fail "--no-defaults takes what a GGUF file suggests"
+says err "settings: greedy; at most 9"
+# With a byte of its type another, the penalty's bits are a whole number beyond its range.
+LC_ALL=C sed 's/penalty_repeat\x06/penalty_repeat\x05/' "$models/suggests.gguf" >wrong.gguf
+runs 3 "$samebit" generate wrong.gguf --tokens 1
+says err "wrong.gguf: general.sampling.penalty_repeat is no number from 1e-06 to 1.04858e+06; --no-defaults does without"
+runs 0 "$samebit" generate wrong.gguf --tokens 1 --count 1 --no-defaults
+
 # Many requests at once: each is what it is alone, whatever runs beside it.
 cat >requests.jsonl <<'END'
 {"prompt": "Hi there, hi there, hi", "count": 9}
