@@ -50,8 +50,11 @@ const option generate_options[] = {
     {"json", NULL, false, "Print what came of it as JSON"},
     {"stats", NULL, false,
      "Tell how many tokens there were and how fast they came, on stderr; a terminal is told anyway"},
-    {"receipt", "FILE", false, "Write a receipt, with which 'samebit verify' computes it again"},
-    {"sign", "KEY.pem", false, "Sign the receipt with a private Ed25519 key"},
+    {"receipt", "FILE", false,
+     "Write a receipt, with which 'samebit verify' computes it again; with --batch and --samples a folder, for "
+     "LINE-SAMPLE.json of each "
+     "answer"},
+    {"sign", "KEY.pem", false, "Sign receipts with a private Ed25519 key"},
     LANGUAGE_MODEL_OPTIONS,
     LANGUAGE_MODEL_RUN_OPTIONS,
     {0},
@@ -73,10 +76,9 @@ static int read_chat(const arguments *arguments, const sb_tokenizer *tokenizer, 
                    : EXIT_USAGE;
     if (code != EXIT_RIGHT)
         return code;
-    json_t *messages = begin_chat(arguments);
-    if (messages == NULL)
-        code = EXIT_USAGE;
-    else if (!add_chat_message(messages, "user", said, said_bytes))
+    json_t *messages = NULL;
+    code = begin_chat(arguments, &messages);
+    if (code == EXIT_RIGHT && !add_chat_message(messages, "user", said, said_bytes))
         code = usage_error("--prompt has to be UTF-8");
     free(said);
     if (code == EXIT_RIGHT && (sb_chat_template_load(arguments->positional[0], &chat, &error) != SB_OK ||
@@ -203,14 +205,14 @@ static json_t *result_json(const sb_llm_result *result, const telling *told) {
 /* ---- receipts ---- */
 
 /* What would only be found out when all is done. */
-static int check_receipt(const arguments *arguments) {
-    const char *key = option_value(arguments, "sign");
+static int check_receipt(const arguments *arguments, bool many) {
+    const char *key = option_value(arguments, "sign"), *path = option_value(arguments, "receipt");
     sb_error error;
-    if (key == NULL)
-        return EXIT_RIGHT;
-    if (!has_option(arguments, "receipt"))
+    if (key != NULL && path == NULL)
         return usage_error("--sign needs --receipt FILE");
-    return sb_llm_key_check(key, &error) == SB_OK ? EXIT_RIGHT : report(&error);
+    if (key != NULL && sb_llm_key_check(key, &error) != SB_OK)
+        return report(&error);
+    return path != NULL && many ? make_receipts_folder(path) : EXIT_RIGHT;
 }
 
 static int write_receipt(const arguments *arguments, sb_llm_receipt *receipt) {
@@ -315,7 +317,7 @@ static bool read_defaults(const arguments *arguments, const sb_llm_generation *g
 
 /* Requests of --batch, if there is one: before anything is loaded. *text says whether a tokenizer is needed. */
 static int read_batch(const arguments *arguments, const request *defaults, request_list *list, bool *text) {
-    static const char *const others[] = {"prompt", "tokens", "chat", "receipt", "score-prompt", "top-logprobs"};
+    static const char *const others[] = {"prompt", "tokens", "chat", "score-prompt", "top-logprobs"};
     const char *path = option_value(arguments, "batch");
     bool many = path != NULL || defaults->samples > 1;
     *text = has_option(arguments, "prompt") || is_conversation(arguments);
@@ -334,7 +336,7 @@ static int read_batch(const arguments *arguments, const request *defaults, reque
         return EXIT_RIGHT;
     int code = read_requests(path, defaults, list);
     for (int64_t i = 0; i < list->count && code == EXIT_RIGHT; i++)
-        *text = *text || list->all[i].prompt != NULL || list->all[i].stops.count > 0;
+        *text = *text || list->all[i].tokens == NULL || list->all[i].stops.count > 0;
     return code;
 }
 
@@ -381,7 +383,8 @@ static int generate(const arguments *arguments, sb_session_options *options, con
     sb_llm *llm = NULL;
     sb_tokenizer *tokenizer = NULL;
     sb_llm_logit_bias *biases = NULL;
-    int code = check_receipt(arguments);
+    bool many = list->count > 0 || defaults->samples > 1;
+    int code = check_receipt(arguments, many);
     if (code == EXIT_RIGHT)
         code = open_tokenizer(arguments, text, &tokenizer);
     if (code == EXIT_RIGHT)
@@ -395,7 +398,7 @@ static int generate(const arguments *arguments, sb_session_options *options, con
     if (code == EXIT_RIGHT && is_conversation(arguments)) {
         print_settings(llm, generation, suggesting(arguments));
         code = converse(arguments, llm, options, tokenizer, &defaults->stops, generation);
-    } else if (code == EXIT_RIGHT && list->count == 0 && defaults->samples == 1) {
+    } else if (code == EXIT_RIGHT && !many) {
         code = generate_one(arguments, llm, options, tokenizer, &defaults->stops, generation);
     } else if (code == EXIT_RIGHT) {
         code = read_only(arguments, llm, tokenizer, defaults, list);
