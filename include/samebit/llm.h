@@ -426,15 +426,15 @@ typedef struct sb_llm_embedding {
     int64_t wanted_count;
     const int64_t
         *wanted; /**< ascending places in `tokens` of those that are looked at; NULL: all. Not with SB_LLM_POOL_LAST */
-    int64_t chunk; /**< the most tokens in one run, up to 512; 0: as in sb_llm_scoring. Changes no bit */
+    int64_t chunk; /**< the most tokens in one run; 0, and the most: 512. Changes no bit */
 } sb_llm_embedding;
 
 #define SB_LLM_EMBEDDING_DEFAULT                                                                                       \
     { sizeof(sb_llm_embedding), SB_LLM_POOL_NONE, 0, NULL, 0 }
 
 /** Puts `count` tokens behind the sequence, at least one, and gives their final hidden states: what the head reads, the last norm's
- * result, widened to f32, which changes no number. `*states` is f32 [rows, hidden], one row where they are pooled; the caller releases
- * it. `about` may be NULL.
+ * result, widened to f32, which changes no number; no logits are computed. `*states` is f32 [rows, hidden], one row where they are
+ * pooled; the caller releases it. `about` may be NULL.
  *
  * On failure the sequence is as long as it was. Errors: INVALID_ARGUMENT for a model that was loaded without `hidden_states`, and for
  * places that do not exist or ascend; those of sb_llm_step. */
