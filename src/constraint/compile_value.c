@@ -268,7 +268,8 @@ static void add_nested(sb_compiler *compiler, sb_nfa *nfa, uint32_t from, uint32
     bool room = parts != NULL;
     for (uint32_t i = 0; i < ways->count && room; i++) {
         sb_together t = sb_schema_together(&compiler->schema, ways->ways[i]);
-        unsigned part = (t.types & SB_TYPE_OBJECT) != 0 ? SB_PART_OBJECT : 0;
+        bool has_objects = (t.types & SB_TYPE_OBJECT) != 0 && t.least_properties <= t.most_properties;
+        unsigned part = has_objects ? SB_PART_OBJECT : 0;
         bool counted = sb_compile_is_counted(compiler, ways->ways[i]);
         if (t.enumerated)
             continue;

@@ -400,7 +400,8 @@ sb_together sb_schema_together(const sb_schema *schema, sb_all_of way) {
                      .low = -SB_MOST_INTEGER,
                      .high = SB_MOST_INTEGER,
                      .most_length = SB_UNBOUNDED,
-                     .most_items = SB_UNBOUNDED};
+                     .most_items = SB_UNBOUNDED,
+                     .most_properties = SB_UNBOUNDED};
     for (uint32_t i = 0; i < way.count; i++) {
         const sb_keywords *k = &schema->places[way.places[i]].keywords;
         int64_t low = whole_bound(k->low, true), high = whole_bound(k->high, false);
@@ -413,6 +414,8 @@ sb_together sb_schema_together(const sb_schema *schema, sb_all_of way) {
         t.most_length = k->most_length < t.most_length ? k->most_length : t.most_length;
         t.least_items = k->least_items > t.least_items ? k->least_items : t.least_items;
         t.most_items = k->most_items < t.most_items ? k->most_items : t.most_items;
+        t.least_properties = k->least_properties > t.least_properties ? k->least_properties : t.least_properties;
+        t.most_properties = k->most_properties < t.most_properties ? k->most_properties : t.most_properties;
         t.enumerated = t.enumerated || k->enumeration != NULL || k->constant != NULL;
     }
     return t;

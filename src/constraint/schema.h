@@ -31,7 +31,7 @@ typedef struct sb_keywords {
     const json_t *enumeration, *constant;
     const json_t *properties, *required, *additional; /* object, array, schema */
     const json_t *prefix, *items;                     /* array of schemas, schema */
-    int64_t least_length, most_length, least_items, most_items;
+    int64_t least_length, most_length, least_items, most_items, least_properties, most_properties;
     const char *pattern, *format;
     sb_number_bound low, high;
     const json_t *all, *any, *one; /* arrays of schemas */
@@ -106,7 +106,7 @@ typedef struct sb_together {
     unsigned types;
     int64_t low, high; /* of whole numbers */
     sb_number_bound least, most;
-    int64_t least_length, most_length, least_items, most_items;
+    int64_t least_length, most_length, least_items, most_items, least_properties, most_properties;
     bool enumerated; /* a place has enum or const */
 } sb_together;
 

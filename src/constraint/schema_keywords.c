@@ -160,6 +160,10 @@ static sb_status read_numbers(const reading *r, bool *known) {
         return read_count(r, &k->least_items);
     if (strcmp(keyword, "maxItems") == 0)
         return read_count(r, &k->most_items);
+    if (strcmp(keyword, "minProperties") == 0)
+        return read_count(r, &k->least_properties);
+    if (strcmp(keyword, "maxProperties") == 0)
+        return read_count(r, &k->most_properties);
     if (strcmp(keyword, "minimum") == 0)
         return read_bound(r, &k->low, true, false);
     if (strcmp(keyword, "exclusiveMinimum") == 0)
@@ -219,7 +223,8 @@ static sb_status read_keyword(const reading *r) {
 sb_status sb_keywords_read(const json_t *json, const char *pointer, sb_keywords *keywords, sb_error *error) {
     reading r = {.pointer = pointer, .to = keywords, .error = error};
     json_t *value;
-    *keywords = (sb_keywords){.types = SB_TYPE_ANY, .most_length = SB_UNBOUNDED, .most_items = SB_UNBOUNDED};
+    *keywords = (sb_keywords){
+        .types = SB_TYPE_ANY, .most_length = SB_UNBOUNDED, .most_items = SB_UNBOUNDED, .most_properties = SB_UNBOUNDED};
     json_object_foreach((json_t *)(uintptr_t)json, r.keyword, value) {
         r.value = value;
         SB_TRY(read_keyword(&r));

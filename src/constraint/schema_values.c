@@ -92,8 +92,11 @@ static sb_status holds_text(sb_schema *schema, const sb_keywords *k, const json_
 static sb_status holds_object(sb_schema *schema, uint32_t place, const json_t *value, bool *holds) {
     const sb_all_of way = {&place, 1};
     const json_t *required = schema->places[place].keywords.required;
+    int64_t count = (int64_t)json_object_size(value);
     const char *name;
     json_t *member;
+    *holds = count >= schema->places[place].keywords.least_properties &&
+             count <= schema->places[place].keywords.most_properties;
     for (size_t i = 0; i < json_array_size(required); i++)
         *holds = *holds && json_object_get(value, json_string_value(json_array_get(required, i))) != NULL;
     json_object_foreach((json_t *)(uintptr_t)value, name, member) {
@@ -263,5 +266,6 @@ sb_status sb_schema_disjoint(sb_schema *schema, sb_all_of left, sb_all_of right,
     if ((common & SB_TYPE_ARRAY) != 0 && a.most_items >= b.least_items && b.most_items >= a.least_items)
         return SB_OK;
     *disjoint = true;
-    return (common & SB_TYPE_OBJECT) != 0 ? objects_apart(schema, left, right, depth, disjoint) : SB_OK;
+    bool counts_meet = a.most_properties >= b.least_properties && b.most_properties >= a.least_properties;
+    return (common & SB_TYPE_OBJECT) != 0 && counts_meet ? objects_apart(schema, left, right, depth, disjoint) : SB_OK;
 }

@@ -73,6 +73,9 @@ static inline bool is_right_object(const json_t *root, const json_t *schema, con
         if (json_object_get(value, json_string_value(json_array_get(required, i))) == NULL)
             return false;
     }
+    double count = (double)json_object_size(value);
+    if (count < bound_of(schema, "minProperties", 0) || count > bound_of(schema, "maxProperties", INFINITY))
+        return false;
     json_object_foreach((json_t *)(uintptr_t)value, name, member) {
         const json_t *own = json_object_get(properties, name);
         own = own != NULL ? own : more;
