@@ -395,6 +395,19 @@ static void tighten(sb_number_bound *to, sb_number_bound by, bool low) {
         *to = by;
 }
 
+static int64_t common_multiple(int64_t left, int64_t right) {
+    int64_t a = left, b = right;
+    if (a == 0 || b == 0)
+        return a + b;
+    while (b != 0) {
+        int64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    int64_t least = left / a * right;
+    return least <= SB_MOST_MULTIPLE ? least : SB_MOST_MULTIPLE + 1;
+}
+
 sb_together sb_schema_together(const sb_schema *schema, sb_all_of way) {
     sb_together t = {.types = SB_TYPE_ANY,
                      .low = -SB_MOST_INTEGER,
@@ -410,6 +423,7 @@ sb_together sb_schema_together(const sb_schema *schema, sb_all_of way) {
         t.high = high < t.high ? high : t.high;
         tighten(&t.least, k->low, true);
         tighten(&t.most, k->high, false);
+        t.multiple = common_multiple(t.multiple, k->multiple);
         t.least_length = k->least_length > t.least_length ? k->least_length : t.least_length;
         t.most_length = k->most_length < t.most_length ? k->most_length : t.most_length;
         t.least_items = k->least_items > t.least_items ? k->least_items : t.least_items;

@@ -54,6 +54,13 @@ static bool is_within(const sb_keywords *k, double number) {
     return low && high;
 }
 
+static bool is_multiple(const sb_keywords *k, const json_t *value) {
+    if (k->multiple == 0)
+        return true;
+    return json_is_integer(value) ? json_integer_value(value) % k->multiple == 0
+                                  : fmod(json_real_value(value), (double)k->multiple) == 0;
+}
+
 /* Whether a pattern finds the text, written as JSON writes it. */
 static sb_status matches(sb_schema *schema, const char *pattern, const char *text, size_t bytes, bool *found) {
     sb_nfa pattern_nfa = {.error = schema->error}, text_nfa = {.error = schema->error};
@@ -143,7 +150,7 @@ static sb_status holds_own(sb_schema *schema, uint32_t place, const json_t *valu
     if (type == SB_TYPE_ARRAY)
         return holds_array(schema, place, value, holds);
     if (json_is_number(value))
-        *holds = is_within(k, json_number_value(value));
+        *holds = is_within(k, json_number_value(value)) && is_multiple(k, value);
     return SB_OK;
 }
 
