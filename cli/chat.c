@@ -5,6 +5,8 @@
 #include <time.h>
 
 #include "answer_text.h"
+#include "messages.h"
+#include "tokenizing.h"
 
 bool read_chat_date(const arguments *arguments, sb_llm_date *date) {
     const char *text = option_value(arguments, "date");
@@ -51,9 +53,14 @@ static bool check_conversation(const arguments *arguments) {
 bool check_chat(const arguments *arguments) {
     sb_llm_date date;
     if (!has_option(arguments, "chat")) {
-        if (!has_option(arguments, "system") && !has_option(arguments, "date"))
-            return true;
-        usage_error("--system and --date are for --chat");
+        bool batch = has_option(arguments, "batch"), dated = has_option(arguments, "date");
+        if (!has_option(arguments, "system") && !has_option(arguments, "conversation") && (batch || !dated))
+            return !dated || read_chat_date(arguments, &date);
+        usage_error("--system, --conversation and --date are for --chat (--date also for --batch)");
+        return false;
+    }
+    if (has_option(arguments, "system") && has_option(arguments, "conversation")) {
+        usage_error("--system and --conversation: the file has the system's message, if there is one");
         return false;
     }
     if (has_option(arguments, "bare") || has_option(arguments, "plain")) {
@@ -67,14 +74,32 @@ bool add_chat_message(json_t *messages, const char *role, const char *text, size
     return json_array_append_new(messages, json_pack("{s:s, s:s%}", "role", role, "content", text, bytes)) == 0;
 }
 
-json_t *begin_chat(const arguments *arguments) {
-    const char *system = option_value(arguments, "system");
-    json_t *messages = json_array();
-    if (messages != NULL && (system == NULL || add_chat_message(messages, "system", system, strlen(system))))
-        return messages;
-    usage_error("--system has to be UTF-8");
-    json_decref(messages);
-    return NULL;
+int read_conversation(const char *path, json_t **messages) {
+    char why[MESSAGES_WHY_BYTES], *text;
+    size_t bytes;
+    if (strcmp(path, "-") == 0)
+        return usage_error("a conversation is read from a file, not from standard input");
+    int code = read_text_file(path, &text, &bytes);
+    if (code != EXIT_RIGHT)
+        return code;
+    if (!parse_messages(text, bytes, messages, why))
+        code = usage_error("%s: %s", path, why);
+    free(text);
+    return code;
+}
+
+int begin_chat(const arguments *arguments, json_t **messages) {
+    const char *system = option_value(arguments, "system"), *path = option_value(arguments, "conversation");
+    if (path != NULL)
+        return read_conversation(path, messages);
+    *messages = json_array();
+    if (*messages == NULL)
+        return out_of_memory();
+    if (system == NULL || add_chat_message(*messages, "system", system, strlen(system)))
+        return EXIT_RIGHT;
+    json_decref(*messages);
+    *messages = NULL;
+    return usage_error("--system has to be UTF-8");
 }
 
 sb_status write_chat(const sb_chat_template *chat, const sb_llm_date *date, json_t *messages, char **text,

@@ -33,8 +33,9 @@ bool is_constrained(const arguments *arguments);
 /** The constraint that they ask for; NULL for none. */
 int open_constraint(const arguments *arguments, const sb_tokenizer *tokenizer, sb_llm_constraint **constraint);
 
-/** Prints to stderr how tokens are chosen, and which ones end the text; `suggested`: and that the checkpoint has a say in it. */
-void print_settings(const sb_llm *llm, const sb_llm_generation *generation, bool suggested);
+/** Prints to stderr how tokens are chosen, and which ones end the text; `source`: what of the
+ * checkpoint has a say in it; NULL: nothing. */
+void print_settings(const sb_llm *llm, const sb_llm_generation *generation, const char *source);
 /** The same as JSON, in fresh memory; NULL where memory ran out. */
 json_t *settings_json(const sb_llm *llm, const sb_llm_generation *generation);
 

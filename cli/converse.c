@@ -5,6 +5,7 @@
 
 #include "answering.h"
 #include "line_editor.h"
+#include "messages.h"
 #include "text.h"
 #include "whole_file.h"
 
@@ -40,15 +41,10 @@ static void listen_for_interrupts(void (*handler)(int)) {
 
 /* ---- messages ---- */
 
-static const char *role_of(const json_t *message) {
-    const char *role = json_string_value(json_object_get(message, "role"));
-    return role != NULL ? role : "";
-}
-
 /* The place of the user's last message; -1: there is none. */
 static int last_question(const conversation *c) {
     int at = (int)json_array_size(c->messages) - 1;
-    while (at >= 0 && strcmp(role_of(json_array_get(c->messages, (size_t)at)), "user") != 0)
+    while (at >= 0 && strcmp(message_role(json_array_get(c->messages, (size_t)at)), "user") != 0)
         at--;
     return at;
 }
@@ -103,6 +99,14 @@ static void answer_last(conversation *c) {
         forget_from(c, last_question(c));
 }
 
+/* Answers the last message of those that were read, if it is the user's, as if it had been typed. */
+static void answer_open(conversation *c) {
+    size_t count = json_array_size(c->messages);
+    c->answering.generation.sampling.request = c->request;
+    if (count > 0 && strcmp(message_role(json_array_get(c->messages, count - 1)), "user") == 0)
+        answer_last(c);
+}
+
 static void ask(conversation *c, const char *message) {
     c->answering.generation.sampling.request = c->request;
     if (add_chat_message(c->messages, "user", message, strlen(message))) {
@@ -120,7 +124,7 @@ typedef struct chat_command {
     void (*run)(conversation *c, const char *argument);
 } chat_command;
 
-enum { CHAT_COMMANDS = 7 };
+enum { CHAT_COMMANDS = 8 };
 static const chat_command chat_commands[CHAT_COMMANDS + 1];
 
 static void complain(conversation *c, const char *what) {
@@ -145,7 +149,7 @@ static void run_help(conversation *c, const char *argument) {
 static void run_reset(conversation *c, const char *argument) {
     (void)argument;
     bool has_system =
-        json_array_size(c->messages) > 0 && strcmp(role_of(json_array_get(c->messages, 0)), "system") == 0;
+        json_array_size(c->messages) > 0 && strcmp(message_role(json_array_get(c->messages, 0)), "system") == 0;
     forget_from(c, has_system ? 1 : 0);
 }
 
@@ -175,7 +179,8 @@ static void run_retry(conversation *c, const char *argument) {
 
 /* The user's last message as a line, for the editor; NULL where memory ran out. */
 static char *draft_of(const json_t *message) {
-    char *draft = strdup(json_string_value(json_object_get(message, "content")));
+    const char *said = json_string_value(json_object_get(message, "content")); /* none: a list, from a file */
+    char *draft = strdup(said != NULL ? said : "");
     for (char *at = draft; at != NULL && *at != '\0'; at++)
         *at = *at == '\n' ? ' ' : *at;
     return draft;
@@ -222,6 +227,22 @@ static void run_save(conversation *c, const char *argument) {
         fprintf(stderr, "(%zu messages are in %s)\n", json_array_size(c->messages), argument);
 }
 
+static void run_load(conversation *c, const char *argument) {
+    json_t *messages = NULL;
+    if (*argument == '\0') {
+        complain(c, "/load: give the file, as in /load talk.json");
+        return;
+    }
+    if (read_conversation(argument, &messages) != EXIT_RIGHT) {
+        c->failed = c->failed || !is_edited(c->editor);
+        return;
+    }
+    json_decref(c->messages);
+    c->messages = messages;
+    fprintf(stderr, "(%zu messages are from %s)\n", json_array_size(messages), argument);
+    answer_open(c);
+}
+
 static void run_quit(conversation *c, const char *argument) {
     (void)argument;
     c->ended = true;
@@ -234,6 +255,7 @@ static const chat_command chat_commands[CHAT_COMMANDS + 1] = {
     {"retry", NULL, "", "Answers the last message again, as the next request of the seed", run_retry},
     {"edit", NULL, " [TEXT]", "Says the last message in another way", run_edit},
     {"save", NULL, " FILE", "Writes the messages as JSON", run_save},
+    {"load", NULL, " FILE", "Goes on with the messages of a file, in place of those that there are", run_load},
     {"quit", "exit", "", "Ends the conversation", run_quit},
     {0},
 };
@@ -320,11 +342,9 @@ int converse(const arguments *arguments, sb_llm *llm, const sb_session_options *
     sb_error error;
     int code = EXIT_RIGHT;
     c.answering.interrupted = &interrupts;
-    c.messages = begin_chat(arguments);
-    if (c.messages == NULL || !read_chat_date(arguments, &c.answering.date))
-        code = EXIT_USAGE;
-    else if (sb_chat_template_load(arguments->positional[0], &c.answering.chat, &error) != SB_OK ||
-             sb_llm_session_create(llm, options, &c.answering.session, &error) != SB_OK)
+    code = read_chat_date(arguments, &c.answering.date) ? begin_chat(arguments, &c.messages) : EXIT_USAGE;
+    if (code == EXIT_RIGHT && (sb_chat_template_load(arguments->positional[0], &c.answering.chat, &error) != SB_OK ||
+                               sb_llm_session_create(llm, options, &c.answering.session, &error) != SB_OK))
         code = report(&error);
     listen_for_interrupts(interrupt);
     if (code == EXIT_RIGHT)
@@ -332,6 +352,8 @@ int converse(const arguments *arguments, sb_llm *llm, const sb_session_options *
     ends_at_once = code == EXIT_RIGHT && !is_edited(c.editor);
     if (code == EXIT_RIGHT && is_edited(c.editor))
         fprintf(stderr, "/help lists what there is beside messages\n");
+    if (code == EXIT_RIGHT)
+        answer_open(&c);
     if (code == EXIT_RIGHT)
         code = read_messages(&c);
     close_line_editor(c.editor);

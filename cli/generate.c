@@ -2,6 +2,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "chat.h"
@@ -25,13 +26,14 @@ const option generate_options[] = {
     CHAT_OPTIONS,
     {"count", "N", false, "The most new tokens; 128 by default"},
     {"temperature", "T", false,
-     "Sample at this temperature; 0 takes the likeliest token. By default what the checkpoint's generation_config.json "
-     "says, and 0 where it says nothing; so for the next three and --repetition-penalty"},
+     "Sample at this temperature; 0 takes the likeliest token. By default what the checkpoint suggests in "
+     "generation_config.json or a GGUF file's keys, and 0 where it says nothing; so for the next three and "
+     "--repetition-penalty"},
     {"top-k", "K", false, "Sample from the K likeliest tokens; 0 from all"},
     {"top-p", "P", false,
      "Sample from the fewest of the likeliest tokens that have this probability together; 1 from all"},
     {"min-p", "P", false, "Sample from tokens with at least this share of the likeliest one's probability; 0 from all"},
-    {"no-defaults", NULL, false, "Take no settings of sampling from generation_config.json"},
+    {"no-defaults", NULL, false, "Take no settings of sampling from the checkpoint"},
     PENALTY_OPTIONS,
     {"seed", "N", false, "The seed of sampling; 0 by default"},
     {"request", "N", false, "Which of several requests with one seed this is; 0 by default"},
@@ -48,8 +50,11 @@ const option generate_options[] = {
     {"json", NULL, false, "Print what came of it as JSON"},
     {"stats", NULL, false,
      "Tell how many tokens there were and how fast they came, on stderr; a terminal is told anyway"},
-    {"receipt", "FILE", false, "Write a receipt, with which 'samebit verify' computes it again"},
-    {"sign", "KEY.pem", false, "Sign the receipt with a private Ed25519 key"},
+    {"receipt", "FILE", false,
+     "Write a receipt, with which 'samebit verify' computes it again; with --batch and --samples a folder, for "
+     "LINE-SAMPLE.json of each "
+     "answer"},
+    {"sign", "KEY.pem", false, "Sign receipts with a private Ed25519 key"},
     LANGUAGE_MODEL_OPTIONS,
     LANGUAGE_MODEL_RUN_OPTIONS,
     {0},
@@ -71,10 +76,9 @@ static int read_chat(const arguments *arguments, const sb_tokenizer *tokenizer, 
                    : EXIT_USAGE;
     if (code != EXIT_RIGHT)
         return code;
-    json_t *messages = begin_chat(arguments);
-    if (messages == NULL)
-        code = EXIT_USAGE;
-    else if (!add_chat_message(messages, "user", said, said_bytes))
+    json_t *messages = NULL;
+    code = begin_chat(arguments, &messages);
+    if (code == EXIT_RIGHT && !add_chat_message(messages, "user", said, said_bytes))
         code = usage_error("--prompt has to be UTF-8");
     free(said);
     if (code == EXIT_RIGHT && (sb_chat_template_load(arguments->positional[0], &chat, &error) != SB_OK ||
@@ -121,8 +125,11 @@ static int read_generation(const arguments *arguments, sb_llm_generation *genera
     sb_error error;
     if (!has_option(arguments, "no-defaults") &&
         sb_llm_suggest_sampling(arguments->positional[0], sampling, &error) != SB_OK) {
+        /* A file that is damaged elsewhere is of no use without its suggestions either. */
         size_t said = strlen(error.message);
-        snprintf(error.message + said, sizeof error.message - said, "; --no-defaults does without");
+        if (strstr(error.message, "generation_config.json") != NULL ||
+            strstr(error.message, "general.sampling.") != NULL)
+            snprintf(error.message + said, sizeof error.message - said, "; --no-defaults does without");
         return report(&error);
     }
     long long count = generation->limit, chunk = 0, top_k = sampling->top_k, seed = 0, request = 0;
@@ -144,15 +151,18 @@ static int read_generation(const arguments *arguments, sb_llm_generation *genera
     return EXIT_RIGHT;
 }
 
-/* Whether the checkpoint has any say in how tokens are chosen. */
-static bool suggests(const arguments *arguments) {
+/* What of the checkpoint has a say in how tokens are chosen; NULL: nothing. */
+static const char *suggesting(const arguments *arguments) {
     const sb_llm_sampling standard = SB_LLM_SAMPLING_DEFAULT;
+    const char *path = arguments->positional[0];
     sb_llm_sampling suggested;
-    return !has_option(arguments, "no-defaults") &&
-           sb_llm_suggest_sampling(arguments->positional[0], &suggested, NULL) == SB_OK &&
-           (suggested.temperature != standard.temperature || suggested.top_k != standard.top_k ||
-            suggested.top_p != standard.top_p || suggested.min_p != standard.min_p ||
-            suggested.repetition_penalty != standard.repetition_penalty);
+    struct stat info;
+    bool any = !has_option(arguments, "no-defaults") && stat(path, &info) == 0 &&
+               sb_llm_suggest_sampling(path, &suggested, NULL) == SB_OK &&
+               (suggested.temperature != standard.temperature || suggested.top_k != standard.top_k ||
+                suggested.top_p != standard.top_p || suggested.min_p != standard.min_p ||
+                suggested.repetition_penalty != standard.repetition_penalty);
+    return !any ? NULL : S_ISDIR(info.st_mode) ? "generation_config.json" : "general.sampling of the GGUF file";
 }
 
 /* ---- what is told ---- */
@@ -195,14 +205,14 @@ static json_t *result_json(const sb_llm_result *result, const telling *told) {
 /* ---- receipts ---- */
 
 /* What would only be found out when all is done. */
-static int check_receipt(const arguments *arguments) {
-    const char *key = option_value(arguments, "sign");
+static int check_receipt(const arguments *arguments, bool many) {
+    const char *key = option_value(arguments, "sign"), *path = option_value(arguments, "receipt");
     sb_error error;
-    if (key == NULL)
-        return EXIT_RIGHT;
-    if (!has_option(arguments, "receipt"))
+    if (key != NULL && path == NULL)
         return usage_error("--sign needs --receipt FILE");
-    return sb_llm_key_check(key, &error) == SB_OK ? EXIT_RIGHT : report(&error);
+    if (key != NULL && sb_llm_key_check(key, &error) != SB_OK)
+        return report(&error);
+    return path != NULL && many ? make_receipts_folder(path) : EXIT_RIGHT;
 }
 
 static int write_receipt(const arguments *arguments, sb_llm_receipt *receipt) {
@@ -241,7 +251,7 @@ static int tell_all(const arguments *arguments, sb_llm *llm, sb_llm_session *ses
     interruptible = session;
     sigaction(SIGINT, &action, NULL); /* the second one ends the process */
     if (code == EXIT_RIGHT && to->form != TELL_JSON)
-        print_settings(llm, generation, suggests(arguments));
+        print_settings(llm, generation, suggesting(arguments));
     if (code == EXIT_RIGHT && (sb_llm_generate(session, count, tokens, generation, &result, &error) != SB_OK ||
                                tell_rest(to, &error) != SB_OK)) {
         if (to->form != TELL_JSON)
@@ -307,7 +317,7 @@ static bool read_defaults(const arguments *arguments, const sb_llm_generation *g
 
 /* Requests of --batch, if there is one: before anything is loaded. *text says whether a tokenizer is needed. */
 static int read_batch(const arguments *arguments, const request *defaults, request_list *list, bool *text) {
-    static const char *const others[] = {"prompt", "tokens", "chat", "receipt", "score-prompt", "top-logprobs"};
+    static const char *const others[] = {"prompt", "tokens", "chat", "score-prompt", "top-logprobs"};
     const char *path = option_value(arguments, "batch");
     bool many = path != NULL || defaults->samples > 1;
     *text = has_option(arguments, "prompt") || is_conversation(arguments);
@@ -326,7 +336,7 @@ static int read_batch(const arguments *arguments, const request *defaults, reque
         return EXIT_RIGHT;
     int code = read_requests(path, defaults, list);
     for (int64_t i = 0; i < list->count && code == EXIT_RIGHT; i++)
-        *text = *text || list->all[i].prompt != NULL || list->all[i].stops.count > 0;
+        *text = *text || list->all[i].tokens == NULL || list->all[i].stops.count > 0;
     return code;
 }
 
@@ -373,7 +383,8 @@ static int generate(const arguments *arguments, sb_session_options *options, con
     sb_llm *llm = NULL;
     sb_tokenizer *tokenizer = NULL;
     sb_llm_logit_bias *biases = NULL;
-    int code = check_receipt(arguments);
+    bool many = list->count > 0 || defaults->samples > 1;
+    int code = check_receipt(arguments, many);
     if (code == EXIT_RIGHT)
         code = open_tokenizer(arguments, text, &tokenizer);
     if (code == EXIT_RIGHT)
@@ -385,9 +396,9 @@ static int generate(const arguments *arguments, sb_session_options *options, con
     if (code == EXIT_RIGHT)
         code = load_language_model(arguments, model, has_option(arguments, "receipt"), &llm);
     if (code == EXIT_RIGHT && is_conversation(arguments)) {
-        print_settings(llm, generation, suggests(arguments));
+        print_settings(llm, generation, suggesting(arguments));
         code = converse(arguments, llm, options, tokenizer, &defaults->stops, generation);
-    } else if (code == EXIT_RIGHT && list->count == 0 && defaults->samples == 1) {
+    } else if (code == EXIT_RIGHT && !many) {
         code = generate_one(arguments, llm, options, tokenizer, &defaults->stops, generation);
     } else if (code == EXIT_RIGHT) {
         code = read_only(arguments, llm, tokenizer, defaults, list);

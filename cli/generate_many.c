@@ -1,14 +1,17 @@
 #include "generate_many.h"
 
 #include <errno.h>
-#include <jansson.h>
+#include <limits.h>
 #include <math.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "answer_text.h"
+#include "chat.h"
 #include "telling.h"
+#include "text.h"
 #include "tokenizing.h"
 
 /* ---- the file ---- */
@@ -70,6 +73,15 @@ void free_requests(request_list *list) {
     *list = (request_list){0};
 }
 
+int make_receipts_folder(const char *path) {
+    struct stat info;
+    if (mkdir(path, 0777) == 0 || (errno == EEXIST && stat(path, &info) == 0 && S_ISDIR(info.st_mode)))
+        return EXIT_RIGHT;
+    fprintf(stderr, "samebit: --receipt %s: with --batch or --samples a folder is expected: %s\n", path,
+            strerror(errno));
+    return EXIT_FAILED;
+}
+
 /* ---- answers ---- */
 
 typedef struct many many;
@@ -82,6 +94,7 @@ typedef struct answer {
     bool ended;
     json_t *tokens, *logps;
     answer_text text;
+    sb_llm_receipt *receipt; /* NULL: none is wanted, or it has not ended */
     sb_status status;
     sb_error error;
     sb_llm_result result;
@@ -89,6 +102,7 @@ typedef struct answer {
 
 struct many {
     const sb_tokenizer *tokenizer;
+    const char *receipts, *key; /* the folder for receipts, and with what they are signed; NULL: none, without */
     bool logprobs, failed;
     answer *answers;
     int64_t count, printed;
@@ -107,6 +121,23 @@ static sb_status take_token(void *context, const sb_llm_token *token, bool *stop
     return status;
 }
 
+/* The file of an answer's receipt; false where its name is too long. */
+static bool name_receipt(const answer *a, char *path, size_t bytes) {
+    int length =
+        snprintf(path, bytes, "%s/%lld-%lld.json", a->of->receipts, (long long)a->asked->line, (long long)a->sample);
+    return length > 0 && (size_t)length < bytes;
+}
+
+static sb_status save_receipt(const answer *a, sb_error *error) {
+    char path[PATH_MAX];
+    if (!name_receipt(a, path, sizeof path)) {
+        snprintf(error->message, sizeof error->message, "%.300s: the name is too long for receipts", a->of->receipts);
+        return error->status = SB_ERROR_IO;
+    }
+    sb_status status = a->of->key != NULL ? sb_llm_receipt_sign(a->receipt, a->of->key, error) : SB_OK;
+    return status == SB_OK ? sb_llm_receipt_save(a->receipt, path, error) : status;
+}
+
 static json_t *answer_json(const answer *a) {
     json_t *json = json_pack("{s:I, s:I}", "line", (json_int_t)a->asked->line, "sample", (json_int_t)a->sample);
     if (a->text.text != NULL)
@@ -122,6 +153,9 @@ static json_t *answer_json(const answer *a) {
     json_object_set_new(json, "prompt_tokens", json_integer(a->result.prompt_tokens));
     json_object_set_new(json, "new_tokens", json_integer(a->result.new_tokens));
     json_object_set_new(json, "digest", json_string(a->result.digest));
+    char path[PATH_MAX];
+    if (a->of->receipts != NULL && name_receipt(a, path, sizeof path))
+        json_object_set_new(json, "receipt", text_json(path));
     return json;
 }
 
@@ -145,9 +179,13 @@ static void take_end(void *context, sb_status status, const sb_error *error, con
     if (status == SB_OK) {
         a->result = *result;
         a->status = finish_answer_text(&a->text, &before, &a->error);
+        if (a->status == SB_OK && a->receipt != NULL)
+            a->status = save_receipt(a, &a->error);
     } else {
         a->error = *error;
     }
+    sb_llm_receipt_release(a->receipt);
+    a->receipt = NULL;
     a->of->failed = a->of->failed || a->status != SB_OK;
     print_ended(a->of);
 }
@@ -166,29 +204,56 @@ static void free_answers(many *of) {
         json_decref(a->tokens);
         json_decref(a->logps);
         free_answer_text(&a->text);
+        sb_llm_receipt_release(a->receipt);
     }
     free(of->answers);
 }
 
 /* ---- what runs ---- */
 
-/* Tokens of prompts that are texts. */
-static int encode_prompts(const arguments *arguments, const sb_tokenizer *tokenizer, request_list *list) {
-    sb_encode_options options = SB_ENCODE_DEFAULT;
-    options.bare = has_option(arguments, "bare");
-    options.plain = has_option(arguments, "plain");
-    for (int64_t i = 0; i < list->count; i++) {
-        request *r = &list->all[i];
-        if (r->tokens != NULL)
-            continue;
-        int code = encode_text(tokenizer, &options, r->prompt, strlen(r->prompt), &r->tokens, &r->token_count);
-        if (code != EXIT_RIGHT)
-            return code;
-        if (r->token_count == 0)
-            return usage_error("line %lld: the prompt has no tokens, and the tokenizer puts none before it",
-                               (long long)r->line);
-    }
+/* The text that the checkpoint's template writes of a conversation, to be freed by sb_llm_free. */
+static int write_messages(const arguments *arguments, const request *r, sb_chat_template **chat, char **text,
+                          size_t *bytes) {
+    sb_llm_date date;
+    sb_error error;
+    if (!read_chat_date(arguments, &date))
+        return EXIT_USAGE;
+    if (*chat == NULL && sb_chat_template_load(arguments->positional[0], chat, &error) != SB_OK)
+        return report(&error);
+    if (write_chat(*chat, &date, r->messages, text, bytes, &error) != SB_OK)
+        return usage_error("line %lld: \"messages\": %s", (long long)r->line, error.message);
     return EXIT_RIGHT;
+}
+
+/* Tokens of a prompt that is a text or a conversation. `*chat` is loaded where it is NULL and wanted. */
+static int encode_request(const arguments *arguments, const sb_tokenizer *tokenizer, sb_chat_template **chat,
+                          request *r) {
+    sb_encode_options options = SB_ENCODE_DEFAULT;
+    char *text = r->prompt, *written = NULL;
+    size_t bytes = text != NULL ? strlen(text) : 0;
+    options.bare = has_option(arguments, "bare") || r->messages != NULL;
+    options.plain = has_option(arguments, "plain") && r->messages == NULL;
+    int code = r->messages != NULL ? write_messages(arguments, r, chat, &written, &bytes) : EXIT_RIGHT;
+    if (code == EXIT_RIGHT)
+        code = encode_text(tokenizer, &options, written != NULL ? written : text, bytes, &r->tokens, &r->token_count);
+    sb_llm_free(written);
+    if (code != EXIT_RIGHT || r->token_count > 0)
+        return code;
+    return usage_error(r->messages != NULL
+                           ? "line %lld: the chat template writes nothing that has tokens"
+                           : "line %lld: the prompt has no tokens, and the tokenizer puts none before it",
+                       (long long)r->line);
+}
+
+static int encode_prompts(const arguments *arguments, const sb_tokenizer *tokenizer, request_list *list) {
+    sb_chat_template *chat = NULL;
+    int code = EXIT_RIGHT;
+    for (int64_t i = 0; i < list->count && code == EXIT_RIGHT; i++) {
+        if (list->all[i].tokens == NULL)
+            code = encode_request(arguments, tokenizer, &chat, &list->all[i]);
+    }
+    sb_chat_template_free(chat);
+    return code;
 }
 
 static int descending(const void *left, const void *right) {
@@ -239,6 +304,7 @@ static int add_all(sb_llm_queue *queue, const request_list *list, const sb_llm_g
             wanted.generation.sampling.request += (uint32_t)s;
             wanted.generation.on_token = take_token;
             wanted.generation.context = a;
+            wanted.generation.receipt = of->receipts != NULL ? &a->receipt : NULL;
             if (sb_llm_queue_add(queue, &wanted, &error) != SB_OK)
                 return usage_error("line %lld: %s", (long long)asked->line, error.message);
         }
@@ -296,7 +362,10 @@ int generate_many(const arguments *arguments, sb_llm *llm, const sb_session_opti
         return code;
     for (int64_t i = 0; i < list->count; i++)
         answers += list->all[i].samples;
-    many of = {.tokenizer = tokenizer, .logprobs = has_option(arguments, "logprobs")};
+    many of = {.tokenizer = tokenizer,
+               .logprobs = has_option(arguments, "logprobs"),
+               .receipts = option_value(arguments, "receipt"),
+               .key = option_value(arguments, "sign")};
     of.answers = calloc((size_t)answers, sizeof *of.answers);
     batch_options.session = options;
     batch_options.pages = pages > 0 ? pages : count_pages(llm, list, answers, parallel);

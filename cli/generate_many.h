@@ -7,7 +7,8 @@
 
 #define MANY_OPTIONS                                                                                                   \
     {"batch", "FILE", false,                                                                                           \
-     "Requests to run together, an object of JSON on each line: prompt or tokens, and count, samples, temperature, "   \
+     "Requests to run together, an object of JSON on each line: prompt, messages or tokens, and count, samples, "      \
+     "temperature, "                                                                                                   \
      "top_k, top_p, min_p, seed, request, stop, ignore_stops where they are not those of the options; - for standard " \
      "input"},                                                                                                         \
         {"samples", "N", false,                                                                                        \
@@ -26,6 +27,9 @@ typedef struct request_list {
  * in options.h, after printing what is wrong, with the line; so below. */
 int read_requests(const char *path, const request *defaults, request_list *list);
 void free_requests(request_list *list);
+
+/** Makes the folder for receipts, unless there is one of that name. */
+int make_receipts_folder(const char *path);
 
 /** Generates for all, and prints what comes of each. `tokenizer` may be NULL where no prompt and no stop is a text. Of `about` the
  * chunk, the constraint and the biases are for all of them. */

@@ -1,6 +1,5 @@
 #include "requests.h"
 
-#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,6 +66,15 @@ static bool read_tokens(const reading *r, const char *name, const json_t *value)
     return true;
 }
 
+static bool read_messages(const reading *r, const char *name, json_t *value) {
+    if (!check_messages(value, r->why))
+        return false;
+    if (json_array_size(value) == 0)
+        return complain(r, name, "a list of messages, of at least one,");
+    r->made->messages = json_incref(value);
+    return true;
+}
+
 static bool add_stop(reading *r, const char *name, const json_t *value) {
     if (!json_is_string(value) || json_string_length(value) == 0 ||
         strlen(json_string_value(value)) != json_string_length(value))
@@ -90,11 +98,13 @@ static bool read_truth(const reading *r, const char *name, const json_t *value, 
     return json_is_boolean(value) || complain(r, name, "true or false");
 }
 
-static bool read_member(reading *r, const char *name, const json_t *value) {
+static bool read_member(reading *r, const char *name, json_t *value) {
     sb_llm_sampling *sampling = &r->made->sampling;
     int64_t number;
     if (strcmp(name, "prompt") == 0)
         return read_prompt(r, name, value);
+    if (strcmp(name, "messages") == 0)
+        return read_messages(r, name, value);
     if (strcmp(name, "tokens") == 0)
         return read_tokens(r, name, value);
     if (strcmp(name, "count") == 0)
@@ -123,11 +133,11 @@ static bool read_member(reading *r, const char *name, const json_t *value) {
         return read_stops(r, name, value);
     if (strcmp(name, "ignore_stops") == 0)
         return read_truth(r, name, value, &r->made->ignore_stops);
-    snprintf(
-        r->why, REQUEST_WHY_BYTES,
-        "\"%.40s\" is not known; there are prompt, tokens, count, samples, temperature, top_k, top_p, min_p, seed, "
-        "request, stop, ignore_stops",
-        name);
+    snprintf(r->why, REQUEST_WHY_BYTES,
+             "\"%.40s\" is not known; there are prompt, messages, tokens, count, samples, temperature, top_k, top_p, "
+             "min_p, seed, "
+             "request, stop, ignore_stops",
+             name);
     return false;
 }
 
@@ -142,8 +152,8 @@ static bool read_object(reading *r, json_t *object, const request *defaults) {
         if (!read_member(r, name, value))
             return false;
     }
-    if ((r->made->prompt != NULL) == (r->made->tokens != NULL)) {
-        snprintf(r->why, REQUEST_WHY_BYTES, "either \"prompt\" or \"tokens\" is expected");
+    if ((r->made->prompt != NULL) + (r->made->messages != NULL) + (r->made->tokens != NULL) != 1) {
+        snprintf(r->why, REQUEST_WHY_BYTES, "one of \"prompt\", \"messages\" and \"tokens\" is expected");
         return false;
     }
     if (r->made->samples - 1 > (int64_t)UINT32_MAX - (int64_t)r->made->sampling.request)
@@ -157,6 +167,7 @@ bool read_request(const char *line, size_t bytes, const request *defaults, reque
     reading r = {.made = made, .why = why};
     *made = *defaults;
     made->prompt = NULL;
+    made->messages = NULL;
     made->tokens = NULL;
     made->token_count = 0;
     made->stops = (stop_texts){0};
@@ -172,6 +183,7 @@ bool read_request(const char *line, size_t bytes, const request *defaults, reque
 
 void free_request(request *request) {
     free(request->prompt);
+    json_decref(request->messages);
     free(request->tokens);
     free_stop_texts(&request->stops);
     *request = (struct request){0};

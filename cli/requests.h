@@ -4,14 +4,16 @@
 
 #include <samebit/llm.h>
 
+#include "messages.h"
 #include "stop_texts.h"
 
-#define REQUEST_WHY_BYTES 256
+#define REQUEST_WHY_BYTES MESSAGES_WHY_BYTES
 
 typedef struct request {
-    int64_t line;    /* of the file, from 1 */
-    char *prompt;    /* a text, or NULL: `tokens` */
-    int64_t *tokens; /* the prompt's */
+    int64_t line;     /* of the file, from 1 */
+    char *prompt;     /* a text, */
+    json_t *messages; /* or a conversation, of one message or more, */
+    int64_t *tokens;  /* or the prompt's tokens; the others are NULL */
     int64_t token_count;
     int64_t limit, samples;
     bool ignore_stops;

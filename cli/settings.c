@@ -39,11 +39,11 @@ static void print_sampling(const sb_llm_sampling *s) {
         fprintf(stderr, ", %lld bias%s", (long long)s->bias_count, s->bias_count > 1 ? "es" : "");
 }
 
-void print_settings(const sb_llm *llm, const sb_llm_generation *generation, bool suggested) {
+void print_settings(const sb_llm *llm, const sb_llm_generation *generation, const char *source) {
     const sb_llm_description *about = sb_llm_describe(llm);
     print_sampling(&generation->sampling);
-    if (suggested)
-        fprintf(stderr, " (by generation_config.json, where no option says otherwise)");
+    if (source != NULL)
+        fprintf(stderr, " (by %s, where no option says otherwise)", source);
     if (generation->constraint != NULL)
         fprintf(stderr, ", by a schema");
     fprintf(stderr, "; at most %lld tokens", (long long)generation->limit);

@@ -225,10 +225,11 @@ typedef struct sb_llm_sampling {
 #define SB_LLM_SAMPLING_DEFAULT                                                                                        \
     { sizeof(sb_llm_sampling), 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, NULL }
 
-/** The settings that a checkpoint's folder suggests in generation_config.json, for whoever has no others: temperature (0 unless
- * do_sample is true, else 1 where none is named), top_k, top_p, min_p and repetition_penalty. What the file does not say, and all of it
- * for other checkpoints and where there is no file, is as SB_LLM_SAMPLING_DEFAULT has it. Nothing else of the checkpoint is looked at.
- * Errors: IO; INVALID_FILE, with the key; OUT_OF_MEMORY. */
+/** The settings that a checkpoint suggests, for whoever has no others. A folder's generation_config.json: temperature (0 unless
+ * do_sample is true, else 1 where none is named), top_k, top_p, min_p and repetition_penalty. A GGUF file's keys general.sampling.: temp,
+ * top_k (0 and less: all), top_p, min_p and penalty_repeat. What is not said, and all of it where there is no such file or nothing at
+ * `path`, is as SB_LLM_SAMPLING_DEFAULT has it. Of a folder nothing else is looked at.
+ * Errors: IO; INVALID_FILE, with the key; UNSUPPORTED: a file that is no GGUF file that can be read; OUT_OF_MEMORY. */
 SB_API SB_MUST_CHECK sb_status sb_llm_suggest_sampling(const char *path, sb_llm_sampling *sampling, sb_error *error);
 /** Gives logits the penalties and biases of the settings, where `count` tokens come before, of which the first `prompt_count` are the
  * prompt. sb_llm_sample does not. Errors: INVALID_ARGUMENT for tokens that do not exist; OUT_OF_MEMORY. */
@@ -425,15 +426,15 @@ typedef struct sb_llm_embedding {
     int64_t wanted_count;
     const int64_t
         *wanted; /**< ascending places in `tokens` of those that are looked at; NULL: all. Not with SB_LLM_POOL_LAST */
-    int64_t chunk; /**< the most tokens in one run, up to 512; 0: as in sb_llm_scoring. Changes no bit */
+    int64_t chunk; /**< the most tokens in one run; 0, and the most: 512. Changes no bit */
 } sb_llm_embedding;
 
 #define SB_LLM_EMBEDDING_DEFAULT                                                                                       \
     { sizeof(sb_llm_embedding), SB_LLM_POOL_NONE, 0, NULL, 0 }
 
 /** Puts `count` tokens behind the sequence, at least one, and gives their final hidden states: what the head reads, the last norm's
- * result, widened to f32, which changes no number. `*states` is f32 [rows, hidden], one row where they are pooled; the caller releases
- * it. `about` may be NULL.
+ * result, widened to f32, which changes no number; no logits are computed. `*states` is f32 [rows, hidden], one row where they are
+ * pooled; the caller releases it. `about` may be NULL.
  *
  * On failure the sequence is as long as it was. Errors: INVALID_ARGUMENT for a model that was loaded without `hidden_states`, and for
  * places that do not exist or ascend; those of sb_llm_step. */

@@ -109,7 +109,7 @@ class Model(Handle):
 
     @property
     def suggested_sampling(self) -> dict:
-        """What the checkpoint's generation_config.json says of sampling, as settings of `generate`, which does not take them by itself:
+        """What the checkpoint's generation_config.json, or a GGUF file's metadata, says of sampling, as settings of `generate`, which does not take them by itself:
         `model.generate(prompt, **model.suggested_sampling)`. Where it says nothing, generate's own."""
         with self._lock:
             if self._suggested is None:

@@ -9,7 +9,8 @@
  *
  * Properties come in the order in which the schema names them, then those that it requires without naming them, then any others.
  * For property i there are three states: `empty`, where nothing has been written; `comma`, behind a value; `wanted`, behind a comma. From
- * each of them it may come, and where it is not required each leads on to the next. */
+ * each of them it may come, and where it is not required each leads on to the next. Where properties are counted, there are the latter two
+ * for each number of them. */
 
 typedef struct object {
     sb_compiler *compiler;
@@ -114,41 +115,112 @@ static void add_comma(object *o, uint32_t from, uint32_t to) {
     sb_compile_space(o->compiler, o->nfa, sb_nfa_text(o->nfa, from, ",", 1), to);
 }
 
-static void add_members(object *o, uint32_t from, uint32_t to) {
-    sb_nfa *nfa = o->nfa;
-    uint32_t empty = sb_nfa_state(nfa), comma = sb_nfa_state(nfa), wanted = sb_nfa_state(nfa);
-    sb_compile_space(o->compiler, nfa, sb_nfa_text(nfa, from, "{", 1), empty);
-    add_comma(o, comma, wanted);
-    for (size_t i = 0; i < o->name_count && nfa->status == SB_OK; i++) {
-        uint32_t key = sb_nfa_state(nfa), next[3] = {sb_nfa_state(nfa), sb_nfa_state(nfa), sb_nfa_state(nfa)};
-        sb_nfa_empty(nfa, empty, key);
-        sb_nfa_empty(nfa, wanted, key);
-        add_property(o, o->names[i], key, next[1]);
-        add_comma(o, next[1], next[2]);
-        if (!sb_schema_requires(&o->compiler->schema, o->way, o->names[i])) {
-            sb_nfa_empty(nfa, empty, next[0]);
-            sb_nfa_empty(nfa, comma, next[1]);
-            sb_nfa_empty(nfa, wanted, next[2]);
-        }
-        empty = next[0];
-        comma = next[1];
-        wanted = next[2];
+/* How many properties there may be, and up to which number they are told apart: `comma[i]` and `wanted[i]` are the states behind i of them
+ * or, at the last and without a bound, i or more. */
+typedef struct members {
+    int64_t least, most, levels;
+    uint32_t empty, *comma, *wanted;
+} members;
+
+/* What is counted: names that the schema has, each of which comes once at most. Others could come twice, which no automaton sees, so
+ * beside them there may be one at least, or none at all. *possible false: there are too few names. */
+static sb_status count_members(object *o, members *m, bool *possible) {
+    const sb_together t = sb_schema_together(&o->compiler->schema, o->way);
+    int64_t names = (int64_t)o->name_count;
+    bool bounded = t.most_properties != SB_UNBOUNDED, others;
+    sb_all_of all;
+    SB_TRY(sb_schema_property(&o->compiler->schema, o->way, NULL, &all, &others));
+    sb_free(all.places);
+    *m = (members){.least = t.least_properties, .most = t.most_properties};
+    *possible = others || m->least <= names;
+    if (others && ((bounded && m->most > 0) || m->least > 1))
+        return sb_fail(o->compiler->error, SB_ERROR_UNSUPPORTED,
+                       "the schema at '%.300s': properties are counted by minProperties and maxProperties only where "
+                       "additionalProperties is false and each is named in properties",
+                       o->compiler->schema.places[o->way.places[0]].pointer);
+    m->levels = !bounded ? (m->least > 1 ? m->least : 1) : m->most < names ? m->most : names;
+    return *possible ? sb_schema_work(&o->compiler->schema, (1 + names) * (1 + m->levels)) : SB_OK;
+}
+
+/* States for what has been written, where nothing leads yet but from commas on. */
+static void begin_members(object *o, const members *like, uint32_t *states, members *m) {
+    *m = *like;
+    m->comma = states;
+    m->wanted = states + like->levels;
+    m->empty = sb_nfa_state(o->nfa);
+    for (int64_t i = 0; i < m->levels; i++) {
+        m->comma[i] = sb_nfa_state(o->nfa);
+        m->wanted[i] = sb_nfa_state(o->nfa);
+        add_comma(o, m->comma[i], m->wanted[i]);
     }
-    uint32_t key = sb_nfa_state(nfa), close = sb_nfa_state(nfa);
-    sb_nfa_empty(nfa, empty, key);
-    sb_nfa_empty(nfa, wanted, key);
-    add_others(o, key, comma);
-    sb_nfa_empty(nfa, empty, close);
-    sb_compile_space(o->compiler, nfa, comma, close);
-    sb_nfa_bytes(nfa, close, '}', '}', SB_COUNT_NONE, to);
+}
+
+/* A property by its name, or any other (NULL), as number `level` + 1: behind so many or, at the last level without a bound, more. */
+static void add_member(object *o, const members *m, int64_t level, const char *name, uint32_t to) {
+    uint32_t key = sb_nfa_state(o->nfa);
+    sb_nfa_empty(o->nfa, level == 0 ? m->empty : m->wanted[level - 1], key);
+    if (m->most == SB_UNBOUNDED && level + 1 == m->levels)
+        sb_nfa_empty(o->nfa, m->wanted[level], key);
+    if (name != NULL)
+        add_property(o, name, key, to);
+    else
+        add_others(o, key, to);
+}
+
+static void leave_out(object *o, const members *now, const members *next) {
+    sb_nfa_empty(o->nfa, now->empty, next->empty);
+    for (int64_t i = 0; i < now->levels; i++) {
+        sb_nfa_empty(o->nfa, now->comma[i], next->comma[i]);
+        sb_nfa_empty(o->nfa, now->wanted[i], next->wanted[i]);
+    }
+}
+
+static void close_members(object *o, const members *m, uint32_t to) {
+    uint32_t close = sb_nfa_state(o->nfa);
+    if (m->least == 0)
+        sb_nfa_empty(o->nfa, m->empty, close);
+    for (int64_t i = m->least > 1 ? m->least - 1 : 0; i < m->levels; i++)
+        sb_compile_space(o->compiler, o->nfa, m->comma[i], close);
+    sb_nfa_bytes(o->nfa, close, '}', '}', SB_COUNT_NONE, to);
+}
+
+static void add_members(object *o, const members *like, uint32_t *states, uint32_t from, uint32_t to) {
+    sb_nfa *nfa = o->nfa;
+    members now, next;
+    begin_members(o, like, states, &now);
+    sb_compile_space(o->compiler, nfa, sb_nfa_text(nfa, from, "{", 1), now.empty);
+    for (size_t i = 0; i < o->name_count && nfa->status == SB_OK; i++) {
+        begin_members(o, like, states + (i % 2 == 0 ? 2 * like->levels : 0), &next);
+        for (int64_t level = 0; level < like->levels && nfa->status == SB_OK; level++)
+            add_member(o, &now, level, o->names[i], next.comma[level]);
+        if (!sb_schema_requires(&o->compiler->schema, o->way, o->names[i]))
+            leave_out(o, &now, &next);
+        now = next;
+    }
+    if (like->most == SB_UNBOUNDED && nfa->status == SB_OK && like->levels == 1)
+        add_member(o, &now, 0, NULL, now.comma[0]);
+    close_members(o, &now, to);
+}
+
+static sb_status compile_members(object *o, uint32_t from, uint32_t to) {
+    members like;
+    bool possible;
+    SB_TRY(collect_names(o));
+    SB_TRY(count_members(o, &like, &possible));
+    if (!possible)
+        return SB_OK;
+    uint32_t *states = sb_allocate_array((size_t)like.levels * 4 + 1, sizeof *states);
+    if (states == NULL)
+        return sb_fail_memory(o->compiler->error, (size_t)like.levels * 4 * sizeof *states);
+    add_members(o, &like, states, from, to);
+    sb_free(states);
+    return SB_OK;
 }
 
 void sb_compile_object(sb_compiler *compiler, sb_nfa *nfa, uint32_t from, uint32_t to, sb_all_of way) {
     object o = {.compiler = compiler, .nfa = nfa, .way = way};
-    sb_status status = collect_names(&o);
-    if (status == SB_OK)
-        add_members(&o, from, to);
-    else
+    sb_status status = compile_members(&o, from, to);
+    if (status != SB_OK)
         sb_nfa_fail(nfa, status);
     sb_free(o.names);
 }

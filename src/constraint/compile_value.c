@@ -232,8 +232,53 @@ static void call_way(sb_compiler *compiler, sb_nfa *nfa, uint32_t from, uint32_t
     sb_nfa_call(nfa, from, rule, to);
 }
 
-static void add_number(sb_nfa *nfa, uint32_t from, uint32_t to, const sb_together *t) {
+/* Digits whose remainder, by which states are told apart, is 0 at the end; and signs. */
+static void add_remainders(sb_nfa *nfa, int64_t multiple, uint32_t *from) {
+    uint32_t states[SB_MOST_MULTIPLE];
+    for (int64_t i = 0; i < multiple; i++)
+        states[i] = sb_nfa_state(nfa);
+    for (int64_t i = 0; i < multiple * 10; i++) {
+        unsigned digit = (unsigned)('0' + i % 10);
+        sb_nfa_bytes(nfa, states[i / 10], digit, digit, SB_COUNT_NONE, states[i % multiple]);
+    }
+    sb_nfa_bytes(nfa, states[0], '-', '-', SB_COUNT_NONE, states[0]);
+    *from = states[0];
+}
+
+/* Whole numbers within the bounds that are multiples. Other numbers are none, so that nothing is lost where they are allowed. */
+static void add_multiples(sb_compiler *compiler, sb_nfa *nfa, uint32_t from, uint32_t to, const sb_together *t) {
+    sb_nfa whole = {.error = compiler->error}, divided = {.error = compiler->error};
+    sb_dfa dfas[3] = {{0}, {0}, {0}};
+    uint32_t begin = sb_nfa_state(&whole), end = sb_nfa_state(&whole), zero;
+    if (t->multiple > SB_MOST_MULTIPLE) {
+        sb_nfa_clear(&whole);
+        sb_nfa_fail(nfa, sb_fail(compiler->error, SB_ERROR_LIMIT,
+                                 "the least common multiple of several multipleOf is more than %d", SB_MOST_MULTIPLE));
+        return;
+    }
+    sb_nfa_integers(&whole, begin, end, t->low, t->high);
+    add_remainders(&divided, t->multiple, &zero);
+    sb_status status = sb_dfa_make(&whole, begin, end, &dfas[0], compiler->error);
+    if (status == SB_OK)
+        status = sb_dfa_make(&divided, zero, zero, &dfas[1], compiler->error);
+    if (status == SB_OK)
+        status = sb_dfa_both(&dfas[0], &dfas[1], &dfas[2], compiler->error);
+    if (status == SB_OK)
+        sb_dfa_embed(&dfas[2], nfa, from, to);
+    else
+        sb_nfa_fail(nfa, status);
+    for (int i = 0; i < 3; i++)
+        sb_dfa_clear(&dfas[i]);
+    sb_nfa_clear(&whole);
+    sb_nfa_clear(&divided);
+}
+
+static void add_number(sb_compiler *compiler, sb_nfa *nfa, uint32_t from, uint32_t to, const sb_together *t) {
     sb_number_bound least = t->least, most = t->most;
+    if (t->multiple != 0) {
+        add_multiples(compiler, nfa, from, to, t);
+        return;
+    }
     if ((t->types & SB_TYPE_NUMBER) == 0) {
         sb_nfa_integers(nfa, from, to, t->low, t->high);
         return;
@@ -256,7 +301,7 @@ static void add_simple(sb_compiler *compiler, sb_nfa *nfa, uint32_t from, uint32
         add_text(nfa, from, to, "false");
     }
     if ((t->types & (SB_TYPE_INTEGER | SB_TYPE_NUMBER)) != 0)
-        add_number(nfa, from, to, t);
+        add_number(compiler, nfa, from, to, t);
     if ((t->types & SB_TYPE_STRING) != 0 && t->least_length <= t->most_length)
         call_way(compiler, nfa, from, to, SB_RULE_STRING, way);
 }
@@ -268,7 +313,8 @@ static void add_nested(sb_compiler *compiler, sb_nfa *nfa, uint32_t from, uint32
     bool room = parts != NULL;
     for (uint32_t i = 0; i < ways->count && room; i++) {
         sb_together t = sb_schema_together(&compiler->schema, ways->ways[i]);
-        unsigned part = (t.types & SB_TYPE_OBJECT) != 0 ? SB_PART_OBJECT : 0;
+        bool has_objects = (t.types & SB_TYPE_OBJECT) != 0 && t.least_properties <= t.most_properties;
+        unsigned part = has_objects ? SB_PART_OBJECT : 0;
         bool counted = sb_compile_is_counted(compiler, ways->ways[i]);
         if (t.enumerated)
             continue;

@@ -395,12 +395,26 @@ static void tighten(sb_number_bound *to, sb_number_bound by, bool low) {
         *to = by;
 }
 
+static int64_t common_multiple(int64_t left, int64_t right) {
+    int64_t a = left, b = right;
+    if (a == 0 || b == 0)
+        return a + b;
+    while (b != 0) {
+        int64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    int64_t least = left / a * right;
+    return least <= SB_MOST_MULTIPLE ? least : SB_MOST_MULTIPLE + 1;
+}
+
 sb_together sb_schema_together(const sb_schema *schema, sb_all_of way) {
     sb_together t = {.types = SB_TYPE_ANY,
                      .low = -SB_MOST_INTEGER,
                      .high = SB_MOST_INTEGER,
                      .most_length = SB_UNBOUNDED,
-                     .most_items = SB_UNBOUNDED};
+                     .most_items = SB_UNBOUNDED,
+                     .most_properties = SB_UNBOUNDED};
     for (uint32_t i = 0; i < way.count; i++) {
         const sb_keywords *k = &schema->places[way.places[i]].keywords;
         int64_t low = whole_bound(k->low, true), high = whole_bound(k->high, false);
@@ -409,10 +423,13 @@ sb_together sb_schema_together(const sb_schema *schema, sb_all_of way) {
         t.high = high < t.high ? high : t.high;
         tighten(&t.least, k->low, true);
         tighten(&t.most, k->high, false);
+        t.multiple = common_multiple(t.multiple, k->multiple);
         t.least_length = k->least_length > t.least_length ? k->least_length : t.least_length;
         t.most_length = k->most_length < t.most_length ? k->most_length : t.most_length;
         t.least_items = k->least_items > t.least_items ? k->least_items : t.least_items;
         t.most_items = k->most_items < t.most_items ? k->most_items : t.most_items;
+        t.least_properties = k->least_properties > t.least_properties ? k->least_properties : t.least_properties;
+        t.most_properties = k->most_properties < t.most_properties ? k->most_properties : t.most_properties;
         t.enumerated = t.enumerated || k->enumeration != NULL || k->constant != NULL;
     }
     return t;

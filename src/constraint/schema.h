@@ -25,15 +25,19 @@ enum {
 
 #define SB_UNBOUNDED INT64_MAX
 
+/* The largest number of which multiples are wanted: their automaton has as many remainders. */
+#define SB_MOST_MULTIPLE 1000
+
 /* What a schema says of one place, without what it combines. Members of JSON are the schema's, NULL where it has none. */
 typedef struct sb_keywords {
     unsigned types;
     const json_t *enumeration, *constant;
     const json_t *properties, *required, *additional; /* object, array, schema */
     const json_t *prefix, *items;                     /* array of schemas, schema */
-    int64_t least_length, most_length, least_items, most_items;
+    int64_t least_length, most_length, least_items, most_items, least_properties, most_properties;
     const char *pattern, *format;
     sb_number_bound low, high;
+    int64_t multiple;              /* of which numbers are multiples; 0: of any */
     const json_t *all, *any, *one; /* arrays of schemas */
     const char *reference;
 } sb_keywords;
@@ -112,7 +116,8 @@ typedef struct sb_together {
     unsigned types;
     int64_t low, high; /* of whole numbers */
     sb_number_bound least, most;
-    int64_t least_length, most_length, least_items, most_items;
+    int64_t multiple; /* the least common one, 0: of any, SB_MOST_MULTIPLE + 1: of more than that */
+    int64_t least_length, most_length, least_items, most_items, least_properties, most_properties;
     bool enumerated; /* a place has enum or const */
 } sb_together;
 

@@ -132,6 +132,19 @@ static sb_status read_bound(const reading *r, sb_number_bound *to, bool low, boo
     return SB_OK;
 }
 
+static sb_status read_multiple(const reading *r) {
+    double number = json_number_value(r->value);
+    if (!json_is_number(r->value) || !(number > 0))
+        return wrong(r, "a number above 0");
+    if (number != floor(number))
+        return unsupported(r, " but for whole numbers");
+    if (number > SB_MOST_MULTIPLE)
+        return sb_fail(r->error, SB_ERROR_LIMIT, "the schema at '%.300s/%.60s' is more than %d", r->pointer, r->keyword,
+                       SB_MOST_MULTIPLE);
+    r->to->multiple = (int64_t)number;
+    return SB_OK;
+}
+
 /* What counts for nothing here. */
 static bool is_annotation(const char *keyword) {
     static const char *const names[] = {"title",     "description", "default", "examples", "deprecated",  "readOnly",
@@ -160,6 +173,10 @@ static sb_status read_numbers(const reading *r, bool *known) {
         return read_count(r, &k->least_items);
     if (strcmp(keyword, "maxItems") == 0)
         return read_count(r, &k->most_items);
+    if (strcmp(keyword, "minProperties") == 0)
+        return read_count(r, &k->least_properties);
+    if (strcmp(keyword, "maxProperties") == 0)
+        return read_count(r, &k->most_properties);
     if (strcmp(keyword, "minimum") == 0)
         return read_bound(r, &k->low, true, false);
     if (strcmp(keyword, "exclusiveMinimum") == 0)
@@ -168,6 +185,8 @@ static sb_status read_numbers(const reading *r, bool *known) {
         return read_bound(r, &k->high, false, false);
     if (strcmp(keyword, "exclusiveMaximum") == 0)
         return read_bound(r, &k->high, false, true);
+    if (strcmp(keyword, "multipleOf") == 0)
+        return read_multiple(r);
     *known = false;
     return SB_OK;
 }
@@ -219,7 +238,8 @@ static sb_status read_keyword(const reading *r) {
 sb_status sb_keywords_read(const json_t *json, const char *pointer, sb_keywords *keywords, sb_error *error) {
     reading r = {.pointer = pointer, .to = keywords, .error = error};
     json_t *value;
-    *keywords = (sb_keywords){.types = SB_TYPE_ANY, .most_length = SB_UNBOUNDED, .most_items = SB_UNBOUNDED};
+    *keywords = (sb_keywords){
+        .types = SB_TYPE_ANY, .most_length = SB_UNBOUNDED, .most_items = SB_UNBOUNDED, .most_properties = SB_UNBOUNDED};
     json_object_foreach((json_t *)(uintptr_t)json, r.keyword, value) {
         r.value = value;
         SB_TRY(read_keyword(&r));

@@ -54,6 +54,13 @@ static bool is_within(const sb_keywords *k, double number) {
     return low && high;
 }
 
+static bool is_multiple(const sb_keywords *k, const json_t *value) {
+    if (k->multiple == 0)
+        return true;
+    return json_is_integer(value) ? json_integer_value(value) % k->multiple == 0
+                                  : fmod(json_real_value(value), (double)k->multiple) == 0;
+}
+
 /* Whether a pattern finds the text, written as JSON writes it. */
 static sb_status matches(sb_schema *schema, const char *pattern, const char *text, size_t bytes, bool *found) {
     sb_nfa pattern_nfa = sb_schema_nfa(schema), text_nfa = sb_schema_nfa(schema);
@@ -92,8 +99,11 @@ static sb_status holds_text(sb_schema *schema, const sb_keywords *k, const json_
 static sb_status holds_object(sb_schema *schema, uint32_t place, const json_t *value, bool *holds) {
     const sb_all_of way = {&place, 1};
     const json_t *required = schema->places[place].keywords.required;
+    int64_t count = (int64_t)json_object_size(value);
     const char *name;
     json_t *member;
+    *holds = count >= schema->places[place].keywords.least_properties &&
+             count <= schema->places[place].keywords.most_properties;
     for (size_t i = 0; i < json_array_size(required); i++)
         *holds = *holds && json_object_get(value, json_string_value(json_array_get(required, i))) != NULL;
     json_object_foreach((json_t *)(uintptr_t)value, name, member) {
@@ -140,7 +150,7 @@ static sb_status holds_own(sb_schema *schema, uint32_t place, const json_t *valu
     if (type == SB_TYPE_ARRAY)
         return holds_array(schema, place, value, holds);
     if (json_is_number(value))
-        *holds = is_within(k, json_number_value(value));
+        *holds = is_within(k, json_number_value(value)) && is_multiple(k, value);
     return SB_OK;
 }
 
@@ -263,5 +273,6 @@ sb_status sb_schema_disjoint(sb_schema *schema, sb_all_of left, sb_all_of right,
     if ((common & SB_TYPE_ARRAY) != 0 && a.most_items >= b.least_items && b.most_items >= a.least_items)
         return SB_OK;
     *disjoint = true;
-    return (common & SB_TYPE_OBJECT) != 0 ? objects_apart(schema, left, right, depth, disjoint) : SB_OK;
+    bool counts_meet = a.most_properties >= b.least_properties && b.most_properties >= a.least_properties;
+    return (common & SB_TYPE_OBJECT) != 0 && counts_meet ? objects_apart(schema, left, right, depth, disjoint) : SB_OK;
 }

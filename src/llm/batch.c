@@ -171,7 +171,7 @@ static sb_status check_parts(const sb_llm_batch *batch, int count, const sb_llm_
 /* ---- what a run is told ---- */
 
 typedef struct step_extents {
-    int64_t rows, wanted, sequences, columns;
+    int64_t rows, wanted, scored, sequences, columns;
 } step_extents;
 
 static int64_t round_up(int64_t number) {
@@ -183,7 +183,7 @@ static int64_t round_up(int64_t number) {
 
 /* Sequences and columns of the table are rounded up to powers of two, so that most steps find a plan: a sequence behind the
  * last begins behind all rows. */
-static step_extents measure(int count, const sb_llm_step_part *parts) {
+static step_extents measure(int count, const sb_llm_step_part *parts, bool scored) {
     step_extents extents = {.sequences = round_up(count)};
     for (int i = 0; i < count; i++) {
         extents.rows += parts[i].count;
@@ -192,6 +192,7 @@ static step_extents measure(int count, const sb_llm_step_part *parts) {
             extents.columns = parts[i].sequence->page_count;
     }
     extents.columns = round_up(extents.columns);
+    extents.scored = scored ? extents.wanted : 0;
     return extents;
 }
 
@@ -202,7 +203,8 @@ static sb_status create_inputs(const step_extents *extents, sb_tensor *inputs[SB
     for (int i = SB_LLM_STARTS; i <= SB_LLM_BEGINS; i++)
         SB_TRY(sb_tensor_create(SB_S64, 1, table, &inputs[i], error));
     SB_TRY(sb_tensor_create(SB_S64, 2, table, &inputs[SB_LLM_TABLE], error));
-    return sb_tensor_create(SB_S64, 1, &extents->wanted, &inputs[SB_LLM_WANTED], error);
+    SB_TRY(sb_tensor_create(SB_S64, 1, &extents->wanted, &inputs[SB_LLM_WANTED], error));
+    return sb_tensor_create(SB_S64, 1, &extents->scored, &inputs[SB_LLM_SCORED], error);
 }
 
 static void fill_inputs(int count, const sb_llm_step_part *parts, const step_extents *extents,
@@ -226,6 +228,8 @@ static void fill_inputs(int count, const sb_llm_step_part *parts, const step_ext
             to[SB_LLM_POSITIONS][row++] = sequence->length + i;
         }
     }
+    for (int64_t i = 0; i < extents->scored; i++)
+        to[SB_LLM_SCORED][i] = i;
 }
 
 /* ---- a step ---- */
@@ -241,10 +245,11 @@ static sb_status reserve(int count, const sb_llm_step_part *parts, sb_error *err
     return SB_OK;
 }
 
-static sb_status run(sb_llm_batch *batch, int count, const sb_llm_step_part *parts, sb_tensor *outputs[SB_LLM_OUTPUTS],
-                     sb_error *error) {
+/* (A graph without hidden states takes no SB_LLM_SCORED, the last of the inputs.) */
+static sb_status run(sb_llm_batch *batch, int count, const sb_llm_step_part *parts, bool scored,
+                     sb_tensor *outputs[SB_LLM_OUTPUTS], sb_error *error) {
     sb_tensor *inputs[SB_LLM_INPUTS] = {NULL};
-    const step_extents extents = measure(count, parts);
+    const step_extents extents = measure(count, parts, scored);
     sb_status status = create_inputs(&extents, inputs, error);
     if (status == SB_OK) {
         fill_inputs(count, parts, &extents, inputs);
@@ -255,15 +260,15 @@ static sb_status run(sb_llm_batch *batch, int count, const sb_llm_step_part *par
     return status;
 }
 
-sb_status sb_llm_batch_run(sb_llm_batch *batch, int count, const sb_llm_step_part *parts,
-                           sb_tensor *outputs[SB_LLM_OUTPUTS], sb_error *error) {
+static sb_status step(sb_llm_batch *batch, int count, const sb_llm_step_part *parts, bool scored,
+                      sb_tensor *outputs[SB_LLM_OUTPUTS], sb_error *error) {
     outputs[SB_LLM_LOGITS] = outputs[SB_LLM_HIDDEN] = NULL;
     SB_TRY(check_parts(batch, count, parts, error));
     if (batch->version != batch->llm->version)
         SB_TRY(renew(batch, error));
     sb_status status = reserve(count, parts, error);
     if (status == SB_OK)
-        status = run(batch, count, parts, outputs, error);
+        status = run(batch, count, parts, scored, outputs, error);
     for (int i = 0; i < count; i++) {
         sb_llm_sequence *sequence = parts[i].sequence;
         if (status == SB_OK) {
@@ -274,6 +279,20 @@ sb_status sb_llm_batch_run(sb_llm_batch *batch, int count, const sb_llm_step_par
         }
     }
     return status;
+}
+
+sb_status sb_llm_batch_run(sb_llm_batch *batch, int count, const sb_llm_step_part *parts,
+                           sb_tensor *outputs[SB_LLM_OUTPUTS], sb_error *error) {
+    return step(batch, count, parts, true, outputs, error);
+}
+
+sb_status sb_llm_batch_look(sb_llm_batch *batch, int count, const sb_llm_step_part *parts, sb_tensor **hidden,
+                            sb_error *error) {
+    sb_tensor *outputs[SB_LLM_OUTPUTS];
+    SB_TRY(step(batch, count, parts, false, outputs, error));
+    sb_tensor_release(outputs[SB_LLM_LOGITS]);
+    *hidden = outputs[SB_LLM_HIDDEN];
+    return SB_OK;
 }
 
 sb_status sb_llm_batch_step(sb_llm_batch *batch, int count, const sb_llm_step_part *parts, sb_tensor **logits,

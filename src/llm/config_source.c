@@ -31,7 +31,7 @@ sb_status sb_config_real(const sb_config_source *source, const char *json, const
         const sb_gguf_value *given = find(source, gguf, key, sizeof key);
         if (given == NULL)
             return SB_OK;
-        if (given->is_array || !sb_gguf_real(given, 0, &value))
+        if (given->is_array || given->type == SB_GGUF_BOOL || !sb_gguf_real(given, 0, &value))
             value = NAN;
     }
     if (!(value >= least && value <= most))
@@ -50,7 +50,7 @@ sb_status sb_config_integer(const sb_config_source *source, const char *json, co
         return SB_OK;
     if (value != floor(value))
         return sb_fail(error, SB_ERROR_INVALID_FILE, "%.300s: \"%s\" is %g, which is no whole number", source->path,
-                       json != NULL ? json : gguf, value);
+                       source->json != NULL ? json : gguf, value);
     *number = (int64_t)value;
     return SB_OK;
 }

@@ -3,7 +3,6 @@
 
 #include "base/allocation.h"
 #include "llm/generating.h"
-#include "llm/score.h"
 #include "numerics/convert.h"
 
 typedef struct embedding {
@@ -47,23 +46,21 @@ static void take_row(embedding *e, const sb_tensor *hidden, int64_t row) {
 
 static sb_status run_piece(embedding *e, int64_t first, int64_t count, sb_error *error) {
     int64_t wanted[SB_LLM_CHUNK], now = 0;
-    sb_tensor *outputs[SB_LLM_OUTPUTS];
+    sb_tensor *hidden;
     while (e->done + now < e->rows && place_of(e, e->done + now) < first + count) {
         wanted[now] = place_of(e, e->done + now) - first;
         now++;
     }
-    SB_TRY(sb_llm_run(e->session, count, e->tokens + first, now, wanted, outputs, error));
+    const sb_llm_step_part part = {e->session->sequence, count, e->tokens + first, now, wanted};
+    SB_TRY(sb_llm_batch_look(e->session->batch, 1, &part, &hidden, error));
     for (int64_t row = 0; row < now; row++)
-        take_row(e, outputs[SB_LLM_HIDDEN], row);
-    for (int i = 0; i < SB_LLM_OUTPUTS; i++)
-        sb_tensor_release(outputs[i]);
+        take_row(e, hidden, row);
+    sb_tensor_release(hidden);
     return SB_OK;
 }
 
 static sb_status run_all(embedding *e, sb_error *error) {
-    int64_t vocabulary = e->session->llm->config.vocabulary, length = sb_llm_session_length(e->session);
-    int64_t chunk =
-        e->about->pooling == SB_LLM_POOL_LAST ? SB_LLM_CHUNK : sb_llm_score_chunk(vocabulary, e->about->chunk);
+    int64_t length = sb_llm_session_length(e->session), chunk = SB_LLM_CHUNK;
     if (e->about->chunk > 0 && e->about->chunk < chunk)
         chunk = e->about->chunk;
     sb_status status = SB_OK;

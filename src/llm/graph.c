@@ -19,7 +19,7 @@ static sb_status add_input(building *b, int index, const char *name, int rank, c
 
 static sb_status add_inputs(building *b, sb_error *error) {
     static const int64_t rows[] = {1, -1}, some[] = {-1}, pages[] = {-1, -1};
-    static const char *const row_texts[] = {NULL, "rows"}, *const wanted[] = {"wanted"};
+    static const char *const row_texts[] = {NULL, "rows"}, *const wanted[] = {"wanted"}, *const scored[] = {"scored"};
     static const char *const sequences[] = {"sequences"}, *const columns[] = {"sequences", "columns"};
     SB_TRY(add_input(b, SB_LLM_TOKENS, "tokens", 2, rows, row_texts, error));
     SB_TRY(add_input(b, SB_LLM_POSITIONS, "positions", 2, rows, row_texts, error));
@@ -27,7 +27,8 @@ static sb_status add_inputs(building *b, sb_error *error) {
     SB_TRY(add_input(b, SB_LLM_LENGTHS, "lengths", 1, some, sequences, error));
     SB_TRY(add_input(b, SB_LLM_BEGINS, "begins", 1, some, sequences, error));
     SB_TRY(add_input(b, SB_LLM_TABLE, "table", 2, pages, columns, error));
-    return add_input(b, SB_LLM_WANTED, "wanted_rows", 1, some, wanted, error);
+    SB_TRY(add_input(b, SB_LLM_WANTED, "wanted_rows", 1, some, wanted, error));
+    return b->plan->receipts ? add_input(b, SB_LLM_SCORED, "scored_rows", 1, some, scored, error) : SB_OK;
 }
 
 static sb_status add_rope(building *b, int kind, const sb_rope_config *rope, sb_error *error) {
@@ -194,10 +195,14 @@ static sb_status cap(building *b, value x, value *y, sb_error *error) {
 static sb_status add_head(building *b, value x, sb_error *error) {
     const sb_builder_attribute axis = sb_attribute_int("axis", 1);
     bool own = sb_llm_has_weight(b->plan->checkpoint, b->config, SB_ROLE_HEAD);
-    value wanted, normed, logits;
+    value wanted, normed, scored, logits;
     SB_TRY(sb_llm_node(b, "Gather", "wanted", 2, (value[]){x, b->inputs[SB_LLM_WANTED]}, 1, &axis, &wanted, error));
     SB_TRY(sb_llm_normalize(b, SB_ROLE_FINAL_NORM, "final_norm", wanted, &normed, error));
-    SB_TRY(sb_llm_project_f32(b, own ? SB_ROLE_HEAD : SB_ROLE_EMBEDDING, "head", normed, &logits, error));
+    scored = normed;
+    if (b->plan->receipts) /* an embedding has no use for a product over the vocabulary */
+        SB_TRY(sb_llm_node(b, "Gather", "scored", 2, (value[]){normed, b->inputs[SB_LLM_SCORED]}, 1, &axis, &scored,
+                           error));
+    SB_TRY(sb_llm_project_f32(b, own ? SB_ROLE_HEAD : SB_ROLE_EMBEDDING, "head", scored, &logits, error));
     if (b->config->final_cap != 0)
         SB_TRY(cap(b, logits, &logits, error));
     SB_TRY(sb_builder_output(b->builder, logits, error));

@@ -7,8 +7,8 @@
 #include "llm/config.h"
 
 /* Inputs of the entry graph "step", in this order, and its outputs. `rows` are new tokens of several sequences, one sequence
- * behind the other, at the positions behind those that each has in the cache; of `wanted` of them there are logits. How they
- * lie there: ops/pages.h. */
+ * behind the other, at the positions behind those that each has in the cache; of `wanted` of them there are logits or, where hidden states
+ * are asked for, those, and logits of `scored` of them. How they lie there: ops/pages.h. */
 enum {
     SB_LLM_TOKENS,    /* s64 [1, rows] */
     SB_LLM_POSITIONS, /* s64 [1, rows]: of each token in its sequence */
@@ -17,6 +17,7 @@ enum {
     SB_LLM_BEGINS,    /* s64 [sequences]: which row its first one is */
     SB_LLM_TABLE,     /* s64 [sequences, columns]: its pages */
     SB_LLM_WANTED,    /* s64 [wanted]: which rows */
+    SB_LLM_SCORED,    /* s64 [scored]: which of those the head looks at; only with sb_llm_plan.receipts, else all */
     SB_LLM_INPUTS
 };
 
@@ -25,7 +26,7 @@ enum {
 #define SB_LLM_PAGE_SYMBOL "page"
 
 enum {
-    SB_LLM_LOGITS, /* f32 [1, wanted, vocabulary] */
+    SB_LLM_LOGITS, /* f32 [1, scored, vocabulary] */
     SB_LLM_HIDDEN, /* [1, wanted, hidden] of the model's type: what the head reads. Only with sb_llm_plan.receipts */
     SB_LLM_OUTPUTS
 };

@@ -70,6 +70,10 @@ void sb_llm_sequence_let_go(sb_llm_sequence *sequence);
 sb_status sb_llm_batch_run(sb_llm_batch *batch, int count, const sb_llm_step_part *parts,
                            sb_tensor *outputs[SB_LLM_OUTPUTS], sb_error *error);
 
+/** sb_llm_batch_step of a model with hidden states, with those of the wanted rows alone: no logits are computed. */
+sb_status sb_llm_batch_look(sb_llm_batch *batch, int count, const sb_llm_step_part *parts, sb_tensor **hidden,
+                            sb_error *error);
+
 /** sb_llm_step with all outputs, likewise. */
 sb_status sb_llm_run(sb_llm_session *session, int64_t count, const int64_t *tokens, int64_t wanted_count,
                      const int64_t *wanted, sb_tensor *outputs[SB_LLM_OUTPUTS], sb_error *error);

@@ -88,6 +88,17 @@ static sb_status take_lists(const sb_infer *infer, int counts, int64_t rows, lis
     return take_input(infer, TABLE(counts), SB_SET(SB_S64), 2, lists->table, &fact);
 }
 
+/* Whether begins can be read here, and do ascend: once a call, so that no row is looked for among all sequences. */
+static bool begins_ascend(const sb_tensor *begins, const sb_pages *pages) {
+    if (begins->storage->device != NULL)
+        return false;
+    for (int64_t s = 2; s < pages->sequences; s++) {
+        if (sb_pages_begin(pages, s) < sb_pages_begin(pages, s - 1))
+            return false;
+    }
+    return true;
+}
+
 /* Where keys of a call lie. `wrong` is what is known to be wrong already, or NULL. */
 static sb_status describe_pages(const sb_call *call, int counts, const sb_tensor *cache, int64_t rows,
                                 const char *wrong, sb_pages *pages) {
@@ -111,6 +122,7 @@ static sb_status describe_pages(const sb_call *call, int counts, const sb_tensor
                         .sequences = table->dims[0],
                         .columns = table->dims[1],
                         .new_rows = rows};
+    pages->ascends = begins_ascend(begins, pages);
     return SB_OK;
 }
 

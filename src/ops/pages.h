@@ -9,6 +9,7 @@
 #ifndef SB_OPS_PAGES_H
 #define SB_OPS_PAGES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -21,6 +22,7 @@ typedef struct sb_pages {
     int64_t pages, rows; /* pages of the cache, and rows of each */
     int64_t sequences, columns;
     int64_t new_rows; /* of all sequences together */
+    bool ascends;     /* begins can be read where this is made, and ascend from the second on: false is always right */
 } sb_pages;
 
 /* How many keys a sequence has room for. */
@@ -39,9 +41,30 @@ typedef struct sb_pages_place {
     int64_t sequence, before, left;
 } sb_pages_place;
 
+/* sb_pages_of_row where begins ascend. */
+static SB_HD sb_pages_place sb_pages_halve(const sb_pages *pages, int64_t row) {
+    int64_t last = pages->sequences - 1, end = pages->new_rows;
+    sb_pages_place place = {0, row, 0};
+    while (place.sequence < last) {
+        const int64_t middle = last - (last - place.sequence) / 2;
+        if (sb_pages_begin(pages, middle) > row)
+            last = middle - 1;
+        else
+            place.sequence = middle;
+    }
+    if (place.sequence + 1 < pages->sequences && sb_pages_begin(pages, place.sequence + 1) < end)
+        end = sb_pages_begin(pages, place.sequence + 1);
+    if (place.sequence > 0)
+        place.before = row - sb_pages_begin(pages, place.sequence);
+    place.left = end - row;
+    return place;
+}
+
 static SB_HD sb_pages_place sb_pages_of_row(const sb_pages *pages, int64_t row) {
     sb_pages_place place;
     int64_t end = pages->new_rows;
+    if (pages->ascends)
+        return sb_pages_halve(pages, row);
     place.sequence = pages->sequences - 1;
     while (place.sequence > 0 && sb_pages_begin(pages, place.sequence) > row) {
         const int64_t begin = sb_pages_begin(pages, place.sequence);

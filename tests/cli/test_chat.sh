@@ -80,6 +80,36 @@ cmp -s out second || fail "a last line without an end"
 chat 'Hi\n' --stop "$(printf %s "$first" | cut -c3-4)" --digest
 [ "$(sed -n 1p out)" = "$(printf %s "$first" | cut -c1-2)" ] || fail "--stop"
 
+# A conversation that was saved goes on as if it had been typed, from a command or an option, sampled too.
+chat 'Hi\nAnd more?\n/save talk.json\nHm\n' --temperature 1 --seed 3 --digest --system "Be brief"
+tail -2 out >third
+chat '/load talk.json\nHm\n' --temperature 1 --seed 3 --digest
+cmp -s out third || fail "/load: another answer"
+says err "(5 messages are from talk.json)"
+chat 'Ho\n/load talk.json\nHm\n/save again.json\n' --temperature 1 --seed 3 --digest
+tail -2 out | cmp -s - third || fail "/load: what was said before is left behind"
+[ "$("$tool" json again.json messages.0.role=system messages.5.content=Hm)" = "" ] || fail "/load and /save"
+chat 'Hm\n' --conversation talk.json --temperature 1 --seed 3 --digest
+cmp -s out third || fail "--conversation: another answer"
+chat '/retry\n' --conversation talk.json --temperature 1 --seed 3 --digest
+cp out retried
+chat 'Hi\nAnd more?\n/retry\n' --temperature 1 --seed 3 --digest --system "Be brief"
+tail -2 out | cmp -s - retried || fail "/retry behind --conversation"
+runs 0 "$samebit" generate "$model" --chat --conversation talk.json -p Hm --date 2026-02-28 --context 300 --threads 1 --count 9 --ignore-stops \
+    --temperature 1 --seed 3 --digest --receipt talked.json
+cmp -s out third || fail "--conversation with --prompt: another answer"
+runs 0 "$samebit" verify "$model" talked.json
+wanted=0
+# Where the user has spoken last, that is answered.
+printf '{"messages": [{"role": "user", "content": "Hi"}]}' >open.json
+chat '/load open.json\n' --digest
+cmp -s out second || fail "/load: an open question is not answered"
+chat '' --conversation open.json --digest
+cmp -s out second || fail "--conversation: an open question is not answered"
+printf '{"messages": []}' >empty.json
+chat 'Ho\n/load empty.json\nHi\n' --digest
+tail -2 out | cmp -s - second || fail "/load: a conversation without messages"
+
 # What goes wrong is said; the conversation goes on, and the exit status tells.
 wanted=3
 chat '/foo\nHi\n' --digest
@@ -104,6 +134,44 @@ long=$(printf '%0400d' 0)
 chat "$long\nHi\n" --digest
 says err "more than the context of 300"
 tail -2 out | cmp -s - second || fail "a message that is too long is left behind"
+refuses_file() {
+    printf "$1" >wrong.json
+    wanted=3
+    chat 'Ho\n/load wrong.json\n/undo\nHi\n' --digest
+    says err "wrong.json: $2"
+    tail -2 out | cmp -s - second || fail "/load has changed the conversation: $1"
+    runs 2 "$samebit" generate "$model" --chat --conversation wrong.json -p Hi
+    says err "wrong.json: $2"
+}
+refuses_file '' "line 1, column 0: "
+refuses_file '{"messages":\n [{"role" "user"}]}' "line 2, column "
+refuses_file '[]' 'an object with "messages" and nothing else'
+refuses_file '{"messages": [], "tools": []}' 'an object with "messages" and nothing else'
+refuses_file '{"messages": [], "messages": []}' "line 1, column 27: duplicate"
+refuses_file '{"messages": {}}' '"messages": a list of messages is expected'
+refuses_file '{"messages": [{"role": "user", "content": "a"}, "Hi"]}' '"messages"[1]: an object with "role" and "content"'
+refuses_file '{"messages": [{"content": "Hi"}]}' '"messages"[0].role: a text such as "user" is expected'
+refuses_file '{"messages": [{"role": 1, "content": "Hi"}]}' '"messages"[0].role: '
+refuses_file '{"messages": [{"role": "user"}]}' '"messages"[0].content: a text is expected'
+refuses_file '{"messages": [{"role": "user", "content": 1}]}' '"messages"[0].content: a text is expected'
+refuses_file '{"messages": [{"role": "user", "content": "\377"}]}' "line 1, column "
+refuses_file '{"messages": [{"role": "user", "content": "\\u0000"}]}' "line 1, column "
+printf '{"messages": [{"role": "user", "content": ["a"]}]}' >list.json
+wanted=3
+chat '/load list.json\n/edit\nHi\n'
+says err "/edit: give the new text"
+chat '/load\n/load nowhere.json\nHi\n' --digest
+says err "/load: give the file"
+says err "nowhere.json: cannot be opened"
+cmp -s out second || fail "/load without a file"
+runs 3 "$samebit" generate "$model" --chat --conversation nowhere.json -p Hi
+says err "nowhere.json: cannot be opened"
+runs 2 "$samebit" generate "$model" --chat --conversation - -p Hi
+says err "not from standard input"
+runs 2 "$samebit" generate "$model" --chat --conversation open.json --system a
+says err "the file has the system's message"
+runs 2 "$samebit" generate "$model" --conversation open.json -p Hi
+says err "--system, --conversation and --date are for --chat"
 for option in "--tokens 1" "--json" "--receipt r.json" "--samples 2" "--logprobs" "--score-prompt"; do
     # shellcheck disable=SC2086
     runs 2 "$samebit" generate "$model" --chat $option

@@ -93,7 +93,7 @@ printf 'Hi <s>' | "$samebit" generate "$models/llama-text" --chat -p - --date 20
 runs 2 "$samebit" generate "$models/llama-text" --chat -p a --bare
 says err "without --bare and --plain"
 runs 2 "$samebit" generate "$models/llama-text" -p a --system b
-says err "--system and --date are for --chat"
+says err "--system, --conversation and --date are for --chat"
 runs 2 "$samebit" generate "$models/llama-text" --chat -p a --date 2026-13-01
 says err "--date 2026-13-01: a day such as 2026-02-28"
 runs 3 "$samebit" generate "$models/gpt2" --chat -p a --tokenizer "$models/llama-text"
@@ -203,6 +203,25 @@ for wrong in '{"temperature": "hot"}' '{"top_p": 0}' '{"do_sample": 1}' '{"top_k
     says err "; --no-defaults does without"
 done
 
+# So are the keys of a GGUF file, whose numbers are those of the folder "llama".
+runs 0 "$samebit" generate "$models/llama.gguf" --tokens 1,50,7 --count 9 --ignore-stops --digest --temperature 0.75 --top-k 20 \
+    --top-p 0.875 --min-p 0.0625 --repetition-penalty 1.25
+cp out plain
+says err "request 0, top-k 20, top-p 0.875, min-p 0.0625, repetition penalty 1.25; at most 9"
+runs 0 "$samebit" generate "$models/suggests.gguf" --tokens 1,50,7 --count 9 --ignore-stops --digest
+cmp out plain || fail "a GGUF file's suggestions are not in force"
+says err "repetition penalty 1.25 (by general.sampling of the GGUF file, where no option says otherwise); at most 9"
+runs 0 "$samebit" generate "$models/llama.gguf" --tokens 1,50,7 --count 9 --ignore-stops --digest
+cp out plain
+runs 0 "$samebit" generate "$models/suggests.gguf" --tokens 1,50,7 --count 9 --ignore-stops --digest --no-defaults
+cmp out plain || fail "--no-defaults takes what a GGUF file suggests"
+says err "settings: greedy; at most 9"
+# With a byte of its type another, the penalty's bits are a whole number beyond its range.
+LC_ALL=C sed 's/penalty_repeat\x06/penalty_repeat\x05/' "$models/suggests.gguf" >wrong.gguf
+runs 3 "$samebit" generate wrong.gguf --tokens 1
+says err "wrong.gguf: general.sampling.penalty_repeat is no number from 1e-06 to 1.04858e+06; --no-defaults does without"
+runs 0 "$samebit" generate wrong.gguf --tokens 1 --count 1 --no-defaults
+
 # Many requests at once: each is what it is alone, whatever runs beside it.
 cat >requests.jsonl <<'END'
 {"prompt": "Hi there, hi there, hi", "count": 9}
@@ -238,6 +257,53 @@ sed 's/"line":1/"line":4/' out >samples
 sed -n 3,4p many | cmp -s - samples || fail "other samples of a prompt alone"
 says err "tokens of prompts were shared"
 
+# Conversations, which the chat template writes; and a receipt of each answer, which is that of it alone.
+cat >talks.jsonl <<'END'
+{"messages": [{"role": "user", "content": "Hi"}], "temperature": 1, "seed": 3, "samples": 2}
+{"prompt": "Hi there"}
+{"messages": [{"role": "system", "content": "Be brief"}, {"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Ho"}, {"role": "user", "content": "Hm"}]}
+END
+talk() {
+    runs 0 "$samebit" generate "$models/llama-text" --ignore-stops --context 300 --count 9 --date 2026-02-28 "$@"
+}
+talk --batch talks.jsonl --receipt receipts --sign "$source/tests/cli/keys/private.pem"
+cp out many
+[ "$(wc -l <many)" -eq 4 ] || fail "not a line for each answer"
+talk --chat -p Hi --temperature 1 --seed 3 --request 1 --digest --receipt alone.json --sign "$source/tests/cli/keys/private.pem"
+sed -n 2p many >answer
+says answer "\"digest\":\"$(tail -1 out)\""
+says answer '"receipt":"receipts/1-1.json"'
+cmp receipts/1-1.json alone.json || fail "a receipt of many is not that of one"
+printf '{"messages": [{"role": "system", "content": "Be brief"}, {"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Ho"}]}' >talk.json
+talk --chat --conversation talk.json -p Hm --digest
+sed -n 4p many >answer
+says answer "\"digest\":\"$(tail -1 out)\""
+says answer '"receipt":"receipts/3-0.json"'
+[ "$(ls receipts | tr '\n' ' ')" = "1-0.json 1-1.json 2-0.json 3-0.json " ] || fail "receipts: $(ls receipts)"
+for receipt in receipts/*; do
+    runs 0 "$samebit" verify "$models/llama-text" "$receipt" --key "$source/tests/cli/keys/public.pem"
+done
+talk --batch talks.jsonl --receipt receipts --parallel 1
+cp out again
+cmp again many || fail "other answers where the folder is there"
+runs 0 "$samebit" generate "$models/llama-text" -p "Hi there" --count 9 --ignore-stops --samples 2 --temperature 1 --receipt samples.d
+says out '"receipt":"samples.d/1-1.json"'
+runs 0 "$samebit" verify "$models/llama-text" samples.d/1-1.json
+: >file
+runs 3 "$samebit" generate "$models/llama-text" --batch talks.jsonl --receipt file
+says err "--receipt file: with --batch or --samples a folder is expected"
+silent out
+# A receipt that cannot be written is an error of its answer alone.
+mkdir -p full/2-0.json
+runs 3 "$samebit" generate "$models/llama-text" --batch talks.jsonl --receipt full --count 2 --context 300
+sed -n 3p out >answer
+says answer '"error":"'
+[ "$(grep -c '"digest":' out)" -eq 3 ] || fail "a receipt that cannot be written ends others"
+runs 2 "$samebit" generate "$models/llama-text" --batch talks.jsonl --date tomorrow
+says err "a day such as 2026-02-28"
+runs 2 "$samebit" generate "$models/llama-text" --batch talks.jsonl --system a
+says err "are for --chat"
+
 # Texts at which a generation ends are left out.
 runs 0 "$samebit" generate "$models/llama-text" -p "Hi " --count 9 --ignore-stops
 text=$(head -1 out)
@@ -260,8 +326,13 @@ refuses_line() {
 }
 refuses_line '[1]' "requests.jsonl: line 2: an object of JSON is expected"
 refuses_line '{"tokens": [1]' "requests.jsonl: line 2: byte 14: "
-refuses_line '{"tokens": [1], "prompt": "a"}' 'line 2: either "prompt" or "tokens" is expected'
-refuses_line '{}' 'line 2: either "prompt" or "tokens" is expected'
+refuses_line '{"tokens": [1], "prompt": "a"}' 'line 2: one of "prompt", "messages" and "tokens" is expected'
+refuses_line '{}' 'line 2: one of "prompt", "messages" and "tokens" is expected'
+refuses_line '{"messages": [{"role": "user", "content": "Hi"}], "prompt": "a"}' 'line 2: one of "prompt", "messages"'
+refuses_line '{"messages": []}' 'line 2: "messages": a list of messages, of at least one, is expected'
+refuses_line '{"messages": "Hi"}' 'line 2: "messages": a list of messages is expected'
+refuses_line '{"messages": [{"role": "user", "content": "Hi"}, {"role": "user"}]}' 'line 2: "messages"[1].content: a text is expected'
+refuses_line '{"messages": [{"role": "user", "content": 1.5}]}' 'line 2: "messages"[0].content: '
 refuses_line '{"tokens": []}' '"tokens": a list of token ids'
 refuses_line '{"tokens": [1.5]}' '"tokens": a whole number from 0'
 refuses_line '{"tokens": [97]}' 'line 2: token 0 of 1 is 97; the model has 97'
@@ -269,7 +340,7 @@ refuses_line '{"tokens": [1], "count": -1}' '"count": a whole number from 0'
 refuses_line '{"tokens": [1], "top_p": 0}' '"top_p": a number from 1e-06 to 1'
 refuses_line '{"tokens": [1], "stop": ""}' '"stop": a text that is not empty'
 refuses_line '{"tokens": [1], "tokens": [2]}' "line 2: byte"
-refuses_line '{"tokens": [1], "colour": 1}' 'line 2: "colour" is not known; there are prompt, tokens,'
+refuses_line '{"tokens": [1], "colour": 1}' 'line 2: "colour" is not known; there are prompt, messages, tokens,'
 refuses_line '{"prompt": "a", "samples": 0}' '"samples": a whole number from 1 to 4096'
 printf '\n' >requests.jsonl
 runs 2 "$samebit" generate "$models/llama-text" --batch requests.jsonl
@@ -281,8 +352,10 @@ runs 2 "$samebit" generate "$models/llama-text" --batch requests.jsonl --pages 1
 says err "line 1: a prompt of 2 tokens and 30 new ones need 2 pages of 16 positions, and there are 1"
 runs 2 "$samebit" generate "$models/llama-text" --batch requests.jsonl -p a
 says err "--prompt does not go with --batch"
-runs 2 "$samebit" generate "$models/llama-text" -p a --samples 2 --receipt r.json
-says err "--receipt does not go with --samples"
+runs 2 "$samebit" generate "$models/llama-text" -p a --samples 2 --score-prompt
+says err "--score-prompt does not go with --samples"
+runs 2 "$samebit" generate "$models/llama-text" -p a --samples 2 --sign "$source/tests/cli/keys/private.pem"
+says err "--sign needs --receipt"
 runs 2 "$samebit" generate "$models/llama-text" -p a --parallel 2
 says err "--parallel is for --batch and --samples"
 runs 2 "$samebit" generate "$models/llama-text" -p a --stop ""

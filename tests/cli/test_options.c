@@ -83,6 +83,7 @@ static const struct {
     {ON_DEVICE, "generate", "device", "cuda", NULL, NULL},
     {ANYWHERE, "generate", "prompt", "a text", "tokens,batch", NULL},
     {.place = ANYWHERE, .command = "generate", .name = "chat", .only_with = "system"},
+    {.place = ANYWHERE, .command = "generate", .name = "chat", .only_with = "conversation"},
     {.place = ANYWHERE, .command = "generate", .name = "chat", .only_with = "date"},
     {.place = ANYWHERE, .command = "generate", .name = "json", .only_with = "top-logprobs"},
     {.place = ANYWHERE, .command = "tokenize", .name = "decode", .only_with = "skip-special"},
@@ -139,6 +140,7 @@ static const struct {
     {NULL, "prompt", "a text"},
     {NULL, "tokenizer", CHECKPOINT},
     {NULL, "system", "be brief"},
+    {NULL, "conversation", "options_conversation.json"},
     {NULL, "date", "2026-02-28"},
     {NULL, "count", "2"},
     {NULL, "temperature", "0.5"},
@@ -331,6 +333,9 @@ int main(void) {
         return 1;
     FILE *requests = fopen("options_requests.jsonl", "w");
     if (requests == NULL || fputs("{\"tokens\": [1, 2]}\n", requests) < 0 || fclose(requests) != 0)
+        return 1;
+    FILE *conversation = fopen("options_conversation.json", "w");
+    if (conversation == NULL || fputs("{\"messages\": []}\n", conversation) < 0 || fclose(conversation) != 0)
         return 1;
     FILE *text = fopen(TEXT, "w");
     if (text == NULL || fputs("1 2 3 4 5 6 7 8 9", text) < 0 || fclose(text) != 0)

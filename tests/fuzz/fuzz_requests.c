@@ -1,4 +1,4 @@
-/* Any bytes as a line of a file of requests; and as a text that comes in pieces, watched for the stops that it asks for: what comes
+/* Any bytes as a line of a file of requests; as a file with a conversation; and as a text that comes in pieces, watched for the stops that it asks for: what comes
  * out is what stands before the first of them. */
 #include <string.h>
 
@@ -6,7 +6,8 @@
 #include "fuzz/fuzz.h"
 
 static void check_request(const request *r) {
-    FUZZ_CHECK((r->prompt != NULL) != (r->tokens != NULL));
+    FUZZ_CHECK((r->prompt != NULL) + (r->messages != NULL) + (r->tokens != NULL) == 1);
+    FUZZ_CHECK(r->messages == NULL || json_array_size(r->messages) > 0);
     FUZZ_CHECK(r->tokens == NULL || r->token_count > 0);
     FUZZ_CHECK(r->limit >= 0 && r->samples >= 1);
     FUZZ_CHECK(r->sampling.temperature >= 0 && r->sampling.top_k >= 0);
@@ -44,6 +45,18 @@ static void watch(const char *text, size_t size, const stop_texts *stops) {
     free_watch(&watch);
 }
 
+static void try_conversation(const char *text, size_t size) {
+    char why[MESSAGES_WHY_BYTES] = "";
+    json_t *messages;
+    if (!parse_messages(text, size, &messages, why)) {
+        FUZZ_CHECK(messages == NULL && why[0] != '\0');
+        return;
+    }
+    for (size_t i = 0; i < json_array_size(messages); i++)
+        FUZZ_CHECK(*message_role(json_array_get(messages, i)) != '\0');
+    json_decref(messages);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     request defaults = {.limit = 128, .samples = 1, .sampling = SB_LLM_SAMPLING_DEFAULT}, made;
     char why[REQUEST_WHY_BYTES] = "";
@@ -56,5 +69,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         FUZZ_CHECK(why[0] != '\0');
     }
     free_stop_texts(&defaults.stops);
+    try_conversation((const char *)data, size);
     return 0;
 }

@@ -73,6 +73,9 @@ static inline bool is_right_object(const json_t *root, const json_t *schema, con
         if (json_object_get(value, json_string_value(json_array_get(required, i))) == NULL)
             return false;
     }
+    double count = (double)json_object_size(value);
+    if (count < bound_of(schema, "minProperties", 0) || count > bound_of(schema, "maxProperties", INFINITY))
+        return false;
     json_object_foreach((json_t *)(uintptr_t)value, name, member) {
         const json_t *own = json_object_get(properties, name);
         own = own != NULL ? own : more;
@@ -97,7 +100,10 @@ static inline bool is_right_array(const json_t *root, const json_t *schema, cons
 
 static inline bool is_right_simple(const json_t *schema, const json_t *value) {
     if (json_is_number(value)) {
-        double number = json_number_value(value);
+        double number = json_number_value(value), multiple = bound_of(schema, "multipleOf", 0);
+        if (multiple != 0 && (json_is_integer(value) ? json_integer_value(value) % (json_int_t)multiple != 0
+                                                     : fmod(number, multiple) != 0))
+            return false;
         return number >= bound_of(schema, "minimum", -INFINITY) && number <= bound_of(schema, "maximum", INFINITY) &&
                number > bound_of(schema, "exclusiveMinimum", -INFINITY) &&
                number < bound_of(schema, "exclusiveMaximum", INFINITY);

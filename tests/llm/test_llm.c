@@ -187,6 +187,90 @@ static void test_present(void **unused) {
     sb_llm_release(llm);
 }
 
+/* A GGUF file of these pairs and no tensors. */
+typedef struct pair {
+    const char *key;
+    sb_gguf_type type;
+    double number; /* of an array: its only item, an f32; of a text: nothing */
+} pair;
+
+static void add_pair(tiny_bytes *to, const pair *added) {
+    static const unsigned char sizes[] = {1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
+    float single = (float)added->number;
+    int64_t whole = added->type == SB_GGUF_F32 || added->type == SB_GGUF_F64 ? 0 : (int64_t)added->number;
+    tiny_add_text(to, added->key);
+    tiny_add_number(to, added->type, 4);
+    if (added->type == SB_GGUF_TEXT) {
+        tiny_add_text(to, "0.5");
+    } else if (added->type == SB_GGUF_ARRAY) {
+        tiny_add_number(to, SB_GGUF_F32, 4);
+        tiny_add_number(to, 1, 8);
+        tiny_add(to, &single, sizeof single);
+    } else if (added->type == SB_GGUF_F32) {
+        tiny_add(to, &single, sizeof single);
+    } else if (added->type == SB_GGUF_F64) {
+        tiny_add(to, &added->number, sizeof added->number);
+    } else {
+        tiny_add_number(to, (uint64_t)whole, sizes[added->type]);
+    }
+}
+
+static sb_status suggest_pairs(int count, const pair *pairs, sb_llm_sampling *sampling, sb_error *error) {
+    tiny_bytes file = {0};
+    tiny_add(&file, "GGUF", 4);
+    tiny_add_number(&file, 3, 4);
+    tiny_add_number(&file, 0, 8);
+    tiny_add_number(&file, (uint64_t)count, 8);
+    for (int i = 0; i < count; i++)
+        add_pair(&file, &pairs[i]);
+    tiny_save(&file, "pairs.gguf");
+    free(file.data);
+    return sb_llm_suggest_sampling("pairs.gguf", sampling, error);
+}
+
+#define KEY "general.sampling."
+
+static void test_suggested_by_gguf(void **unused) {
+    (void)unused;
+    const sb_llm_sampling standard = SB_LLM_SAMPLING_DEFAULT;
+    sb_llm_sampling sampling;
+    sb_error error;
+    const pair all[] = {{KEY "temp", SB_GGUF_F32, 0.75},   {KEY "top_k", SB_GGUF_S32, 20},
+                        {KEY "top_p", SB_GGUF_F32, 0.875}, {KEY "min_p", SB_GGUF_F64, 0.0625},
+                        {KEY "mirostat", SB_GGUF_TEXT, 0}, {KEY "penalty_repeat", SB_GGUF_F32, 1.25}};
+    assert_int_equal(suggest_pairs(6, all, &sampling, &error), SB_OK);
+    assert_true(sampling.temperature == 0.75f && sampling.top_k == 20 && sampling.top_p == 0.875f &&
+                sampling.min_p == 0.0625f && sampling.repetition_penalty == 1.25f && sampling.seed == 0);
+    assert_int_equal(suggest_pairs(0, all, &sampling, &error), SB_OK);
+    assert_memory_equal(&sampling, &standard, sizeof sampling);
+    /* Each by itself: without a temperature greedily, and a top_k below 0 is none. */
+    const pair some[] = {{KEY "top_k", SB_GGUF_S32, -1}, {KEY "top_p", SB_GGUF_F32, 0.5}};
+    assert_int_equal(suggest_pairs(2, some, &sampling, &error), SB_OK);
+    assert_true(sampling.temperature == 0 && sampling.top_k == 0 && sampling.top_p == 0.5f);
+    const pair whole = {KEY "temp", SB_GGUF_U8, 1};
+    assert_int_equal(suggest_pairs(1, &whole, &sampling, &error), SB_OK);
+    assert_true(sampling.temperature == 1);
+    const pair wrong[] = {
+        {KEY "temp", SB_GGUF_TEXT, 0},          {KEY "temp", SB_GGUF_ARRAY, 0.5},
+        {KEY "temp", SB_GGUF_BOOL, 1},          {KEY "temp", SB_GGUF_F32, -1},
+        {KEY "temp", SB_GGUF_F64, NAN},         {KEY "top_k", SB_GGUF_F32, 1.5},
+        {KEY "top_k", SB_GGUF_U64, 0x1p50},     {KEY "top_k", SB_GGUF_S64, -0x1p40},
+        {KEY "top_p", SB_GGUF_F32, 0},          {KEY "top_p", SB_GGUF_F32, 1.5},
+        {KEY "min_p", SB_GGUF_F32, -0.5},       {KEY "min_p", SB_GGUF_U32, 2},
+        {KEY "penalty_repeat", SB_GGUF_F32, 0}, {KEY "penalty_repeat", SB_GGUF_TEXT, 0},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        assert_int_equal(suggest_pairs(1, &wrong[i], &sampling, &error), SB_ERROR_INVALID_FILE);
+        assert_non_null(strstr(error.message, "pairs.gguf: "));
+        assert_non_null(strstr(error.message, strrchr(wrong[i].key, '.') + 1));
+    }
+    /* No file is for the one who loads it; one that is none of these is said to be so. */
+    assert_int_equal(sb_llm_suggest_sampling("nowhere.gguf", &sampling, &error), SB_OK);
+    const tiny_bytes text = {(char *)(uintptr_t) "GGUX", 4, 0};
+    tiny_save(&text, "pairs.gguf");
+    assert_int_equal(sb_llm_suggest_sampling("pairs.gguf", &sampling, &error), SB_ERROR_INVALID_FILE);
+}
+
 static sb_status suggest(void *context) {
     sb_llm_sampling sampling;
     return sb_llm_suggest_sampling(context, &sampling, NULL);
@@ -218,6 +302,7 @@ static void test_memory(void **unused) {
     mkdir("suggests", 0777);
     tiny_save(&text, "suggests/generation_config.json");
     check_failing_allocations(suggest, "suggests");
+    check_failing_allocations(suggest, "models/gpt2.gguf");
     check_failing_allocations(attempt, "models/llama3");
     check_failing_allocations(attempt, "models/gpt2.gguf");
 }
@@ -420,10 +505,10 @@ static void test_logp(void **unused) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_refusals), cmocka_unit_test(test_wrong_extents), cmocka_unit_test(test_steps),
-        cmocka_unit_test(test_present),  cmocka_unit_test(test_unrounded),     cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_greedy),   cmocka_unit_test(test_sampling),      cmocka_unit_test(test_choosing),
-        cmocka_unit_test(test_joined),   cmocka_unit_test(test_logp),
+        cmocka_unit_test(test_refusals),          cmocka_unit_test(test_wrong_extents), cmocka_unit_test(test_steps),
+        cmocka_unit_test(test_present),           cmocka_unit_test(test_unrounded),     cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_suggested_by_gguf), cmocka_unit_test(test_greedy),        cmocka_unit_test(test_sampling),
+        cmocka_unit_test(test_choosing),          cmocka_unit_test(test_joined),        cmocka_unit_test(test_logp),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

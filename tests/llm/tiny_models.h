@@ -13,7 +13,7 @@
 #include "numerics/convert.h"
 
 typedef struct tiny_pair {
-    const char *key; /* without the architecture; NULL: the end */
+    const char *key; /* without the architecture, but for general.…; NULL: the end */
     double number;   /* whole ones are u32 in the file, others f32 */
 } tiny_pair;
 
@@ -291,7 +291,7 @@ static inline void tiny_add_pair(tiny_bytes *to, int64_t *count, const char *arc
     bool whole = number == (double)(uint32_t)number;
     memcpy(&bits, &single, sizeof bits);
     snprintf(name, sizeof name, "%s.%s", architecture, key);
-    tiny_add_text(to, name);
+    tiny_add_text(to, strncmp(key, "general.", 8) == 0 ? key : name);
     tiny_add_number(to, whole ? SB_GGUF_U32 : SB_GGUF_F32, 4);
     tiny_add_number(to, whole ? (uint32_t)number : bits, 4);
     ++*count;

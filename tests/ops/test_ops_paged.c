@@ -3,6 +3,7 @@
 #include "ops/definition_cases.h"
 
 #include "ops/number.h"
+#include "ops/pages.h"
 #include "support/must.h"
 
 enum {
@@ -52,6 +53,50 @@ static sb_tensor *run(const char *domain, const char *op, int count, sb_tensor *
     node_must_run(&runner, SB_ISA_BEST, &output);
     node_clear(&runner);
     return output.tensor;
+}
+
+/* The rule for whose a row is, in the words of ops/pages.h: the last sequence that begins at it or before, but for the first. */
+static sb_pages_place plain_place(const int64_t *begins, int64_t sequences, int64_t rows, int64_t row) {
+    sb_pages_place place = {0, row, 0};
+    int64_t next = row;
+    for (int64_t s = 1; s < sequences; s++) {
+        if (begins[s] <= row)
+            place = (sb_pages_place){s, row - (begins[s] > 0 ? begins[s] : 0), 0};
+    }
+    for (bool same = true; next < rows && same; next += same) {
+        for (int64_t s = place.sequence + 1; s < sequences; s++)
+            same = same && begins[s] > next;
+    }
+    place.left = next - row;
+    return place;
+}
+
+/* Halving finds what looking at all sequences does, with begins that ascend, some the same, below 0 and behind all rows. */
+static void test_places(void **state) {
+    (void)state;
+    random_source source = {11};
+    for (int round = 0; round < 3000; round++) {
+        int64_t begins[40], sequences = random_between(&source, 1, 40), rows = random_between(&source, 1, 60);
+        int64_t begin = random_between(&source, -3, 2);
+        for (int64_t s = 0; s < sequences; s++) {
+            begin += s > 0 ? random_between(&source, 0, 1 + round % 4) : 0;
+            begins[s] = s == 0 && round % 5 == 0 ? rows : begin; /* the first one's is not looked at */
+        }
+        sb_pages pages = {.begins = (const char *)begins,
+                          .begins_step = 1,
+                          .sequences = sequences,
+                          .new_rows = rows,
+                          .ascends = true};
+        for (int64_t row = 0; row < rows; row++) {
+            for (int halving = 0; halving < 2; halving++) {
+                pages.ascends = halving == 1;
+                sb_pages_place found = sb_pages_of_row(&pages, row), wanted = plain_place(begins, sequences, rows, row);
+                assert_int_equal(found.sequence, wanted.sequence);
+                assert_int_equal(found.before, wanted.before);
+                assert_int_equal(found.left, wanted.left);
+            }
+        }
+    }
 }
 
 /* A cache full of NaN. */
@@ -150,6 +195,6 @@ static void test_alone(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_alone)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_alone), cmocka_unit_test(test_places)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,32 +12,32 @@ SB_CUDA_FUNCTION int64_t sb_cuda_paged_key(const sb_cuda_paged_scatter *p, int64
     return start < 0 || start > room || before >= room - start ? -1 : start + before;
 }
 
-/* Whether a row of `sequence` at or behind row `row` goes to row `at` of page `page`. Of its keys those count that are row `at` of
- * their page, one in as many as a page has. */
-SB_CUDA_FUNCTION bool sb_cuda_paged_written(const sb_cuda_paged_scatter *p, int64_t sequence, int64_t row, int64_t page,
-                                            int64_t at) {
-    const sb_pages_place place = sb_pages_of_row(&p->pages, row);
-    if (place.sequence != sequence)
-        return false;
-    const int64_t first = sb_cuda_paged_key(p, sequence, place.before), rows = p->pages.rows;
-    for (int64_t more = ((at - first) % rows + rows) % rows; first >= 0 && more < place.left; more += rows) {
+/* Whether one of `count` rows of `sequence`, from the one on that `before` stand before, goes to row `at` of page `page`. Of its keys
+ * those count that are row `at` of their page, one in as many as a page has. */
+SB_CUDA_FUNCTION bool sb_cuda_paged_written(const sb_cuda_paged_scatter *p, int64_t sequence, int64_t before,
+                                            int64_t count, int64_t page, int64_t at) {
+    const int64_t first = sb_cuda_paged_key(p, sequence, before), rows = p->pages.rows;
+    for (int64_t more = ((at - first) % rows + rows) % rows; first >= 0 && more < count; more += rows) {
         int64_t there;
-        const int64_t key = sb_cuda_paged_key(p, sequence, place.before + more);
+        const int64_t key = sb_cuda_paged_key(p, sequence, before + more);
         if (key >= 0 && sb_pages_find(&p->pages, sequence, key, &there) == page)
             return true;
     }
     return false;
 }
 
-/* Of rows for one place the last is written, as by the definition: whether one behind row `row` of `sequence` is for it too. */
-SB_CUDA_FUNCTION bool sb_cuda_paged_is_covered(const sb_cuda_paged_scatter *p, const sb_pages_place *own, int64_t row,
-                                               int64_t page, int64_t at) {
-    if (own->left > 1 && sb_cuda_paged_written(p, own->sequence, row + 1, page, at))
+/* Of rows for one place the last is written, as by the definition: whether one behind that of place `own` is for it too. A later sequence
+ * has the rows from where it begins up to where one behind it begins, so that one pass from the last on knows all of them. */
+SB_CUDA_FUNCTION bool sb_cuda_paged_is_covered(const sb_cuda_paged_scatter *p, const sb_pages_place *own, int64_t page,
+                                               int64_t at) {
+    int64_t end = p->pages.new_rows;
+    if (own->left > 1 && sb_cuda_paged_written(p, own->sequence, own->before + 1, own->left - 1, page, at))
         return true;
-    for (int64_t next = own->sequence + 1; next < p->pages.sequences; next++) {
+    for (int64_t next = p->pages.sequences - 1; next > own->sequence; next--) {
         const int64_t begin = sb_pages_begin(&p->pages, next);
-        if (begin < p->pages.new_rows && sb_cuda_paged_written(p, next, begin, page, at))
+        if (begin < end && sb_cuda_paged_written(p, next, 0, end - begin, page, at))
             return true;
+        end = begin < end ? begin : end;
     }
     return false;
 }
@@ -52,7 +52,7 @@ SB_CUDA_FUNCTION char *sb_cuda_paged_row(const sb_cuda_paged_scatter *p, int64_t
         return NULL;
     }
     const int64_t page = sb_pages_find(&p->pages, place.sequence, key, &at);
-    return sb_cuda_paged_is_covered(p, &place, row, page, at) ? NULL : p->out + page * p->to_page + at * p->to_row;
+    return sb_cuda_paged_is_covered(p, &place, page, at) ? NULL : p->out + page * p->to_page + at * p->to_row;
 }
 
 #endif
