@@ -247,7 +247,7 @@ static void add_remainders(sb_nfa *nfa, int64_t multiple, uint32_t *from) {
 
 /* Whole numbers within the bounds that are multiples. Other numbers are none, so that nothing is lost where they are allowed. */
 static void add_multiples(sb_compiler *compiler, sb_nfa *nfa, uint32_t from, uint32_t to, const sb_together *t) {
-    sb_nfa whole = {.error = compiler->error}, divided = {.error = compiler->error};
+    sb_nfa whole = sb_schema_nfa(&compiler->schema), divided = sb_schema_nfa(&compiler->schema);
     sb_dfa dfas[3] = {{0}, {0}, {0}};
     uint32_t begin = sb_nfa_state(&whole), end = sb_nfa_state(&whole), zero;
     if (t->multiple > SB_MOST_MULTIPLE) {
