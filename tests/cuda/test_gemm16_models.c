@@ -1,6 +1,7 @@
 /* What products of models have beyond those of <samebit/gemm.h>, by every schedule that takes them: batches over several
  * dimensions, whose operands go through them in ways of their own; a factor of what is added; and room for more rows,
  * columns and k than are used, with NaN and infinities behind. Compared byte for byte with the CPU's products one by one. */
+#include "cpu/contraction/gemm16.h"
 #include "gemm16_products.h"
 #include "host_schedules.h"
 #include "ops/gated_values.h"
@@ -318,10 +319,42 @@ static bool run_gated(setting *setting, const sb_gemm *gemm) {
     return status == SB_OK;
 }
 
+static void compare_gated(const sb_gemm *gemm, const pair *c, const uint16_t *expected) {
+    int64_t n = c->host.columns;
+    for (int64_t i = 0; i < c->host.rows * n; i++) {
+        uint16_t found = ((const uint16_t *)c->host.data)[i / n * c->host.row_stride + i % n];
+        if (found != expected[i])
+            fail_msg("%s, %s, %dx%dx%d: element %d is %04x, not %04x", gemm->schedule, sb_dtype_name(c->host.dtype),
+                     (int)c->host.rows, (int)n, (int)gemm->a.columns, (int)i, found, expected[i]);
+    }
+}
+
+/* The same on the CPU, by both of its schedules. */
+static void check_gated_on_cpu(setting *s, const pair *a, const pair *b, const uint16_t *expected) {
+    for (int i = 0; i < sb_gemm_cpu_schedule_count(); i++) {
+        pair c = make_pair(s, a->host.dtype, a->host.rows, b->host.columns / 2, 1, ROWS, TAME);
+        sb_gemm_model model = SB_GEMM_MODEL_DEFAULT;
+        sb_gemm gemm = SB_GEMM_DEFAULT;
+        sb_gemm_plan plan;
+        gemm.a = a->host;
+        gemm.b = b->host;
+        gemm.c = c.host;
+        gemm.gate = SB_GATE_STACKED;
+        gemm.activation = SB_ACTIVATION_SILU;
+        gemm.schedule = sb_gemm_cpu_schedule_name(i);
+        model.rounds = true;
+        MUST(sb_gemm_plan_fill(&gemm, &model, &plan, error));
+        MUST(sb_gemm_on_cpu(s->cpu, NULL, &plan, error));
+        compare_gated(&gemm, &c, expected);
+        release_pair(&c);
+    }
+}
+
 static uint64_t check_gated(setting *s, sb_dtype dtype, int64_t m, int64_t n, int64_t k, values values) {
     uint64_t taken = 0;
     pair a = make_pair(s, dtype, m, k, 1, ROWS, values), b = make_pair(s, dtype, k, 2 * n, 1, COLUMNS, values);
     uint16_t *expected = compute_gated(s, dtype, &a, &b);
+    check_gated_on_cpu(s, &a, &b, expected);
     for (int i = 0; i < sb_gemm_schedule_count(s->gpu); i++) {
         pair c = make_pair(s, dtype, m, n, 1, ROWS, TAME);
         sb_gemm gemm = SB_GEMM_DEFAULT;
@@ -335,12 +368,7 @@ static uint64_t check_gated(setting *s, sb_dtype dtype, int64_t m, int64_t n, in
             taken |= (uint64_t)1 << i;
             MUST(sb_cuda_stream_synchronize(s->queue.stream, error));
             MUST(sb_cuda_download(s->staging, &s->queue, c.storage, c.memory->address, c.bytes, error));
-            for (int64_t e = 0; e < m * n; e++) {
-                uint16_t found = ((const uint16_t *)c.host.data)[e / n * c.host.row_stride + e % n];
-                if (found != expected[e])
-                    fail_msg("%s, %s, %dx%dx%d: element %d is %04x, not %04x", gemm.schedule, sb_dtype_name(dtype),
-                             (int)m, (int)n, (int)k, (int)e, found, expected[e]);
-            }
+            compare_gated(&gemm, &c, expected);
         }
         release_pair(&c);
     }
@@ -492,9 +520,9 @@ static void test_garbage_shows(void **unused) {
 
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_batches),       cmocka_unit_test(test_addend_scale),
-        cmocka_unit_test(test_used),          cmocka_unit_test(test_used_in_any_order),
-        cmocka_unit_test(test_garbage_shows), cmocka_unit_test(test_gates_of_nodes),
+        cmocka_unit_test(test_gates_of_nodes),    cmocka_unit_test(test_batches),
+        cmocka_unit_test(test_addend_scale),      cmocka_unit_test(test_used),
+        cmocka_unit_test(test_used_in_any_order), cmocka_unit_test(test_garbage_shows),
     };
     if (argc > 1)
         library = argv[1];

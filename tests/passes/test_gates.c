@@ -133,10 +133,14 @@ static void test_gated(void **state) {
 /* Weights by rows, the value in front of its gate, another alpha, somebody else who reads, a third product, biases, f32. */
 static void test_apart(void **state) {
     (void)state;
-    const layer layers[] = {{.dtype = SB_F16, .weights_by_rows = true}, {.dtype = SB_BF16, .value_first = true},
-                            {.dtype = SB_BF16, .other_alpha = true},    {.dtype = SB_F16, .gate_read = true},
-                            {.dtype = SB_BF16, .product_leaves = true}, {.dtype = SB_BF16, .third_product = true},
-                            {.dtype = SB_F16, .bias = true},            {.dtype = SB_F32}};
+    const layer layers[] = {{.dtype = SB_F16, .weights_by_rows = true},
+                            {.dtype = SB_BF16, .value_first = true},
+                            {.dtype = SB_BF16, .other_alpha = true},
+                            {.dtype = SB_F16, .gate_read = true},
+                            {.dtype = SB_BF16, .product_leaves = true},
+                            {.dtype = SB_BF16, .third_product = true},
+                            {.dtype = SB_F16, .bias = true},
+                            {.dtype = SB_F32}};
     for (size_t i = 0; i < sizeof layers / sizeof layers[0]; i++) {
         builder b = make_layer(&layers[i]);
         run_passes(&b);
