@@ -79,8 +79,7 @@ SB_CUDA_FUNCTION void sb_attention16_fold_columns(const sb_cuda_attention *p, in
             SB_CUDA_UNROLL
             for (int i = 0; i < TOGETHER / COUNT; i++) {
                 if (own->next + i < own->end)
-                    parts[c][i] =
-                        sb_attention16_load_part(p, parts_first, &own->at, own->next + i, own->column);
+                    parts[c][i] = sb_attention16_load_part(p, parts_first, &own->at, own->next + i, own->column);
             }
         }
         SB_CUDA_UNROLL
@@ -91,9 +90,8 @@ SB_CUDA_FUNCTION void sb_attention16_fold_columns(const sb_cuda_attention *p, in
                 if (own->next + i >= own->end)
                     continue;
                 own->is_nan |= parts[c][i].maximum == -NONE;
-                sb_attention16_fold_value(
-                    &own->value, parts[c][i].value,
-                    sb_attention16_fold_row(&own->total, parts[c][i].maximum, parts[c][i].sum));
+                sb_attention16_fold_value(&own->value, parts[c][i].value,
+                                          sb_attention16_fold_row(&own->total, parts[c][i].maximum, parts[c][i].sum));
             }
             own->next += TOGETHER / COUNT;
             goes_on |= own->next < own->end;
