@@ -1,9 +1,9 @@
 /* What a device does for a new token of a language model: its tasks, one behind the other, with the time that each takes by
  * itself; then what a token takes when nothing is looked at, and what the device was given for it.
  *
- *     decode_tasks_bench [--batch N] [--dependent] [--capture] [--plain] CHECKPOINT [PROMPT [TOKENS [DRIVER]]]
+ *     decode_tasks_bench [--batch N] [--context N] [--dependent] [--capture] [--plain] CHECKPOINT [PROMPT [TOKENS [DRIVER]]]
  *
- * --batch: N sequences on pages, with a row each in every step; else one in one piece, as by generate. --dependent: with dependent launch. --capture: graphs as the driver
+ * --batch: N sequences on pages, with a row each in every step; else one in one piece, as by generate. --context: positions that there is room for. --dependent: with dependent launch. --capture: graphs as the driver
  * captures them. --plain: without passes. Prints a digest over all logits of the timed steps, which no option may change. */
 #include <stdbool.h>
 #include <stdio.h>
@@ -192,6 +192,8 @@ int main(int count, char **arguments) {
     for (; at < count && strncmp(arguments[at], "--", 2) == 0; at++) {
         if (strcmp(arguments[at], "--batch") == 0 && at + 1 < count)
             d.count = atoi(arguments[++at]), d.paged = true;
+        else if (strcmp(arguments[at], "--context") == 0 && at + 1 < count)
+            options.context = atoll(arguments[++at]);
         else if (strcmp(arguments[at], "--dependent") == 0)
             session.dependent_launch = true;
         else if (strcmp(arguments[at], "--capture") == 0)
@@ -202,9 +204,9 @@ int main(int count, char **arguments) {
             at = count;
     }
     if (at >= count || d.count < 1 || d.count > MOST_SEQUENCES) {
-        fprintf(stderr,
-                "usage: decode_tasks_bench [--batch N] [--dependent] [--capture] [--plain] CHECKPOINT [PROMPT [TOKENS "
-                "[DRIVER]]]\n");
+        fprintf(stderr, "usage: decode_tasks_bench [--batch N] [--context N] [--dependent] [--capture] [--plain] "
+                        "CHECKPOINT [PROMPT "
+                        "[TOKENS [DRIVER]]]\n");
         return 2;
     }
     const char *checkpoint = arguments[at];

@@ -85,14 +85,22 @@ static bool contains(const sb_group *group, size_t node) {
     return false;
 }
 
+static bool stays_inside(const sb_graph *graph, const sb_group_uses *uses, const sb_group *group, sb_value_id value) {
+    if (sb_leaves_graph(graph, value))
+        return false;
+    for (size_t u = uses->first_use[value]; u < uses->first_use[value + 1]; u++) {
+        if (!contains(group, uses->readers[u]))
+            return false;
+    }
+    return true;
+}
+
 /* Whether only the last of the nodes is read outside of them. */
 static bool is_closed(const sb_graph *graph, const sb_group_uses *uses, const sb_group *group) {
     for (size_t i = 0; i + 1 < group->count; i++) {
-        sb_value_id value = sb_only_output(graph->nodes[group->nodes[i]]);
-        if (sb_leaves_graph(graph, value))
-            return false;
-        for (size_t u = uses->first_use[value]; u < uses->first_use[value + 1]; u++) {
-            if (!contains(group, uses->readers[u]))
+        const sb_node *node = graph->nodes[group->nodes[i]];
+        for (int o = 0; o < node->output_count; o++) {
+            if (node->outputs[o] != SB_NO_VALUE && !stays_inside(graph, uses, group, node->outputs[o]))
                 return false;
         }
     }
@@ -153,7 +161,10 @@ static sb_status enter_values(body *body, const sb_graph *graph, const sb_group 
             if (node->inputs[j] != SB_NO_VALUE)
                 SB_TRY(enter_value(body, graph, node->inputs[j], true, error));
         }
-        SB_TRY(enter_value(body, graph, sb_only_output(node), false, error));
+        for (int j = 0; j < node->output_count; j++) {
+            if (node->outputs[j] != SB_NO_VALUE)
+                SB_TRY(enter_value(body, graph, node->outputs[j], false, error));
+        }
     }
     if (!sb_grow((void **)&body->graph->nodes, &body->graph->node_capacity, group->count, sizeof *body->graph->nodes))
         return sb_fail_memory(error, group->count * sizeof *body->graph->nodes);

@@ -36,7 +36,7 @@ sb_value_id sb_only_output(const sb_node *node);
  * variable's version behind the node that makes its next one. */
 bool sb_group_fits(const sb_graph *graph, const sb_group_uses *uses, const sb_group *group);
 
-/** Moves the group's nodes, each with one output, into the body of a new Fused node in the last one's place; NULL stays in the
+/** Moves the group's nodes, the last of them with one output, into the body of a new Fused node in the last one's place; NULL stays in the
  * places of the others, until sb_groups_close_gaps. After a failure the graph is as it was. Errors: OUT_OF_MEMORY. */
 sb_status sb_group_fuse(sb_graph *graph, const sb_group *group, sb_error *error);
 

@@ -1,8 +1,10 @@
 /* What products of models have beyond those of <samebit/gemm.h>, by every schedule that takes them: batches over several
  * dimensions, whose operands go through them in ways of their own; a factor of what is added; and room for more rows,
  * columns and k than are used, with NaN and infinities behind. Compared byte for byte with the CPU's products one by one. */
+#include "cpu/contraction/gemm16.h"
 #include "gemm16_products.h"
 #include "host_schedules.h"
+#include "ops/gated_values.h"
 
 /* ---- operands ---- */
 
@@ -279,6 +281,117 @@ static uint64_t check_model_product(setting *setting, const model_product *p) {
     return taken;
 }
 
+/* ---- gates behind rounded chains ---- */
+
+/* Gates before values, whose chains are rounded as a node of their own would round them: by plain loops over the CPU's chains. */
+static uint16_t *compute_gated(setting *setting, sb_dtype dtype, const pair *a, const pair *b) {
+    int64_t m = a->host.rows, n = b->host.columns / 2;
+    float *chains = malloc((size_t)(2 * m * n) * sizeof *chains);
+    uint16_t *expected = malloc((size_t)(m * n) * sizeof *expected);
+    sb_gemm gemm = SB_GEMM_DEFAULT;
+    assert_non_null(chains);
+    assert_non_null(expected);
+    gemm.a = a->host;
+    gemm.b = b->host;
+    gemm.c = (sb_matrix){SB_F32, chains, m, 2 * n, 2 * n, 1, 0};
+    MUST(sb_gemm_run(setting->cpu, NULL, &gemm, error));
+    for (int64_t i = 0; i < m * n; i++) {
+        float gate = chains[i / n * 2 * n + i % n], value = chains[i / n * 2 * n + n + i % n];
+        expected[i] = dtype == SB_F16 ? sb_gated_value_f16(sb_f16_from_f32(gate), sb_f16_from_f32(value), 1.0f)
+                                      : sb_gated_value_bf16(sb_bf16_from_f32(gate), sb_bf16_from_f32(value), 1.0f);
+    }
+    free(chains);
+    return expected;
+}
+
+/* By the schedule that it names; false where that refuses. */
+static bool run_gated(setting *setting, const sb_gemm *gemm) {
+    sb_gemm_model model = SB_GEMM_MODEL_DEFAULT;
+    sb_gemm_plan plan;
+    sb_error said = {SB_OK, ""};
+    model.rounds = true;
+    MUST(sb_gemm_plan_fill(gemm, &model, &plan, error));
+    MUST(sb_cuda_enter(setting->device.handle, error));
+    sb_status status = sb_gemm_launch(&setting->queue, -1, &plan, NULL, &said);
+    MUST(sb_cuda_leave(setting->device.handle, SB_OK, error));
+    if (status != SB_OK && status != SB_ERROR_UNSUPPORTED)
+        fail_msg("%s", said.message);
+    return status == SB_OK;
+}
+
+static void compare_gated(const sb_gemm *gemm, const pair *c, const uint16_t *expected) {
+    int64_t n = c->host.columns;
+    for (int64_t i = 0; i < c->host.rows * n; i++) {
+        uint16_t found = ((const uint16_t *)c->host.data)[i / n * c->host.row_stride + i % n];
+        if (found != expected[i])
+            fail_msg("%s, %s, %dx%dx%d: element %d is %04x, not %04x", gemm->schedule, sb_dtype_name(c->host.dtype),
+                     (int)c->host.rows, (int)n, (int)gemm->a.columns, (int)i, found, expected[i]);
+    }
+}
+
+/* The same on the CPU, by both of its schedules. */
+static void check_gated_on_cpu(setting *s, const pair *a, const pair *b, const uint16_t *expected) {
+    for (int i = 0; i < sb_gemm_cpu_schedule_count(); i++) {
+        pair c = make_pair(s, a->host.dtype, a->host.rows, b->host.columns / 2, 1, ROWS, TAME);
+        sb_gemm_model model = SB_GEMM_MODEL_DEFAULT;
+        sb_gemm gemm = SB_GEMM_DEFAULT;
+        sb_gemm_plan plan;
+        gemm.a = a->host;
+        gemm.b = b->host;
+        gemm.c = c.host;
+        gemm.gate = SB_GATE_STACKED;
+        gemm.activation = SB_ACTIVATION_SILU;
+        gemm.schedule = sb_gemm_cpu_schedule_name(i);
+        model.rounds = true;
+        MUST(sb_gemm_plan_fill(&gemm, &model, &plan, error));
+        MUST(sb_gemm_on_cpu(s->cpu, NULL, &plan, error));
+        compare_gated(&gemm, &c, expected);
+        release_pair(&c);
+    }
+}
+
+static uint64_t check_gated(setting *s, sb_dtype dtype, int64_t m, int64_t n, int64_t k, values values) {
+    uint64_t taken = 0;
+    pair a = make_pair(s, dtype, m, k, 1, ROWS, values), b = make_pair(s, dtype, k, 2 * n, 1, COLUMNS, values);
+    uint16_t *expected = compute_gated(s, dtype, &a, &b);
+    check_gated_on_cpu(s, &a, &b, expected);
+    for (int i = 0; i < sb_gemm_schedule_count(s->gpu); i++) {
+        pair c = make_pair(s, dtype, m, n, 1, ROWS, TAME);
+        sb_gemm gemm = SB_GEMM_DEFAULT;
+        gemm.a = a.device;
+        gemm.b = b.device;
+        gemm.c = c.device;
+        gemm.gate = SB_GATE_STACKED;
+        gemm.activation = SB_ACTIVATION_SILU;
+        gemm.schedule = sb_gemm_schedule_name(s->gpu, i);
+        if (run_gated(s, &gemm)) {
+            taken |= (uint64_t)1 << i;
+            MUST(sb_cuda_stream_synchronize(s->queue.stream, error));
+            MUST(sb_cuda_download(s->staging, &s->queue, c.storage, c.memory->address, c.bytes, error));
+            compare_gated(&gemm, &c, expected);
+        }
+        release_pair(&c);
+    }
+    free(expected);
+    release_pair(&a);
+    release_pair(&b);
+    return taken;
+}
+
+static void test_gates_of_nodes(void **unused) {
+    static const struct {
+        int64_t m, n, k;
+    } sizes[] = {{1, 64, 128}, {5, 24, 64}, {64, 72, 192}, {130, 136, 64}, {70, 8, 256}, {3, 7, 40}};
+    setting s = set_up();
+    uint64_t taken = 0;
+    for (int i = 0; i < 12; i++)
+        taken |= check_gated(&s, i % 2 == 0 ? SB_BF16 : SB_F16, sizes[i / 2].m, sizes[i / 2].n, sizes[i / 2].k,
+                             i % 3 == 0 ? SPECIAL : WIDE);
+    /* All that have gates: the general ones, what has factors swapped, turns, and tiles of a multiple of 32 columns. */
+    assert_int_equal(taken, UINT64_C(0x1ffa4f6ef));
+    tear_down(&s);
+}
+
 /* ---- tests ---- */
 
 static const model_product ordinary = {.addend_scale = 1.0f};
@@ -407,7 +520,8 @@ static void test_garbage_shows(void **unused) {
 
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_batches),           cmocka_unit_test(test_addend_scale),  cmocka_unit_test(test_used),
+        cmocka_unit_test(test_gates_of_nodes),    cmocka_unit_test(test_batches),
+        cmocka_unit_test(test_addend_scale),      cmocka_unit_test(test_used),
         cmocka_unit_test(test_used_in_any_order), cmocka_unit_test(test_garbage_shows),
     };
     if (argc > 1)

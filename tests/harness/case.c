@@ -330,6 +330,7 @@ static void run_fused(harness *h, builder *b, sb_value_id result, sb_tensor *con
     builder_finish(b);
     size_t count = graph->value_count;
     sb_tensor **values = harness_evaluate(b, inputs), *in[SB_WALK_OPERANDS] = {NULL};
+    MUST(sb_pass_gates(graph, b->scope, error));
     MUST(sb_pass_fuse(graph, b->scope, error));
     MUST(sb_pass_attention(graph, b->scope, error));
     if (graph->node_count != 1)

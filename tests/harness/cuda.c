@@ -16,6 +16,7 @@ struct harness_device {
     sb_cuda_queue queue;
     sb_cuda_staging *staging;
     sb_cuda_pinned *fault;
+    sb_cuda_memory *arrivals;
 };
 
 void harness_open_device(harness *h) {
@@ -33,7 +34,22 @@ void harness_open_device(harness *h) {
     MUST(sb_cuda_stream_create(only.device, &only.queue.stream, error));
     MUST(sb_cuda_staging_create(only.device, 1 << 16, &only.staging, error));
     MUST(sb_cuda_pinned_create(only.device, 64, &only.fault, error));
+    MUST(sb_cuda_enter(only.device, error));
+    MUST(sb_cuda_arrivals_create(&only.queue, &only.arrivals, error));
+    MUST(sb_cuda_leave(only.device, SB_OK, error));
     h->device = &only;
+}
+
+/* Blocks that counted themselves have left nothing behind. */
+static void check_arrivals(const harness_device *own) {
+    uint32_t words[SB_CUDA_ARRIVALS];
+    MUST(sb_cuda_enter(own->device, error));
+    MUST(sb_cuda_download(own->staging, &own->queue, (char *)words, own->arrivals->address, sizeof words, error));
+    MUST(sb_cuda_leave(own->device, SB_OK, error));
+    for (int i = 0; i < SB_CUDA_ARRIVALS; i++) {
+        if (words[i] != 0)
+            harness_fail("%u blocks have counted themselves in word %d and nobody has set it back", words[i], i);
+    }
 }
 
 void harness_close_device(harness *h) {
@@ -41,6 +57,8 @@ void harness_close_device(harness *h) {
     if (own == NULL)
         return;
     h->device = NULL;
+    check_arrivals(own);
+    sb_cuda_memory_release(own->arrivals);
     sb_cuda_pinned_destroy(own->fault);
     sb_cuda_staging_destroy(own->staging);
     sb_cuda_stream_destroy(own->queue.stream);

@@ -36,6 +36,8 @@ static void load_chunk(const sb_gemm_addend *addend, int64_t batch, int64_t row,
 
 static void scale_and_bias(const sb_gemm_epilogue *e, int64_t batch, int64_t b_column, int64_t count,
                            float *restrict y) {
+    for (int64_t i = 0; i < count && e->rounds; i++)
+        y[i] = sb_gemm_round_chain(e, y[i]);
     if (e->scale != 1.0f) {
         for (int64_t i = 0; i < count; i++)
             y[i] = y[i] * e->scale;

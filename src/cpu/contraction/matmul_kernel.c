@@ -1,4 +1,5 @@
-/* MatMul and Gemm in f32, f16 and bf16, alone or with element-wise nodes behind them; MatMulF32 alone. */
+/* MatMul and Gemm in f32, f16 and bf16, alone or with element-wise nodes behind them, or in 16 bits with SwiGLU
+ * (ops/gated_nodes.h); MatMulF32 alone. */
 #include <stdio.h>
 #include <string.h>
 
@@ -8,6 +9,8 @@
 #include "cpu/contraction/gemm.h"
 #include "cpu/list.h"
 #include "cpu/pieces.h"
+#include "ops/gated.h"
+#include "ops/gated_nodes.h"
 #include "ops/matmul.h"
 
 /* What is prepared once per node: the nodes behind. */
@@ -32,6 +35,13 @@ static bool supports_matmul(const sb_kernel_query *query, char *why) {
         return false;
     }
     return sb_contraction_node_supports_epilogue(&contraction, query, a->dtype, why);
+}
+
+static bool supports_gated(const sb_kernel_query *query, char *why) {
+    if (sb_gated_nodes_are(query->node))
+        return true;
+    snprintf(why, SB_WHY_BYTES, "the fused nodes are not a product of 16 bits with SwiGLU behind it");
+    return false;
 }
 
 /* `tensor`, whose elements are at `data`, as a matrix operand: with its two dimensions swapped if Gemm says so. */
@@ -329,6 +339,85 @@ static sb_status launch_matmul(sb_call *call) {
     return status;
 }
 
+/* ---- with SwiGLU behind ---- */
+
+typedef struct gated_product {
+    product product; /* of all columns: gates, then values */
+    void *swiglu;    /* the node's parameters */
+    int64_t columns; /* of either, and of y */
+    size_t room;     /* where in a workspace a rectangle of gates begins, and behind it one of values */
+} gated_product;
+
+/* A rectangle of gates or of values, rounded as the product's node rounds them, to `room`: their first column is `first`. */
+static void fill_room(const gated_product *gated, sb_chain16_args *args, int64_t m0, int64_t m1, int64_t first,
+                      int64_t count, char *room, void *workspace) {
+    const int64_t pitch = gated->product.split.n_step;
+    /* Elements are found from that of row and column 0, which the room does not have. */
+    args->c = (void *)((uintptr_t)room - (uintptr_t)(m0 * pitch + first) * sizeof(uint16_t));
+    args->c_row_stride = pitch;
+    sb_chain16_run(sb_chain16_kernels_of(gated->product.isa), args, m0, m1, first, first + count, workspace);
+}
+
+static void run_gated_rectangle(void *context, int64_t index, void *workspace) {
+    const gated_product *gated = context;
+    const product *product = &gated->product;
+    const sb_gemm_split *split = &product->split;
+    const int64_t parts = split->m_parts * split->n_parts, batch = index / parts, size = sizeof(uint16_t);
+    static const int64_t steps[3] = {sizeof(uint16_t), sizeof(uint16_t), sizeof(uint16_t)};
+    int64_t a, b, m0, m1, n0, n1;
+    sb_matmul_batch_offsets(&product->geometry, batch, &a, &b);
+    sb_gemm_split_rectangle(split, index % parts, &m0, &m1, &n0, &n1);
+    sb_chain16_args args = args_16(product, a, b, 0, NULL);
+    char *gates = (char *)workspace + gated->room, *values = gates + split->m_step * split->n_step * size;
+    fill_room(gated, &args, m0, m1, n0, n1 - n0, gates, workspace);
+    fill_room(gated, &args, m0, m1, gated->columns + n0, n1 - n0, values, workspace);
+    for (int64_t m = m0; m < m1; m++) {
+        const int64_t row = (m - m0) * split->n_step * size;
+        char *y = product->y + ((batch * product->geometry.m + m) * gated->columns + n0) * size;
+        char *data[3] = {y, gates + row, values + row};
+        SB_PICK_LOOPS(sb_gated_loops, product->isa)[0][product->dtype](gated->swiglu, n1 - n0, data, steps);
+    }
+}
+
+/* How rectangles are cut, and what a thread needs for one; false: that is more than a number holds. */
+static bool cut_gated(gated_product *gated, int threads, size_t *workspace) {
+    product *product = &gated->product;
+    sb_chain16_args args = args_16(product, 0, 0, 0, NULL);
+    size_t bytes = sb_chain16_workspace_bytes(&args), rectangle;
+    product->split = sb_chain16_split(product->geometry.m, gated->columns, threads);
+    gated->room = (bytes + 63) / 64 * 64;
+    return bytes != 0 && bytes <= SIZE_MAX - 63 &&
+           !__builtin_mul_overflow((size_t)product->split.m_step, (size_t)product->split.n_step, &rectangle) &&
+           !__builtin_mul_overflow(rectangle, 2 * sizeof(uint16_t), &rectangle) &&
+           !__builtin_add_overflow(gated->room, rectangle, workspace);
+}
+
+static sb_status launch_gated(sb_call *call) {
+    const sb_contraction_node contraction = sb_contraction_node_of(call->node);
+    const sb_tensor *a = sb_contraction_node_tensor(&contraction, call, 0);
+    const sb_tensor *b = sb_contraction_node_tensor(&contraction, call, 1);
+    gated_product gated = {
+        .product = {.packed = call->derived, .isa = call->isa, .dtype = a->dtype, .y_dtype = a->dtype, .a = a->data},
+        .swiglu = contraction.body->nodes[2]->params};
+    product *product = &gated.product;
+    sb_matmul_geometry *g = &product->geometry;
+    sb_tensor *y;
+    size_t workspace;
+    product->b = call->derived == NULL ? b->data : NULL; /* elements may be gone where there is a packed form */
+    sb_matmul_geometry_of(a, b, g);
+    gated.columns = g->n / 2;
+    SB_TRY(sb_call_output(call, 0, &y));
+    product->y = y->data;
+    if (sb_tensor_elements(y) == 0)
+        return SB_OK;
+    merge_batches(g);
+    int64_t threads = sb_workers_threads(call->workers);
+    if (!cut_gated(&gated, (int)((threads + g->batches - 1) / g->batches), &workspace))
+        return sb_call_fail(call, SB_ERROR_OUT_OF_MEMORY, "the workspace's size overflows");
+    return sb_pieces_run(call, g->batches * product->split.m_parts * product->split.n_parts, workspace,
+                         run_gated_rectangle, &gated);
+}
+
 /* The sum's other operand, unless chains are so long that they pause in y. Gemm's own sum may need
  * a pass of its own. */
 static int in_place_matmul(const sb_kernel_query *query) {
@@ -348,6 +437,14 @@ static int in_place_matmul(const sb_kernel_query *query) {
     }
 
 const sb_kernel sb_cpu_kernels_matmul[] = {
+    {.op = "Fused",
+     .domain = "samebit",
+     .name = "matmul-gated",
+     .supports = supports_gated,
+     .derives = derives_matmul,
+     .derive = derive_matmul,
+     .restore = restore_matmul,
+     .launch = launch_gated},
     MATMUL_KERNEL("MatMul", "", "matmul"),
     MATMUL_KERNEL("Gemm", "", "gemm"),
     MATMUL_KERNEL("MatMulF32", "samebit", "matmul"),

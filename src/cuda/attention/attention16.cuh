@@ -149,9 +149,9 @@ SB_CUDA_FUNCTION bool sb_attention16_is_idle(const sb_attention16_tile *tile) {
     return tile->first_row >= tile->rows || (tile->split >= 0 && tile->begin >= tile->end);
 }
 
-/* Whether the tiles behind it, too, are of splits that nobody sees. */
+/* Whether the tiles behind it, too, are of splits that nobody sees. The first split is looked at in any case. */
 SB_CUDA_FUNCTION bool sb_attention16_is_behind(const sb_cuda_attention *p, const sb_attention16_tile *tile) {
-    return p->batch == 1 && p->row_tiles == 1 && tile->split >= 0 && tile->end <= tile->split * SB_ATTENTION_SPLIT;
+    return p->batch == 1 && p->row_tiles == 1 && tile->split > 0 && tile->end <= tile->split * SB_ATTENTION_SPLIT;
 }
 
 /* Tile `index` where there are several sequences, by a whole warp: those of the last sequence come first, with the splits that any of

@@ -1,11 +1,15 @@
 /* Attention of few rows by tensor cores: a block of 128 threads for a split of 512 keys (or all splits of few), with all of up
  * to 16 rows that share its keys. What limits it is memory, so keys and values come in a ring of blocks of 128 of which all
  * but one are on their way. Each warp scores a quarter of a block's keys; all weights meet in shared memory, and each warp sums
- * a quarter of the values' columns, in units of 16. */
+ * a quarter of the values' columns, in units of 16.
+ *
+ * Where there is room for few splits, the block that has finished the last one of some rows folds them all: blocks count themselves in
+ * a word of these rows, which the last one sets back. Who that is changes no bit, as splits are folded in ascending order. The only split
+ * of some rows goes straight to the output. */
 #ifndef SB_CUDA_ATTENTION_ATTENTION16_DECODE_CUH
 #define SB_CUDA_ATTENTION_ATTENTION16_DECODE_CUH
 
-#include "cuda/attention/attention16.cuh"
+#include "cuda/attention/attention16_fold.cuh"
 
 #define ROWS SB_CUDA_ATTENTION16_DECODE_ROWS
 #define WARPS (THREADS / 32)
@@ -20,8 +24,8 @@ template <int D> struct sb_attention16_decode_memory {
     uint16_t *ring;    /* [stages][128][pitch] */
     uint16_t *weights; /* [16][pitch] */
     float *largest;    /* [warps][16]; at the end [0] has the sums of weights */
-    int *again;
-    float *totals; /* where splits stay together: values of each thread, side by side */
+    int *again;        /* and behind it whether the block is the last one to finish */
+    float *totals;     /* where splits stay together: values of each thread, side by side */
 };
 
 template <int D> SB_CUDA_FUNCTION sb_attention16_decode_memory<D> sb_attention16_decode_cut(unsigned char *memory) {
@@ -303,16 +307,100 @@ SB_CUDA_FUNCTION void sb_attention16_decode_tile(const sb_cuda_attention *p, con
     }
 }
 
+/* ---- splits that come together ---- */
+
+/* How many splits some row of the tile sees. */
+SB_CUDA_FUNCTION int64_t sb_attention16_seen_splits(const sb_cuda_attention *p, const sb_attention16_tile *tile) {
+    const int64_t last = tile->first_row + ROWS < tile->rows ? tile->first_row + ROWS : tile->rows;
+    const int64_t begin = sb_attention16_reach(p, tile, tile->first_row / tile->group).first;
+    const int64_t end = sb_attention16_reach(p, tile, (last - 1) / tile->group).last;
+    return begin < end ? (end + SB_ATTENTION_SPLIT - 1) / SB_ATTENTION_SPLIT - begin / SB_ATTENTION_SPLIT : 0;
+}
+
+/* Whether the tile's split is the first one that there is a tile for. */
+template <bool PAGED>
+SB_CUDA_FUNCTION bool sb_attention16_is_first(const sb_cuda_attention *p, const sb_attention16_tile *tile) {
+    return tile->split == (PAGED ? sb_attention_splits_of(p, tile->rows / tile->group, tile->length).first : 0);
+}
+
+/* The word of the tile's rows. Of several sequences the tiles of one come to no more than what its rows fill, and one. */
+template <bool PAGED>
+SB_CUDA_FUNCTION uint32_t *sb_attention16_word(const sb_cuda_attention *p, const sb_attention16_tile *tile) {
+    const int64_t before =
+        PAGED ? tile->first_query * tile->group / ROWS + tile->at.sequence : tile->at.batch * p->row_tiles;
+    return p->arrived + (before + tile->first_row / ROWS) * p->key_heads + tile->at.key_head;
+}
+
+/* Counts the block, behind what it has written and before what it will read. Returns how many have been before. */
+SB_CUDA_FUNCTION uint32_t sb_attention16_arrive(uint32_t *word) {
+#if defined(__CUDA_ARCH__)
+    __threadfence();
+    const uint32_t before = atomicAdd(word, 1u);
+    __threadfence();
+    return before;
+#else
+    return (*word)++;
+#endif
+}
+
+/* All rows of the tile, two columns of a thread at a time. */
+template <class E> APART void sb_attention16_fold_tile(const sb_cuda_attention *p, const sb_attention16_tile *tile) {
+    const int64_t left = tile->rows - tile->first_row, rows = left < ROWS ? left : ROWS;
+    const int64_t count = rows * p->value_width;
+    SB_CUDA_KEEP_LOOP
+    for (int64_t first = threadIdx.x; first < count; first += 2 * THREADS) {
+        sb_attention16_column columns[2];
+        SB_CUDA_UNROLL
+        for (int c = 0; c < 2; c++) {
+            /* Where there is no second one, the first is computed twice. */
+            int64_t row = first + c * THREADS < count ? first + c * THREADS : first;
+            const int64_t column = sb_cuda_take(&row, p->value_width);
+            const sb_attention_place at = sb_attention16_row(p, tile, tile->first_row + row);
+            columns[c] = sb_attention16_begin_column(&at, column);
+        }
+        sb_attention16_fold_columns<E, 2>(p, tile->part, columns);
+    }
+}
+
+/* Behind a split of the tile, whose parts the block has written: folds all of them if the others are there. */
+template <class E, bool PAGED, int D>
+SB_CUDA_FUNCTION void sb_attention16_finish_split(const sb_cuda_attention *p, const sb_attention16_tile *tile,
+                                                  sb_attention16_decode_memory<D> shared) {
+    SB_CUDA_BARRIER();
+    if (threadIdx.x == 0) {
+        uint32_t *word = sb_attention16_word<PAGED>(p, tile);
+        const bool is_last = sb_attention16_arrive(word) + 1 == (uint32_t)sb_attention16_seen_splits(p, tile);
+        shared.again[1] = is_last;
+        if (is_last)
+            *word = 0;
+    }
+    SB_CUDA_BARRIER();
+    if (shared.again[1])
+        sb_attention16_fold_tile<E>(p, tile);
+}
+
 template <int HALF, int D, bool GENERAL, bool PAGED>
 SB_CUDA_FUNCTION void sb_attention16_decode(const sb_cuda_attention *p) {
+    typedef typename sb_attention16_element<HALF>::type E;
     DYNAMIC_SHARED(memory);
     const sb_attention16_decode_memory<D> shared = sb_attention16_decode_cut<D>(memory);
     sb_attention16_tile tile;
     SB_CUDA_KEEP_LOOP
     for (int64_t index = blockIdx.x; sb_attention16_take_tile<PAGED>(p, index, ROWS, &tile); index += gridDim.x) {
-        if (sb_attention16_is_idle(&tile))
+        const bool is_idle = sb_attention16_is_idle(&tile);
+        if (p->arrived && tile.first_row < tile.rows) {
+            const int64_t splits = sb_attention16_seen_splits(p, &tile);
+            /* Rows that see no key. */
+            if (splits == 0 && sb_attention16_is_first<PAGED>(p, &tile))
+                sb_attention16_fold_tile<E>(p, &tile);
+            if (splits == 1 && !is_idle)
+                tile.split = -1;
+        }
+        if (is_idle)
             continue;
         sb_attention16_decode_tile<HALF, D, GENERAL, PAGED>(p, &tile, shared, memory);
+        if (p->arrived && tile.split >= 0)
+            sb_attention16_finish_split<E, PAGED, D>(p, &tile, shared);
         SB_CUDA_BARRIER();
     }
 }

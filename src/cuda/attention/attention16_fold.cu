@@ -1,55 +1,6 @@
 /* What splits have come to, folded (docs/numerics.md, section 10, 6 and 7).
  * Compiled for 90a alone. A module for each of bf16, f16. */
-#include "cuda/attention/attention16.cuh"
-
-/* Splits whose parts are on their way at once. */
-#define TOGETHER 8
-
-typedef struct part {
-    float value, sum;
-    int32_t maximum;
-} part;
-
-/* `first`: as in a tile. */
-SB_CUDA_FUNCTION part load_part(const sb_cuda_attention *p, int64_t first, const sb_attention_place *at, int64_t split,
-                                int64_t column) {
-    const float *from = sb_attention16_partial(p, first, at, split);
-    part part;
-    part.value = from[column];
-    part.sum = from[p->value_width];
-    part.maximum = ((const int32_t *)(const void *)from)[p->value_width + 1];
-    return part;
-}
-
-/* A column of a row. Splits that the row does not reach need not have been written. */
-template <class E>
-SB_CUDA_FUNCTION void fold_column(const sb_cuda_attention *p, int64_t parts_first, const sb_attention_place *at,
-                                  int64_t column) {
-    const int64_t end = (at->reach.last + SB_ATTENTION_SPLIT - 1) / SB_ATTENTION_SPLIT;
-    sb_attention16_total total = {NONE, 0};
-    float value = 0;
-    bool is_nan = false;
-    SB_CUDA_KEEP_LOOP
-    for (int64_t first = at->reach.first / SB_ATTENTION_SPLIT; first < end; first += TOGETHER) {
-        part parts[TOGETHER];
-        SB_CUDA_UNROLL
-        for (int i = 0; i < TOGETHER; i++)
-            parts[i] = load_part(p, parts_first, at, first + i < end ? first + i : first, column);
-        SB_CUDA_UNROLL
-        for (int i = 0; i < TOGETHER; i++) {
-            if (first + i >= end)
-                continue;
-            is_nan |= parts[i].maximum == -NONE;
-            sb_attention16_fold_value(&value, parts[i].value,
-                                      sb_attention16_fold_row(&total, parts[i].maximum, parts[i].sum));
-        }
-    }
-    float result = is_nan ? sb_nan_f32() : 0;
-    if (!is_nan && total.maximum != NONE)
-        result = value * sb_div_f32(1, total.sum);
-    sb_number_store(E::dtype, p->y.data, sb_attention_at(&p->y, at->batch, at->head, at->query, column),
-                    (double)result);
-}
+#include "cuda/attention/attention16_fold.cuh"
 
 /* A block of threads for each row, a column each at a time. */
 template <int HALF, bool PAGED> SB_CUDA_FUNCTION void fold_rows(const sb_cuda_attention *p) {
@@ -71,8 +22,10 @@ template <int HALF, bool PAGED> SB_CUDA_FUNCTION void fold_rows(const sb_cuda_at
             first = at.batch * p->heads * p->part_rows;
         }
         SB_CUDA_KEEP_LOOP
-        for (int64_t column = threadIdx.x; at.used && column < p->value_width; column += THREADS)
-            fold_column<typename sb_attention16_element<HALF>::type>(p, first, &at, column);
+        for (int64_t column = threadIdx.x; at.used && column < p->value_width; column += THREADS) {
+            sb_attention16_column begun = sb_attention16_begin_column(&at, column);
+            sb_attention16_fold_columns<typename sb_attention16_element<HALF>::type, 1>(p, first, &begun);
+        }
     }
 }
 

@@ -46,6 +46,8 @@ typedef struct sb_cuda_attention {
     int64_t splits;    /* 0: a block of threads goes through all of a row's splits; else that there is room for */
     int64_t part_rows; /* for which `partial` has room: the queries, or with pages of all sequences together */
     float *partial;    /* of splits: [batch, heads, part_rows, splits, value_width + 2] */
+    uint32_t *
+        arrived; /* NULL: they are folded apart; else, for 16 rows at a time, a word of each tile for the splits that are done */
 } sb_cuda_attention;
 
 /* Of a row of a split lie behind its sums of values that of its weights and, as s32, its largest exponent: of a row that sees
@@ -57,6 +59,9 @@ typedef struct sb_cuda_attention {
 #define SB_CUDA_ATTENTION16_ROWS 64
 #define SB_CUDA_ATTENTION16_DECODE_ROWS 16
 #define SB_CUDA_ATTENTION16_THREADS 128
+/* With room for up to so many splits the block that has finished last folds them: what it reads one behind the other costs less than a
+ * launch. */
+#define SB_CUDA_ATTENTION16_OWN_FOLD 16
 /* Elements from a key, or its value, to the next in shared memory: eight rows of a matrix are in different banks. */
 #define SB_CUDA_ATTENTION16_PITCH(width) ((width) + 8)
 #define SB_CUDA_ATTENTION16_UNIT(width) (128 * SB_CUDA_ATTENTION16_PITCH(width) * 2)

@@ -17,7 +17,7 @@ typedef struct sb_attention_sequence {
     int64_t behind;      /* rows of parts of the sequences behind it */
 } sb_attention_sequence;
 
-/* The splits that rows of a sequence may see. */
+/* The splits that rows of a sequence may see; one where there is none, for whoever says what comes of rows without keys. */
 typedef struct sb_attention_span {
     int64_t first, count;
 } sb_attention_span;
@@ -25,7 +25,7 @@ typedef struct sb_attention_span {
 SB_CUDA_FUNCTION sb_attention_span sb_attention_splits_of(const sb_cuda_attention *p, int64_t rows, int64_t length) {
     const int64_t first = sb_attention_reach_of(length - rows, length, p->left, p->right).first / SB_ATTENTION_SPLIT;
     const int64_t end = (length + SB_ATTENTION_SPLIT - 1) / SB_ATTENTION_SPLIT;
-    const sb_attention_span span = {first, end > first ? end - first : 0};
+    const sb_attention_span span = {first, end > first ? end - first : 1};
     return span;
 }
 

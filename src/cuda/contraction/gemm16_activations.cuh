@@ -2,6 +2,7 @@
 #ifndef SB_CUDA_CONTRACTION_GEMM16_ACTIVATIONS_CUH
 #define SB_CUDA_CONTRACTION_GEMM16_ACTIVATIONS_CUH
 
+#include "cuda/common/halves.cuh"
 #include "cuda/contraction/gemm16_hopper_tile.cuh"
 #include "numerics/silu_estimate.h"
 
@@ -46,6 +47,22 @@ SB_CUDA_FUNCTION uint32_t sb_gemm16_round_magnitudes(int32_t dtype, float low, f
     high = high < 0.0f ? 0.0f : high;
     return dtype == SB_BF16 ? sb_round_pair_bf16(low, high) : sb_round_pair_f16(low, high);
 #endif
+}
+
+/* `count` chains, an even number, as nodes of their own would give them on (sb_gemm_epilogue.rounds). */
+SB_CUDA_FUNCTION void sb_gemm16_round_chains(const sb_gemm_epilogue *epilogue, int count, float *chains) {
+    if (!epilogue->rounds)
+        return;
+    const bool is_bf16 = epilogue->dtype == SB_BF16;
+    SB_CUDA_UNROLL
+    for (int i = 0; i < count; i += 2) {
+        const uint32_t pair =
+            is_bf16 ? sb_round_pair_bf16(chains[i], chains[i + 1]) : sb_round_pair_f16(chains[i], chains[i + 1]);
+        if (is_bf16)
+            sb_cuda_widen_pair<SB_CUDA_BF16>(pair, &chains[i], &chains[i + 1]);
+        else
+            sb_cuda_widen_pair<SB_CUDA_F16>(pair, &chains[i], &chains[i + 1]);
+    }
 }
 
 /* The definition's SiLU, times its factor, of those of `count` numbers whose half word in `differs` is not zero: one by one, since

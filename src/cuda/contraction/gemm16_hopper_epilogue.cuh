@@ -74,11 +74,12 @@ SB_CUDA_FUNCTION void sb_gemm16_load_addends(const sb_gemm16_results *place, con
         values[i] = addend->scale * values[i];
 }
 
-/* Scale, and the bias of B's columns from `first` on: those of C, or with a gate of their gates or values. */
+/* Chains' own rounding, scale, and the bias of B's columns from `first` on: those of C, or with a gate of their gates or values. */
 SB_CUDA_FUNCTION void sb_gemm16_scale_results(const sb_gemm16_results *place, int64_t first, int step, int count,
                                               float *results) {
     const sb_gemm_epilogue *e = &place->p->product.epilogue;
     const sb_gemm_addend *bias = &e->bias;
+    sb_gemm16_round_chains(e, count, results);
     SB_CUDA_UNROLL
     for (int i = 0; i < count; i++)
         results[i] = sb_gemm_scale(e, results[i]);

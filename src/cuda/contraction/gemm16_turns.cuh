@@ -72,9 +72,10 @@ SB_CUDA_FUNCTION void sb_gemm16_next_biases(sb_gemm16_ends *ends) {
     }
 }
 
-/* Scale, and the biases of an eight's four columns, if there are any. */
+/* Chains' own rounding, scale, and the biases of an eight's four columns, if there are any. */
 SB_CUDA_FUNCTION void sb_gemm16_scale_eight(const sb_gemm16_ends *ends, const float *biases, float *results) {
     const sb_gemm_epilogue *e = &ends->p->product.epilogue;
+    sb_gemm16_round_chains(e, 8, results);
     SB_CUDA_UNROLL
     for (int i = 0; i < 8; i++)
         results[i] = sb_gemm_scale(e, results[i]);

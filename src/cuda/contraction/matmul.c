@@ -1,4 +1,5 @@
-/* MatMul and Gemm, alone or with element-wise nodes behind them; MatMulF32 alone. */
+/* MatMul and Gemm, alone or with element-wise nodes behind them, or of 16 bits with SwiGLU (ops/gated_nodes.h); MatMulF32 alone. */
+#include <stdio.h>
 #include <string.h>
 
 #include "cuda/common/elements.h"
@@ -7,6 +8,7 @@
 #include "cuda/contraction/tiles.h"
 #include "cuda/driver/device.h"
 #include "cuda/list.h"
+#include "ops/gated_nodes.h"
 
 static bool is_gemm(const sb_contraction_node *contraction) {
     return strcmp(contraction->node->op->name, "Gemm") == 0;
@@ -17,6 +19,22 @@ static bool supports_matmul(const sb_kernel_query *query, char *why) {
     if (!sb_contraction_node_is_matmul(&contraction))
         return false;
     return sb_cuda_contraction_supports(query, &contraction, why);
+}
+
+static bool is_of_16_bits(sb_dtype dtype) {
+    return dtype == SB_F16 || dtype == SB_BF16;
+}
+
+static bool supports_gated(const sb_kernel_query *query, char *why) {
+    if (!sb_gated_nodes_are(query->node))
+        return false;
+    sb_contraction_node contraction = sb_contraction_node_of(query->node);
+    const sb_fact *rows = sb_contraction_node_fact(&contraction, query, 0);
+    if (rows == NULL || !is_of_16_bits(rows->dtype) || sb_contraction_node_input(&contraction, 1) < 0) {
+        snprintf(why, SB_WHY_BYTES, "SwiGLU behind a product is computed with it where both are of f16 or bf16");
+        return false;
+    }
+    return true;
 }
 
 /* ---- used extents ---- */
@@ -53,7 +71,8 @@ static sb_gemm_used find_used(const sb_call *call, const sb_contraction_node *co
             kept[operand] = sb_cuda_work_used(work, call, input, kept_axis);
     }
     /* Rows that are several matrices' are all computed: the used ones are not the first ones. */
-    return (sb_gemm_used){product->rows == product->geometry.m ? kept[0] : NULL, kept[1],
+    /* Of gates and values side by side, neither. */
+    return (sb_gemm_used){product->rows == product->geometry.m ? kept[0] : NULL, product->gated ? NULL : kept[1],
                           summed[0] != NULL ? summed[0] : summed[1]};
 }
 
@@ -102,6 +121,7 @@ static sb_status describe(sb_call *call, const sb_contraction_node *contraction,
     }
     SB_TRY(sb_call_output(call, 0, &y));
     product->dtype = a->dtype;
+    product->gated = sb_gated_nodes_are(call->node);
     product->y = y;
     transpose_operand(a, product->params != NULL && product->params->transpose_a, &left);
     transpose_operand(b, product->params != NULL && product->params->transpose_b, &right);
@@ -218,10 +238,6 @@ static sb_status launch_product(sb_call *call, const sb_contraction_node *contra
     return sb_cuda_tile_launch(call, &work, "gemm_f32", "sb_cuda_matmul_f32_", tile, base);
 }
 
-static bool is_of_16_bits(sb_dtype dtype) {
-    return dtype == SB_F16 || dtype == SB_BF16;
-}
-
 /* Kernels of dtypes without tiles; signed integers take those of unsigned ones. */
 static const char *suffix_of(sb_dtype dtype) {
     return dtype == SB_S32 ? "u32" : dtype == SB_S64 ? "u64" : sb_dtype_name(dtype);
@@ -295,6 +311,13 @@ static sb_status launch_matmul(sb_call *call) {
     }
 
 const sb_kernel sb_cuda_kernels_matmul[] = {
+    {.op = "Fused",
+     .domain = "samebit",
+     .name = "matmul-gated",
+     .supports = supports_gated,
+     .bounded = bounded_matmul,
+     .host_inputs = UINT64_C(1) << 2, /* how columns are cut, which has been looked at */
+     .launch = launch_matmul},
     MATMUL_KERNEL("MatMul", "", "matmul"),
     MATMUL_KERNEL("Gemm", "", "gemm"),
     MATMUL_KERNEL("MatMulF32", "samebit", "matmul"),

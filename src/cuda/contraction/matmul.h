@@ -17,6 +17,7 @@ typedef struct sb_cuda_product {
     int64_t rows;      /* of a batch: g->m, unless several of them are one matrix */
     bool merged;       /* batches have become rows */
     bool swapped;      /* rows have become columns, and A is on the right */
+    bool gated;        /* SwiGLU of the first half of B's columns and the second is y, which has half of them */
 } sb_cuda_product;
 
 /** Gives a product of f16 or bf16 with elements to the quickest schedule of <samebit/gemm.h>, with the nodes behind it that

@@ -44,6 +44,7 @@ sb_status sb_cuda_product_16(sb_call *call, const sb_cuda_product *product, cons
                              const sb_cuda_epilogue_role *roles) {
     const sb_matmul_geometry *g = &product->geometry;
     const sb_tensor *y = product->y;
+    const int64_t columns = product->gated ? g->n / 2 : g->n;
     const sb_gemm_batches batches = batches_of(g);
     sb_gemm_model model = SB_GEMM_MODEL_DEFAULT;
     sb_gemm gemm = SB_GEMM_DEFAULT;
@@ -52,7 +53,12 @@ sb_status sb_cuda_product_16(sb_call *call, const sb_cuda_product *product, cons
     gemm.batches = g->batches;
     gemm.a = sb_gemm16_matrix(product->dtype, product->a, g->m, g->k, g->a_row_stride, g->a_k_stride, 0);
     gemm.b = sb_gemm16_matrix(product->dtype, product->b, g->k, g->n, g->b_k_stride, g->b_column_stride, 0);
-    gemm.c = sb_gemm16_matrix(y->dtype, y->data, g->m, g->n, g->n, 1, g->m * g->n);
+    gemm.c = sb_gemm16_matrix(y->dtype, y->data, g->m, columns, columns, 1, g->m * columns);
+    if (product->gated) {
+        gemm.gate = SB_GATE_STACKED;
+        gemm.activation = SB_ACTIVATION_SILU;
+        model.rounds = true; /* gates and values, as the product's own node does */
+    }
     if (product->params != NULL) {
         gemm.scale = product->params->alpha;
         model.addend_scale = product->params->beta;

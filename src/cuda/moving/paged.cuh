@@ -5,11 +5,19 @@
 #include "cuda/common/index.cuh"
 #include "cuda/moving/tensor_scatter_parameters.h"
 
+/* Where a sequence's first row goes among its keys, as its caller says. */
+SB_CUDA_FUNCTION int64_t sb_cuda_paged_start(const sb_cuda_paged_scatter *p, int64_t sequence) {
+    return SB_CUDA_CONST_ELEMENT(int64_t, p->starts, sequence * p->start_step);
+}
+
 /* The key that a sequence's row is which stands `before` rows behind its first; -1: there is no room for it. */
-SB_CUDA_FUNCTION int64_t sb_cuda_paged_key(const sb_cuda_paged_scatter *p, int64_t sequence, int64_t before) {
-    const int64_t start = SB_CUDA_CONST_ELEMENT(int64_t, p->starts, sequence * p->start_step);
+SB_CUDA_FUNCTION int64_t sb_cuda_paged_key_behind(const sb_cuda_paged_scatter *p, int64_t start, int64_t before) {
     const int64_t room = sb_pages_room(&p->pages);
     return start < 0 || start > room || before >= room - start ? -1 : start + before;
+}
+
+SB_CUDA_FUNCTION int64_t sb_cuda_paged_key(const sb_cuda_paged_scatter *p, int64_t sequence, int64_t before) {
+    return sb_cuda_paged_key_behind(p, sb_cuda_paged_start(p, sequence), before);
 }
 
 /* Whether one of `count` rows of `sequence`, from the one on that `before` stand before, goes to row `at` of page `page`. Of its keys
@@ -42,17 +50,35 @@ SB_CUDA_FUNCTION bool sb_cuda_paged_is_covered(const sb_cuda_paged_scatter *p, c
     return false;
 }
 
-/* Where new row `row` goes; NULL: nowhere, since another one is written there, or, with a fault, there is no room. */
-SB_CUDA_FUNCTION char *sb_cuda_paged_row(const sb_cuda_paged_scatter *p, int64_t row) {
-    int64_t at;
-    const sb_pages_place place = sb_pages_of_row(&p->pages, row);
-    const int64_t key = sb_cuda_paged_key(p, place.sequence, place.before);
+/* What is known of a new row before its page is looked up: asked for in one go with what else the row is made of. */
+typedef struct sb_cuda_paged_begun {
+    sb_pages_place place;
+    int64_t start;
+} sb_cuda_paged_begun;
+
+SB_CUDA_FUNCTION sb_cuda_paged_begun sb_cuda_paged_begin(const sb_cuda_paged_scatter *p, int64_t row) {
+    sb_cuda_paged_begun begun;
+    begun.place = sb_pages_of_row(&p->pages, row);
+    begun.start = sb_cuda_paged_start(p, begun.place.sequence);
+    return begun;
+}
+
+/* Where such a row goes; NULL: nowhere, since another one is written there, or, with a fault, there is no room. */
+SB_CUDA_FUNCTION char *sb_cuda_paged_end(const sb_cuda_paged_scatter *p, const sb_cuda_paged_begun *begun) {
+    const int64_t key = sb_cuda_paged_key_behind(p, begun->start, begun->place.before);
     if (key < 0) {
         *p->fault = SB_FAULT_INDEX;
         return NULL;
     }
-    const int64_t page = sb_pages_find(&p->pages, place.sequence, key, &at);
-    return sb_cuda_paged_is_covered(p, &place, page, at) ? NULL : p->out + page * p->to_page + at * p->to_row;
+    int64_t column = key;
+    const int64_t at = sb_cuda_take(&column, p->pages.rows);
+    const int64_t page = sb_pages_hold(&p->pages, sb_pages_entry(&p->pages, begun->place.sequence, column));
+    return sb_cuda_paged_is_covered(p, &begun->place, page, at) ? NULL : p->out + page * p->to_page + at * p->to_row;
+}
+
+SB_CUDA_FUNCTION char *sb_cuda_paged_row(const sb_cuda_paged_scatter *p, int64_t row) {
+    const sb_cuda_paged_begun begun = sb_cuda_paged_begin(p, row);
+    return sb_cuda_paged_end(p, &begun);
 }
 
 #endif

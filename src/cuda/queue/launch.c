@@ -181,3 +181,20 @@ sb_status sb_cuda_launch(const sb_cuda_queue *queue, const sb_cuda_task *task, s
     }
     return queue->trace != NULL ? sb_cuda_trace_end(queue->trace, queue->stream, error) : SB_OK;
 }
+
+/* ---- arrivals ---- */
+
+sb_status sb_cuda_arrivals_create(sb_cuda_queue *queue, sb_cuda_memory **memory, sb_error *error) {
+    const size_t bytes = SB_CUDA_ARRIVALS * sizeof(uint32_t);
+    SB_TRY(sb_cuda_memory_create(queue->stream->device, bytes, memory, error));
+    const sb_cuda_task clearing = {
+        .kind = SB_CUDA_FILL, .step = -1, .fill = {.to = (*memory)->address, .bytes = bytes, .value = 0}};
+    sb_status status = sb_cuda_launch(queue, &clearing, error);
+    if (status != SB_OK) {
+        sb_cuda_memory_release(*memory);
+        *memory = NULL;
+        return status;
+    }
+    queue->arrivals = (uint32_t *)(uintptr_t)(*memory)->address;
+    return SB_OK;
+}

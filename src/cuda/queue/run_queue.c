@@ -60,6 +60,7 @@ static void destroy_queue(sb_queue *queue) {
         (void)sb_cuda_stream_synchronize(run->tasks.stream, NULL);
     sb_cuda_block_pool_close(run->pool);
     sb_cuda_staging_destroy(run->staging);
+    sb_cuda_memory_release(run->arrivals);
     sb_cuda_stream_destroy(run->tasks.stream);
     sb_cuda_device_release(queue->device);
     sb_free(run);
@@ -72,6 +73,8 @@ static sb_status fill_queue(sb_cuda_run_queue *queue, void *stream, sb_error *er
     else
         SB_TRY(sb_cuda_stream_create(device, &queue->tasks.stream, error));
     SB_TRY(sb_cuda_staging_create(device, STAGING_BYTES, &queue->staging, error));
+    SB_TRY(sb_cuda_enter(device, error));
+    SB_TRY(sb_cuda_leave(device, sb_cuda_arrivals_create(&queue->tasks, &queue->arrivals, error), error));
     return sb_cuda_block_pool_create(queue, error);
 }
 

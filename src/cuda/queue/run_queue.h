@@ -11,6 +11,7 @@ typedef struct sb_cuda_run_queue {
     sb_queue base;       /* first; base.target is `tasks` */
     sb_cuda_queue tasks; /* where tasks go */
     sb_cuda_staging *staging;
+    sb_cuda_memory *arrivals;        /* what tasks.arrivals points to */
     struct sb_cuda_block_pool *pool; /* of blocks that storages have given back */
 } sb_cuda_run_queue;
 

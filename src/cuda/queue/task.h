@@ -5,6 +5,7 @@
 #define SB_CUDA_QUEUE_TASK_H
 
 #include "cuda/driver/kernel.h"
+#include "cuda/driver/memory.h"
 #include "cuda/queue/stream.h"
 
 typedef enum sb_cuda_task_kind {
@@ -66,7 +67,16 @@ typedef struct sb_cuda_queue {
     /* Kernels are launched before those ahead of them have ended: see kernels/kernel.cuh.
      * Devices before 9.0 take no notice. */
     bool dependent_launch;
+    /* SB_CUDA_ARRIVALS words of the device that are 0 whenever no task is underway, NULL for none: blocks of one launch count
+     * themselves there, and the last one sets its word back. A task that does so names all of them as written. */
+    uint32_t *arrivals;
 } sb_cuda_queue;
+
+#define SB_CUDA_ARRIVALS 4096
+
+/** Makes such words, to which `queue` then points: the caller owns one reference to the memory, and keeps it as long as the queue. The
+ * queue is entered, and not captured. Errors: OUT_OF_MEMORY, DEVICE. */
+sb_status sb_cuda_arrivals_create(sb_cuda_queue *queue, sb_cuda_memory **memory, sb_error *error);
 
 /** Gives a task to the queue's stream, between sb_cuda_enter and sb_cuda_leave. Returns at once;
  * what the task does wrong is reported by whatever waits for the stream. A task that fails here is

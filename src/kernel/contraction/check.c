@@ -341,6 +341,7 @@ static sb_gemm_epilogue epilogue_of(const inspection *all) {
                               .activation = gemm->activation,
                               .gate = gemm->gate,
                               .dtype = gemm->c.dtype,
+                              .rounds = all->model->rounds,
                               .columns = gemm->c.columns,
                               .bias = addend_of(all, &all->operands[BIAS]),
                               .residual = addend_of(all, &all->operands[RESIDUAL])};

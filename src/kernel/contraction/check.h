@@ -34,6 +34,7 @@ typedef struct sb_gemm_used {
 typedef struct sb_gemm_model {
     const sb_gemm_batches *batches; /* of A and B, instead of their batch_stride; NULL: none of their own */
     float addend_scale;             /* bias and residual are multiplied by it before they are added */
+    bool rounds;                    /* chains are rounded to C's 16 bits before the epilogue: sb_gemm_epilogue */
     sb_gemm_used used;
 } sb_gemm_model;
 

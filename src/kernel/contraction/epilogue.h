@@ -25,6 +25,7 @@ typedef struct sb_gemm_epilogue {
     int32_t activation;  /* sb_activation */
     int32_t gate;        /* sb_gate */
     int32_t dtype;       /* of C: SB_F32, SB_BF16 or SB_F16 */
+    int32_t rounds;      /* whether chains are rounded to C's 16 bits first, as by a node of their own */
     int64_t columns;     /* of C */
     sb_gemm_addend bias; /* over B's columns */
     sb_gemm_addend residual;
@@ -61,6 +62,13 @@ static SB_HD_HOT float sb_gemm_load_addend(const sb_gemm_addend *addend, int64_t
                         batch * addend->batch_stride + row * addend->row_stride + column * addend->column_stride);
 }
 
+/** A chain as a node of its own would give it on, where the epilogue is that of nodes behind it. */
+static SB_HD_HOT float sb_gemm_round_chain(const sb_gemm_epilogue *e, float y) {
+    if (!e->rounds)
+        return y;
+    return e->dtype == SB_BF16 ? sb_bf16_to_f32(sb_bf16_from_f32(y)) : sb_f16_to_f32(sb_f16_from_f32(y));
+}
+
 /** The scale; y * 1 is y, so it needs no question. */
 static SB_HD_HOT float sb_gemm_scale(const sb_gemm_epilogue *e, float y) {
     return y * e->scale;
@@ -92,10 +100,10 @@ static SB_HD_HOT float sb_gemm_activate(int32_t activation, float y) {
  * `value` the value's, which is not read without one. The result is not rounded to C yet. */
 static SB_HD float sb_gemm_epilogue_apply(const sb_gemm_epilogue *e, int64_t batch, int64_t row, int64_t column,
                                           float gate, float value) {
-    float y = sb_gemm_scale_and_bias(e, batch, sb_gemm_gate_column(e, column), gate);
+    float y = sb_gemm_scale_and_bias(e, batch, sb_gemm_gate_column(e, column), sb_gemm_round_chain(e, gate));
     y = sb_gemm_activate(e->activation, y);
     if (e->gate != SB_GATE_NONE)
-        y = y * sb_gemm_scale_and_bias(e, batch, sb_gemm_value_column(e, column), value);
+        y = y * sb_gemm_scale_and_bias(e, batch, sb_gemm_value_column(e, column), sb_gemm_round_chain(e, value));
     if (e->residual.data)
         y = y + sb_gemm_load_addend(&e->residual, batch, row, column);
     return y;
