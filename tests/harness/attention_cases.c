@@ -294,7 +294,7 @@ static void set_rules16(harness *h, harness_case *test, const extents16 *e) {
 HARNESS_GROUP(attention, warpgroups, HARNESS_CPU | HARNESS_CUDA) {
     harness_choose_attention(h, SB_CUDA_ATTENTION_WARPGROUPS);
     const int64_t before = h->ran;
-    for (int i = 0; i < 120; i++) {
+    for (int i = 0; i < 60; i++) {
         const extents16 e = pick_extents16(h, i);
         harness_case test = harness_op("Attention", 25);
         add_inputs16(h, &test, &e, spreads[i / 2 % SPREADS], (value_kind)pick(h, 0, VALUE_KINDS - 1));

@@ -89,9 +89,9 @@ static sb_status describe_tiles(sb_call *call, const sb_cuda_attention_call *mad
     tiles->rows = (int32_t)group * tiles->queries;
     tiles->attention.row_tiles = up(a->queries, tiles->queries);
     if (__builtin_mul_overflow(a->batch * a->key_heads, tiles->attention.row_tiles, &tiles->tiles) ||
-        tiles->tiles > INT32_MAX ||
+        tiles->tiles > INT32_MAX / SB_CUDA_ATTENTION16_PREFILL_WARPS ||
         __builtin_mul_overflow((size_t)tiles->tiles, SB_CUDA_ATTENTION16_PREFILL_WARPS * sizeof *tiles->again, &bytes))
-        return sb_call_fail(call, SB_ERROR_OUT_OF_MEMORY, "attention has 2^31 tiles of rows or more");
+        return sb_call_fail(call, SB_ERROR_OUT_OF_MEMORY, "attention has 2^28 tiles of 128 rows or more");
     SB_TRY(sb_call_workspace(call, bytes, &memory));
     tiles->again = memory;
     sb_cuda_work_touches(work, memory, bytes, true);

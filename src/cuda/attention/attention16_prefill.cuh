@@ -76,6 +76,7 @@ template <int D> struct sb_prefill_shared {
     uint32_t full, empty;                 /* a barrier of each stage */
     uint32_t queries_full, queries_empty; /* one of each */
     uint32_t turns;                       /* one of each warpgroup: it may begin products */
+    uint32_t open;                        /* one at which nobody arrives, so that the phase before its first has ended */
     float *totals;                        /* of both warpgroups */
     sb_prefill_tile *tiles;               /* this one and the next one, which take turns */
 };
@@ -227,9 +228,17 @@ struct sb_prefill_rows {
     bool is_nan[2], again[2];
 };
 
+/* The thread's number, worked out where it is asked for: what follows from it would take registers of all loops. */
+SB_CUDA_FUNCTION int sb_prefill_thread(void) {
+    int thread = (int)threadIdx.x;
+    SB_HOPPER_KEEP("+r"(thread));
+    return thread;
+}
+
 /* A thread's row in its tile. */
 SB_CUDA_FUNCTION int sb_prefill_own_row(int r) {
-    return (int)threadIdx.x / 32 * 16 + (int)threadIdx.x % 32 / 4 + 8 * r;
+    const int thread = sb_prefill_thread();
+    return thread / 32 * 16 + thread % 32 / 4 + 8 * r;
 }
 
 SB_CUDA_FUNCTION bool sb_prefill_is_used(const sb_cuda_attention16_prefill *p, const sb_prefill_tile *tile, int r) {
@@ -403,7 +412,9 @@ SB_CUDA_FUNCTION void sb_prefill_sum(const sb_cuda_attention16_prefill *p, const
         sb_prefill_next<D>(&group->at);
         sb_prefill_await_values<D>(shared, group, tile, block);
         sb_prefill_begin_values<HALF, D>(shared, &group->at, adds, weights, sums);
-        if (group->leads)
+        /* Each warp by itself: else the turn could be this warpgroup's again before its last warp has seen this one. */
+        __syncwarp();
+        if (threadIdx.x % 32 == 0)
             sb_barrier_arrive(shared->turns + 8 * (1 - group->number));
         SB_WGMMA_WAIT(1);
         sb_prefill_release<D>(shared, group, keys_stage);
@@ -411,9 +422,9 @@ SB_CUDA_FUNCTION void sb_prefill_sum(const sb_cuda_attention16_prefill *p, const
             sb_prefill_end_split(rows, folding);
         sb_prefill_see(p, tile, block + KEYS, (float(*)[4])scores);
         sb_prefill_weigh<HALF>((float(*)[4])scores, by, rows, factors);
-        /* This phase has ended long ago. Without something in between that can wait, the compiler has the next wait ahead of the
-         * weights, and what they are computed in where the left factor lies. */
-        sb_barrier_wait(shared->full + 8 * group->at.stage, group->at.phase);
+        /* Which is none. Without something in between that could wait, the compiler has the next wait ahead of the weights, and
+         * what they are computed in where the left factor lies. */
+        sb_barrier_wait(shared->open, 1);
         SB_WGMMA_WAIT(0);
         sb_prefill_release<D>(shared, group, group->at.stage);
         sb_prefill_next<D>(&group->at);
@@ -439,7 +450,7 @@ SB_CUDA_FUNCTION void sb_prefill_sum(const sb_cuda_attention16_prefill *p, const
 template <int HALF, int D>
 SB_CUDA_FUNCTION void sb_prefill_give(const sb_cuda_attention16_prefill *p, const sb_prefill_tile *tile,
                                       uint32_t index, const sb_prefill_rows *rows, const float *sums) {
-    const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
+    const int thread = sb_prefill_thread(), lane = thread % 32, warp = thread / 32;
     bool again = false;
     SB_CUDA_UNROLL
     EACH_ROW {
@@ -452,7 +463,7 @@ SB_CUDA_FUNCTION void sb_prefill_give(const sb_cuda_attention16_prefill *p, cons
     }
     const bool any = sb_cuda_first_lane(again) >= 0;
     if (lane == 0)
-        p->work.again[(int64_t)index * SB_CUDA_ATTENTION16_PREFILL_WARPS + warp] = any;
+        p->work.again[index * SB_CUDA_ATTENTION16_PREFILL_WARPS + (uint32_t)warp] = any;
     if (SB_CUDA_SELDOM(any))
         return;
     SB_CUDA_UNROLL
@@ -510,6 +521,7 @@ SB_CUDA_FUNCTION void sb_prefill_compute(const sb_cuda_attention16_prefill *p, c
             SB_CUDA_UNROLL
             for (int i = 0; i < D / 2; i++)
                 sums[i] = 0;
+            sb_warpgroup_sync(1 + number); /* where products would have all of it meet */
             if (group.leads)
                 sb_barrier_arrive(shared->queries_empty);
         }
@@ -526,7 +538,7 @@ SB_CUDA_FUNCTION void sb_prefill_compute(const sb_cuda_attention16_prefill *p, c
         SB_HOPPER_BARRIERS(full_barriers, SB_CUDA_ATTENTION16_PREFILL_STAGES(width));                                  \
         SB_HOPPER_BARRIERS(empty_barriers, SB_CUDA_ATTENTION16_PREFILL_STAGES(width));                                 \
         SB_HOPPER_BARRIERS(queries_barriers, 2);                                                                       \
-        SB_HOPPER_BARRIERS(turn_barriers, 2);                                                                          \
+        SB_HOPPER_BARRIERS(turn_barriers, 3);                                                                          \
         SB_CUDA_SHARED sb_prefill_tile tiles[2];                                                                       \
         const uint32_t begin = sb_shared_address(shared_memory), first = (begin + 1023) / 1024 * 1024;                 \
         sb_prefill_shared<width> shared;                                                                               \
@@ -537,6 +549,7 @@ SB_CUDA_FUNCTION void sb_prefill_compute(const sb_cuda_attention16_prefill *p, c
         shared.queries_full = sb_shared_address(queries_barriers);                                                     \
         shared.queries_empty = shared.queries_full + 8;                                                                \
         shared.turns = sb_shared_address(turn_barriers);                                                               \
+        shared.open = shared.turns + 16;                                                                               \
         shared.totals = (float *)(void *)(shared_memory + (first - begin) +                                            \
                                           (1 + SB_CUDA_ATTENTION16_PREFILL_STAGES(width)) *                            \
                                               SB_CUDA_ATTENTION16_PREFILL_UNIT(width));                                \
@@ -545,9 +558,11 @@ SB_CUDA_FUNCTION void sb_prefill_compute(const sb_cuda_attention16_prefill *p, c
         if (thread < SB_CUDA_ATTENTION16_PREFILL_STAGES(width)) {                                                      \
             sb_barrier_init(shared.full + 8 * thread, 1);                                                              \
             sb_barrier_init(shared.empty + 8 * thread, 2);                                                             \
+            if (thread == 2)                                                                                           \
+                sb_barrier_init(shared.open, 1);                                                                       \
             if (thread < 2) {                                                                                          \
                 sb_barrier_init(shared.queries_full + 8 * thread, 1 + thread);                                         \
-                sb_barrier_init(shared.turns + 8 * thread, 1);                                                         \
+                sb_barrier_init(shared.turns + 8 * thread, 4);                                                         \
             }                                                                                                          \
             sb_barrier_init_done();                                                                                    \
         }                                                                                                              \
