@@ -271,8 +271,8 @@ static host_product plant_in(const host_product *given, const batch *batch, unsi
 
 static bool is_same(const host_product *one, const host_product *other) {
     return one->a == other->a && one->b == other->b && one->columns == other->columns && one->adds == other->adds &&
-           one->is_f16 == other->is_f16 && one->a_mn_major == other->a_mn_major && one->b_mn_major == other->b_mn_major &&
-           one->has_left == other->has_left;
+           one->is_f16 == other->is_f16 && one->a_mn_major == other->a_mn_major &&
+           one->b_mn_major == other->b_mn_major && one->has_left == other->has_left;
 }
 
 void host_multiply(float *sums, const uint32_t *left, const host_product *given) {

@@ -12,8 +12,8 @@ template <int HALF> SB_CUDA_FUNCTION void compute_again(const sb_cuda_attention1
     for (int64_t index = blockIdx.x; index < count; index += gridDim.x) {
         if (p->again[index] == 0)
             continue;
-        sb_attention16_tile tile = sb_attention16_find_tile(
-            &p->attention, index / SB_CUDA_ATTENTION16_PREFILL_WARPS, p->rows);
+        sb_attention16_tile tile =
+            sb_attention16_find_tile(&p->attention, index / SB_CUDA_ATTENTION16_PREFILL_WARPS, p->rows);
         const int first = (int)(index % SB_CUDA_ATTENTION16_PREFILL_WARPS) * 16, left = p->rows - first;
         tile.first_row += first;
         sb_attention16_again<E>(&p->attention, &tile, left < 16 ? left : 16, &scratch);
@@ -21,7 +21,7 @@ template <int HALF> SB_CUDA_FUNCTION void compute_again(const sb_cuda_attention1
 }
 
 #define AGAIN(name, half)                                                                                              \
-    SB_CUDA_BLOCK_KERNEL_BOUNDED(sb_cuda_attention16_again_##name, sb_cuda_attention16_tiles, p, THREADS, 4) {         \
+    SB_CUDA_BLOCK_KERNEL_BOUNDED(sb_cuda_attention16_again_##name, sb_cuda_attention16_tiles, p, THREADS, 2) {         \
         compute_again<half>(p);                                                                                        \
     }
 /* The host has both modules in one. */

@@ -76,9 +76,9 @@ template <int D> struct sb_prefill_shared {
     uint32_t full, empty;                 /* a barrier of each stage */
     uint32_t queries_full, queries_empty; /* one of each */
     uint32_t turns;                       /* one of each warpgroup: it may begin products */
-    uint32_t open;                        /* one at which nobody arrives, so that the phase before its first has ended */
-    float *totals;                        /* of both warpgroups */
-    sb_prefill_tile *tiles;               /* this one and the next one, which take turns */
+    uint32_t open;          /* one at which nobody arrives, so that the phase before its first has ended */
+    float *totals;          /* of both warpgroups */
+    sb_prefill_tile *tiles; /* this one and the next one, which take turns */
 };
 
 template <int D> struct sb_prefill_place {
@@ -193,8 +193,7 @@ SB_CUDA_FUNCTION void sb_prefill_begin_scores(const sb_prefill_shared<D> *shared
 
 /* Makes zeros of the values in a stage that no row of the tile sees: lines before `begin` and from `end` on. Both warpgroups do,
  * since each would have to wait for the other. */
-template <int D>
-SB_CUDA_FUNCTION void sb_prefill_clear(uint32_t values, int begin, int end, int group) {
+template <int D> SB_CUDA_FUNCTION void sb_prefill_clear(uint32_t values, int begin, int end, int group) {
     const int thread = (int)threadIdx.x % GROUP_THREADS;
     SB_CUDA_KEEP_LOOP
     for (int piece = thread; piece < KEYS * D / 8; piece += GROUP_THREADS) {
@@ -389,8 +388,8 @@ SB_CUDA_FUNCTION void sb_prefill_await_values(const sb_prefill_shared<D> *shared
 /* The blocks of a tile, of which there is one at least. Behind it the sums are what the rows come to. */
 template <int HALF, int D>
 SB_CUDA_FUNCTION void sb_prefill_sum(const sb_cuda_attention16_prefill *p, const sb_prefill_shared<D> *shared,
-                                     const sb_prefill_tile *tile, sb_split_scale_f32 by,
-                                     sb_prefill_group<D> *group, sb_prefill_rows *rows, float *sums) {
+                                     const sb_prefill_tile *tile, sb_split_scale_f32 by, sb_prefill_group<D> *group,
+                                     sb_prefill_rows *rows, float *sums) {
     float scores[KEY_GROUPS * 4], factors[2];
     uint32_t weights[KEYS / 16][4];
     sb_attention16_factors folding[2];
@@ -448,8 +447,8 @@ SB_CUDA_FUNCTION void sb_prefill_sum(const sb_cuda_attention16_prefill *p, const
 
 /* Gives out the rows, or says that the definition has to compute the warp's. */
 template <int HALF, int D>
-SB_CUDA_FUNCTION void sb_prefill_give(const sb_cuda_attention16_prefill *p, const sb_prefill_tile *tile,
-                                      uint32_t index, const sb_prefill_rows *rows, const float *sums) {
+SB_CUDA_FUNCTION void sb_prefill_give(const sb_cuda_attention16_prefill *p, const sb_prefill_tile *tile, uint32_t index,
+                                      const sb_prefill_rows *rows, const float *sums) {
     const int thread = sb_prefill_thread(), lane = thread % 32, warp = thread / 32;
     bool again = false;
     SB_CUDA_UNROLL
@@ -470,9 +469,9 @@ SB_CUDA_FUNCTION void sb_prefill_give(const sb_cuda_attention16_prefill *p, cons
     EACH_ROW {
         const sb_cuda_attention *attention = &p->work.attention;
         const int own = sb_prefill_own_row(r), group = tile->whole.group;
-        const int64_t first = sb_attention_at(&attention->y, tile->whole.at.batch,
-                                              tile->whole.at.key_head * group + own % group,
-                                              tile->first_query + own / group, lane % 4 * 2);
+        const int64_t first =
+            sb_attention_at(&attention->y, tile->whole.at.batch, tile->whole.at.key_head * group + own % group,
+                            tile->first_query + own / group, lane % 4 * 2);
         const float share = sb_div_f32(1, rows->totals[r].sum);
         const bool is_nan = rows->is_nan[r], is_none = rows->totals[r].maximum == NONE;
         if (!sb_prefill_is_used(p, tile, r))
@@ -480,8 +479,12 @@ SB_CUDA_FUNCTION void sb_prefill_give(const sb_cuda_attention16_prefill *p, cons
         SB_CUDA_UNROLL
         for (int j = 0; j < D / 8; j++) {
             const float low = sums[4 * j + 2 * r] * share, high = sums[4 * j + 2 * r + 1] * share;
-            const uint32_t pair = sb_cuda_round_pair<HALF>(is_nan ? sb_nan_f32() : is_none ? 0 : low,
-                                                           is_nan ? sb_nan_f32() : is_none ? 0 : high);
+            const uint32_t pair = sb_cuda_round_pair<HALF>(is_nan    ? sb_nan_f32()
+                                                           : is_none ? 0
+                                                                     : low,
+                                                           is_nan    ? sb_nan_f32()
+                                                           : is_none ? 0
+                                                                     : high);
             if (8 * j < attention->value_width)
                 *(uint32_t *)(void *)(attention->y.data + (first + 8 * j) * 2) = sb_cuda_canonical_pair<HALF>(pair);
         }

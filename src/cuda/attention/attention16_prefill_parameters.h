@@ -30,7 +30,7 @@ typedef struct sb_cuda_attention16_tiles {
 /* Maps have the dimensions width, heads, queries (rows, keys for k and v: keys, heads), samples. */
 typedef struct sb_cuda_attention16_prefill {
     sb_cuda_attention16_tiles work;
-    sb_tensor_map q; /* boxes of 64 elements, the group, and a tile's queries */
+    sb_tensor_map q;    /* boxes of 64 elements, the group, and a tile's queries */
     sb_tensor_map k, v; /* boxes of 64 elements and 128 keys */
 } sb_cuda_attention16_prefill;
 
