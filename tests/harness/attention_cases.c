@@ -247,11 +247,13 @@ static extents16 pick_extents16(harness *h, int number) {
     e.value_width = pick(h, 0, 1) == 0 ? e.width : widths[pick(h, 0, 9)];
     e.queries = (pick(h, 0, 2) == 0 ? pick(h, 17, 300) : edges[pick(h, 0, 6)]) / e.group + 17 / e.group + 1;
     e.keys = pick(h, 0, 2) == 0 ? pick(h, 1, 1100) : edges[pick(h, 0, 12)];
-    /* Fewer heads where they are many and long, for a time of less than half a second. */
-    while (e.batch * e.key_heads > 1 && e.batch * e.key_heads * e.group * e.queries * e.keys > 200000) {
+    /* A case has a dozen runs of a pipeline on the host: fewer heads where they are many and long, then fewer keys. */
+    const int64_t rows = e.group * e.queries, most = 60000;
+    while (e.batch * e.key_heads > 1 && e.batch * e.key_heads * rows * e.keys > most) {
         e.key_heads -= e.batch == 1;
         e.batch = 1;
     }
+    e.keys = rows * e.keys > most ? most / rows : e.keys;
     return e;
 }
 
@@ -290,7 +292,7 @@ static void set_rules16(harness *h, harness_case *test, const extents16 *e) {
     if (pick(h, 0, 4) == 0)
         set_int(test, "right_window_size", pick(h, 0, 200));
     if (pick(h, 0, 3) == 0)
-        set_float(test, "scale", (float)pick(h, -8, 24) / 8 + 0x1p-6f);
+        set_float(test, "scale", (float)pick(h, 0, 24) / 8 + 0x1p-6f);
     if (pick(h, 0, 2) != 0)
         set_int(test, "is_causal", 1);
 }
@@ -299,15 +301,16 @@ static void set_rules16(harness *h, harness_case *test, const extents16 *e) {
 HARNESS_GROUP(attention, warpgroups, HARNESS_CPU | HARNESS_CUDA) {
     harness_choose_attention(h, SB_CUDA_ATTENTION_WARPGROUPS);
     const int64_t before = h->ran;
-    for (int i = 0; i < 60; i++) {
+    for (int i = 0; i < 36; i++) {
         const extents16 e = pick_extents16(h, i);
         harness_case test = harness_op("Attention", 25);
         add_inputs16(h, &test, &e, spreads[i / 2 % SPREADS], (value_kind)pick(h, 0, VALUE_KINDS - 1));
         set_rules16(h, &test, &e);
         harness_run(h, &test);
+        const char *kernel = host_last_rings().kernel;
         if (h->ran != before && h->device != NULL && h->driver == NULL &&
-            strstr(host_last_rings().kernel, "attention16_prefill") == NULL)
-            harness_fail("%s was not computed by warpgroups", h->name);
+            (kernel == NULL || strstr(kernel, "attention16_prefill") == NULL))
+            harness_fail("a case before %s was not computed by warpgroups", h->name);
     }
     harness_choose_attention(h, SB_CUDA_ATTENTION_QUICKEST);
 }
