@@ -1,11 +1,15 @@
 #!/usr/bin/env python3
 """Compare Samebit's Attention with PyTorch's on a GPU: steps of decoding and prompts, over caches as language models lay them out.
 
-    python attention_bench.py --library libsamebit.so [--only TEXT] [--seconds S] [--dtype bf16] [--write FILE]
+    python attention_bench.py --library libsamebit.so [--only TEXT] [--seconds S] [--dtype bf16] [--prefill-ways] [--write FILE]
 
 A case is a chain of Attention nodes, each with a cache of its own of several that together exceed the L2, so that no node finds its
 keys there; the queries of a node are what the one before gave. Both sides run in one process, each as a replayed CUDA graph, and
 alternate in rounds. PyTorch's time is the shortest of its kernels' (flash, cuDNN, memory-efficient), whose times follow.
+
+With --prefill-ways each case of attention/prefill that is of 16 bits is timed twice: in tiles of 64 rows and by warpgroups, 128 rows at
+a time (SAMEBIT_CUDA_ATTENTION). Both must give the same bits, and `tiles` and `warpgroups` are the times of both; the first one is that
+of what a run without the variable takes.
 
 Cases of attention/paged are PagedAttention, whose peer is Samebit's own Attention over the same keys side by side, and whose results
 must be the same bits: each sequence's keys are on pages in random order.
@@ -17,6 +21,7 @@ there is room. `rate` is TB/s of keys and values that are used, or TFLOP/s of bo
 
 import argparse
 import math
+import os
 import pathlib
 import statistics
 import sys
@@ -44,6 +49,9 @@ DECODE = [
 ]
 PREFILL = [
     *[(1, 32, 8, 128, rows, rows, rows) for rows in (512, 2048, 8192, 16384)],
+    (4, 32, 8, 128, 4096, 4096, 4096),
+    (2, 32, 8, 128, 8192, 8192, 8192),
+    *[(batch, 32, 8, 64, rows, rows, rows) for batch, rows in ((1, 512), (1, 2048), (4, 4096), (1, 16384))],
     (1, 14, 2, 64, 4096, 4096, 4096),
     (1, 32, 32, 80, 2048, 2048, 2048),
     (1, 8, 4, 256, 4096, 4096, 4096),
@@ -188,17 +196,31 @@ def bench_paged(case, device, folder, seconds, report):
         each.model(path)
         sides.append(Ours(device, path, inputs))
     times = [1e6 * time / case.nodes for time in alternate([(side.run, side.wait) for side in sides], seconds)]
-    mine, other = (torch.from_dlpack(next(iter(side.outputs.values()))).view(torch.uint8).flatten() for side in sides)
-    if not torch.equal(mine, other):
+    if not torch.equal(*map(bytes_of, sides)):
         raise SystemExit(f"{case.name()}: other bits than side by side")
     report.bench(case.name(), *times, "us", f" rate={case.rate(times[0])} nodes={case.nodes}" + sides[0].note())
 
 
-def bench(case, device, folder, seconds, report):
+def open_ways():
+    """Devices that compute attention in each way, by the way's name."""
+    ways = {}
+    for name in ("tiles", "warpgroups"):
+        os.environ["SAMEBIT_CUDA_ATTENTION"] = name
+        ways[name] = samebit.Device(0)
+    del os.environ["SAMEBIT_CUDA_ATTENTION"]
+    return ways
+
+
+def bytes_of(side):
+    return torch.from_dlpack(next(iter(side.outputs.values()))).view(torch.uint8).flatten()
+
+
+def bench(case, device, folder, seconds, report, ways):
     tensors = case.tensors()
     path = folder / "attention.onnx"
     case.model(path)
     ours = Ours(device, path, tensors)
+    others_of_ours = {name: Ours(way, path, tensors) for name, way in ways.items()}
     peers, why = {}, {}
     for name, backend in BACKENDS.items():
         try:
@@ -207,11 +229,17 @@ def bench(case, device, folder, seconds, report):
             why[name] = str(error).strip().splitlines()[0][:40].replace(" ", "_")
             torch.cuda.synchronize()
     times = [1e6 * time / case.nodes
-             for time in alternate([(side.run, side.wait) for side in (ours, *peers.values())], seconds)]
-    others = dict(zip(peers, times[1:]))
+             for time in alternate([(side.run, side.wait) for side in (ours, *others_of_ours.values(), *peers.values())],
+                                   seconds)]
+    own = dict(zip(others_of_ours, times[1:]))
+    others = dict(zip(peers, times[1 + len(own):]))
     best = min(others, key=others.get) if others else None
     more = f" rate={case.rate(times[0])} nodes={case.nodes} peer_is={best}"
+    more += "".join(f" {name}={time:.4g}({case.rate(time)})" for name, time in own.items())
     more += "".join(f" {name}={time:.4g}" for name, time in others.items())
+    for name, side in others_of_ours.items():
+        if not torch.equal(bytes_of(ours), bytes_of(side)):
+            raise SystemExit(f"{case.name()}: other bits by {name}")
     more += "".join(f" {name}={reason}" for name, reason in why.items())
     if best:
         mine, other = torch.from_dlpack(next(iter(ours.outputs.values()))).float(), peers[best].result.float()
@@ -234,10 +262,12 @@ def main():
     parser.add_argument("--only", default="", help="cases whose name contains this")
     parser.add_argument("--dtype", default="bf16", choices=DTYPES)
     parser.add_argument("--seconds", type=float, default=1.0, help="per case and side")
+    parser.add_argument("--prefill-ways", action="store_true", help="times prompts in tiles and by warpgroups")
     parser.add_argument("--write", help="also write the lines to this file")
     arguments = parser.parse_args()
     samebit.open_library(arguments.library)
     device = samebit.open_device("cuda")
+    ways = open_ways() if arguments.prefill_ways and arguments.dtype != "f32" else {}
     report = Report(arguments.write)
     report.line(f"# {device.name}, Samebit {samebit.version()}, numerics {samebit.numerics_version()}, PyTorch {torch.__version__}, "
                 f"cuDNN {torch.backends.cudnn.version()}")
@@ -246,7 +276,8 @@ def main():
             for extents in cases:
                 case = Case(kind, *extents, arguments.dtype)
                 if arguments.only in case.name():
-                    bench(case, device, pathlib.Path(folder), arguments.seconds, report)
+                    bench(case, device, pathlib.Path(folder), arguments.seconds, report,
+                          ways if kind == "prefill" else {})
             report_mean(report, kind)
         for extents in PAGED:
             case = PagedCase(*extents, arguments.dtype)

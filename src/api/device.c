@@ -3,6 +3,7 @@
 
 #include "api/device_options.h"
 #include "base/allocation.h"
+#include "cuda/attention/attention.h"
 #include "cuda/driver/device_open.h"
 #include "kernel/device.h"
 
@@ -28,6 +29,9 @@ sb_status sb_device_open(const sb_device_options *given, int index, sb_device **
         return sb_fail_memory(error, sizeof *fresh);
     pthread_mutex_init(&fresh->lock, NULL);
     sb_status status = sb_cuda_open(options.cuda_driver, index, fresh, error);
+    const char *attention = sb_configuration_from_environment().cuda_attention;
+    if (status == SB_OK && attention != NULL)
+        status = sb_cuda_attention_choose_by_name(sb_cuda_device_behind(fresh), attention, error);
     if (status == SB_OK)
         status = sb_queue_create(fresh, NULL, false, &fresh->queue, error);
     if (status != SB_OK) {

@@ -55,14 +55,16 @@ void host_store_matrices(uint32_t shared, uint32_t a, uint32_t b, uint32_t c, ui
 void host_store_turned_matrices(uint32_t shared, uint32_t a, uint32_t b, uint32_t c, uint32_t d);
 void host_sync_warp(void);
 
-/** One of a batch of products: the descriptors of 64 rows and of `columns` columns of 16 k. */
+/** One of a batch of products: the descriptors of 64 rows and of `columns` columns of 16 k. With `has_left` the rows are in
+ * the threads' registers, and `a` means nothing. */
 typedef struct host_product {
     uint64_t a, b;
     unsigned columns;
-    bool adds, is_f16, a_mn_major, b_mn_major;
+    bool adds, is_f16, a_mn_major, b_mn_major, has_left;
 } host_product;
 void host_products_fence(void);
-void host_multiply(float *sums, const host_product *product);
+/** `left`: of a product that has it the thread's four pairs, which are read when the product is computed; else NULL. */
+void host_multiply(float *sums, const uint32_t *left, const host_product *product);
 void host_products_commit(void);
 void host_products_wait(unsigned left);
 
@@ -108,9 +110,16 @@ void host_products_wait(unsigned left);
 #define SB_WGMMA_COLUMNS(columns, sums, adds, a, b, type, a_mn_major, b_mn_major)                                      \
     do {                                                                                                               \
         const host_product product = {                                                                                 \
-            a, b, columns, (adds) != 0, (type)[0] == 'f', (a_mn_major) != 0, (b_mn_major) != 0};                       \
-        host_multiply(sums, &product);                                                                                 \
+            a, b, columns, (adds) != 0, (type)[0] == 'f', (a_mn_major) != 0, (b_mn_major) != 0, false};                \
+        host_multiply(sums, NULL, &product);                                                                           \
     } while (0)
+#define SB_WGMMA_LEFT_COLUMNS(columns, sums, adds, left, b, type, b_mn_major)                                          \
+    do {                                                                                                               \
+        const host_product product = {0, b, columns, (adds) != 0, (type)[0] == 'f', false, (b_mn_major) != 0, true};   \
+        host_multiply(sums, left, &product);                                                                           \
+    } while (0)
+#define SB_WGMMA_LEFT_64(...) SB_WGMMA_LEFT_COLUMNS(64, __VA_ARGS__)
+#define SB_WGMMA_LEFT_128(...) SB_WGMMA_LEFT_COLUMNS(128, __VA_ARGS__)
 #define SB_WGMMA_8(...) SB_WGMMA_COLUMNS(8, __VA_ARGS__)
 #define SB_WGMMA_16(...) SB_WGMMA_COLUMNS(16, __VA_ARGS__)
 #define SB_WGMMA_32(...) SB_WGMMA_COLUMNS(32, __VA_ARGS__)

@@ -24,6 +24,7 @@ typedef struct batch {
     unsigned count;
     unsigned committed; /* threads that have; when all have, it can be computed */
     float *sums[MOST_PRODUCTS][GROUP_THREADS];
+    const uint32_t *left[MOST_PRODUCTS][GROUP_THREADS];
     uint64_t ticket;
 } batch;
 
@@ -99,6 +100,17 @@ static void read_operand(const host_block *block, uint64_t descriptor, bool mn_m
             memcpy(&lines[number].k[k], host_dynamic_shared(block, address, 2), 2);
         }
         take_apart(&lines[number], is_f16);
+    }
+}
+
+/* The rows that the threads of a warpgroup hold: wgmma.cuh. */
+static void read_left(const uint32_t *const *left, bool is_f16, line *lines) {
+    for (unsigned row = 0; row < ROWS; row++) {
+        for (unsigned k = 0; k < STEP; k++) {
+            const uint32_t *pairs = left[row / 16 * 32 + row % 8 * 4 + k % 8 / 2];
+            lines[row].k[k] = (uint16_t)(pairs[row % 16 / 8 + k / 8 * 2] >> 16 * (k % 2));
+        }
+        take_apart(&lines[row], is_f16);
     }
 }
 
@@ -185,9 +197,13 @@ __attribute__((target("avx2"))) static void multiply_with_avx2(const host_produc
 }
 #endif
 
-static void compute(const host_block *block, const host_product *product, float *const *sums) {
+static void compute(const host_block *block, const host_product *product, float *const *sums,
+                    const uint32_t *const *left) {
     static line rows[ROWS], columns[MOST_COLUMNS];
-    read_operand(block, product->a, product->a_mn_major, product->is_f16, ROWS, rows);
+    if (product->has_left)
+        read_left(left, product->is_f16, rows);
+    else
+        read_operand(block, product->a, product->a_mn_major, product->is_f16, ROWS, rows);
     read_operand(block, product->b, product->b_mn_major, product->is_f16, product->columns, columns);
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2")) {
@@ -207,7 +223,7 @@ static void compute_batch(unsigned index) {
     batch *batch = &group->batches[group->done % MOST_BATCHES];
     const host_block *block = host_block_of(index * GROUP_THREADS / blockDim.x);
     for (unsigned i = 0; i < batch->count; i++)
-        compute(block, &batch->products[i], batch->sums[i]);
+        compute(block, &batch->products[i], batch->sums[i], batch->left[i]);
     batch->count = batch->committed = 0;
     group->done++;
 }
@@ -255,10 +271,11 @@ static host_product plant_in(const host_product *given, const batch *batch, unsi
 
 static bool is_same(const host_product *one, const host_product *other) {
     return one->a == other->a && one->b == other->b && one->columns == other->columns && one->adds == other->adds &&
-           one->is_f16 == other->is_f16 && one->a_mn_major == other->a_mn_major && one->b_mn_major == other->b_mn_major;
+           one->is_f16 == other->is_f16 && one->a_mn_major == other->a_mn_major &&
+           one->b_mn_major == other->b_mn_major && one->has_left == other->has_left;
 }
 
-void host_multiply(float *sums, const host_product *given) {
+void host_multiply(float *sums, const uint32_t *left, const host_product *given) {
     const host_thread *thread = host_current();
     warpgroup *group = group_of(thread);
     unsigned lane = lane_of(thread), number = group->in_batch[lane]++;
@@ -269,6 +286,7 @@ void host_multiply(float *sums, const host_product *given) {
         host_refuse("a batch has more than %d products, or one of them more than 256 columns", MOST_PRODUCTS);
     const host_product product = plant_in(given, batch, number);
     batch->sums[number][lane] = sums;
+    batch->left[number][lane] = left;
     if (number == batch->count && batch->committed == 0)
         batch->products[batch->count++] = product;
     else if (number >= batch->count || !is_same(&batch->products[number], &product))

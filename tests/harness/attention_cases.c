@@ -2,6 +2,7 @@
  * and values among which there are infinities, NaN, zeros, and numbers whose weighted sums underflow to zeros of both signs. */
 #include <math.h>
 
+#include "cuda/host_schedules.h"
 #include "harness/harness.h"
 #include "ops/real.h"
 
@@ -44,9 +45,10 @@ static sb_tensor *even_tensor(harness *h, sb_dtype dtype, int rank, const int64_
     return tensor;
 }
 
-static sb_tensor *value_tensor(harness *h, sb_dtype dtype, int rank, const int64_t *dims, value_kind kind) {
-    sb_tensor *tensor = even_tensor(h, dtype, rank, dims, dtype == SB_F16 ? 8 : 1e4f);
+static void fill_values(harness *h, const sb_tensor *tensor, value_kind kind) {
+    const sb_dtype dtype = tensor->dtype;
     int64_t count = (int64_t)(tensor->storage->bytes / sb_dtype_size(dtype));
+    fill_evenly(h, tensor, dtype == SB_F16 ? 8 : 1e4f);
     for (int64_t i = 0; i < count && kind != EVEN; i++) {
         static const float rare[] = {INFINITY, -INFINITY, NAN, 3e38f};
         int64_t dice = pick(h, 0, 200);
@@ -57,6 +59,11 @@ static sb_tensor *value_tensor(harness *h, sb_dtype dtype, int rank, const int64
         else if (dice < 3)
             sb_real_store_f32(dtype, tensor->storage->data, i, rare[pick(h, 0, 3)]);
     }
+}
+
+static sb_tensor *value_tensor(harness *h, sb_dtype dtype, int rank, const int64_t *dims, value_kind kind) {
+    sb_tensor *tensor = number_tensor(h, dtype, rank, dims, false);
+    fill_values(h, tensor, kind);
     return tensor;
 }
 
@@ -181,4 +188,129 @@ HARNESS_GROUP(attention, splits, HARNESS_CPU) {
         add_input(&test, value_tensor(h, dtype, 4, (int64_t[]){1, 1, keys, pick_width(h)}, EVEN));
         harness_run(h, &test);
     }
+}
+
+/* ---- rows by warpgroups ---- */
+
+/* A tensor of these dims, heads before rows or the other way round, cut from a larger one: what the copy engine takes. What lies around
+ * it is NaN, which nobody may look at. */
+static sb_tensor *cut_tensor(harness *h, sb_dtype dtype, const int64_t dims[4]) {
+    const bool has_rows_first = pick(h, 0, 1) == 0;
+    int64_t whole[4], begin[4];
+    int order[] = {0, 1, 2, 3};
+    for (int d = 0; d < 4; d++) {
+        begin[d] = d == 0 ? 0 : d == 3 ? 8 * pick(h, 0, 1) : pick(h, 0, 2);
+        order[d] = has_rows_first && d % 3 != 0 ? 3 - d : d;
+    }
+    for (int d = 0; d < 4; d++)
+        whole[order[d]] = dims[d] + begin[d] + (d == 3 ? 8 * pick(h, 0, 1) : d == 0 ? 0 : pick(h, 0, 2));
+    sb_tensor *tensor = NULL, *view = NULL;
+    MUST(sb_tensor_create(dtype, 4, whole, &tensor, error));
+    memset(tensor->storage->data, 0xff, tensor->storage->bytes);
+    MUST(sb_tensor_transpose(tensor, order, &view, error));
+    sb_tensor_release(tensor);
+    for (int d = 0; d < 4; d++) {
+        tensor = view;
+        MUST(sb_tensor_slice(tensor, d, begin[d], dims[d], 1, &view, error));
+        sb_tensor_release(tensor);
+    }
+    return view;
+}
+
+/* The elements of `packed`, which it releases, in one of those. */
+static sb_tensor *cut_copy(harness *h, sb_tensor *packed) {
+    sb_tensor *tensor = cut_tensor(h, packed->dtype, packed->dims);
+    sb_tensor *contiguous = NULL;
+    MUST(sb_tensor_contiguous(packed, &contiguous, error));
+    const int64_t *dims = tensor->dims, *strides = tensor->strides;
+    int64_t from = 0;
+    for (int64_t b = 0; b < dims[0]; b++)
+        for (int64_t i = 0; i < dims[1]; i++)
+            for (int64_t j = 0; j < dims[2]; j++, from += dims[3])
+                memcpy((uint16_t *)(void *)tensor->data + b * strides[0] + i * strides[1] + j * strides[2],
+                       (const uint16_t *)(const void *)contiguous->data + from, (size_t)dims[3] * 2);
+    sb_tensor_release(contiguous);
+    sb_tensor_release(packed);
+    return tensor;
+}
+
+typedef struct extents16 {
+    sb_dtype dtype;
+    int64_t batch, group, key_heads, queries, keys, width, value_width;
+} extents16;
+
+static extents16 pick_extents16(harness *h, int number) {
+    static const int64_t groups[] = {1, 1, 2, 3, 4, 5, 7, 8, 30}, widths[] = {8, 16, 40, 64, 64, 72, 80, 120, 128, 128},
+                         edges[] = {1, 17, 127, 128, 129, 256, 300, 511, 512, 513, 640, 1024, 1030};
+    extents16 e = {number % 2 == 0 ? SB_BF16 : SB_F16, pick(h, 1, 2), groups[pick(h, 0, 8)], pick(h, 1, 3), 0, 0, 0, 0};
+    e.width = widths[pick(h, 0, 9)];
+    e.value_width = pick(h, 0, 1) == 0 ? e.width : widths[pick(h, 0, 9)];
+    e.queries = (pick(h, 0, 2) == 0 ? pick(h, 17, 300) : edges[pick(h, 0, 6)]) / e.group + 17 / e.group + 1;
+    e.keys = pick(h, 0, 2) == 0 ? pick(h, 1, 1100) : edges[pick(h, 0, 12)];
+    /* A case has a dozen runs of a pipeline on the host: fewer heads where they are many and long, then fewer keys. */
+    const int64_t rows = e.group * e.queries, most = 60000;
+    while (e.batch * e.key_heads > 1 && e.batch * e.key_heads * rows * e.keys > most) {
+        e.key_heads -= e.batch == 1;
+        e.batch = 1;
+    }
+    e.keys = rows * e.keys > most ? most / rows : e.keys;
+    return e;
+}
+
+/* Queries, keys and values, whose spread is as in the other groups. */
+static void add_inputs16(harness *h, harness_case *test, const extents16 *e, float spread, value_kind kind) {
+    const float factor = factor_of(spread, e->width);
+    const int64_t queries[] = {e->batch, e->key_heads * e->group, e->queries, e->width};
+    const int64_t keys[] = {e->batch, e->key_heads, e->keys, e->width};
+    const int64_t values[] = {e->batch, e->key_heads, e->keys, e->value_width};
+    sb_tensor *q = cut_copy(h, even_tensor(h, e->dtype, 4, queries, factor));
+    sb_tensor *k = cut_copy(h, even_tensor(h, e->dtype, 4, keys, factor));
+    /* Now and then a score is NaN, infinite, or so low that its exponent is not told apart. */
+    static const float rare[] = {NAN, INFINITY, -INFINITY, 1e30f, -1e30f, 0x1p-133f, -0.0f};
+    for (int i = 0; i < 3 && pick(h, 0, 3) == 0; i++) {
+        sb_tensor *of = pick(h, 0, 1) == 0 ? q : k;
+        const int64_t at = pick(h, 0, e->batch - 1) * of->strides[0] + pick(h, 0, of->dims[1] - 1) * of->strides[1] +
+                           pick(h, 0, of->dims[2] - 1) * of->strides[2] + pick(h, 0, e->width - 1);
+        sb_real_store_f32(e->dtype, of->data, at, rare[pick(h, 0, 6)]);
+    }
+    add_input(test, q);
+    add_input(test, k);
+    add_input(test, cut_copy(h, value_tensor(h, e->dtype, 4, values, kind)));
+}
+
+static void set_rules16(harness *h, harness_case *test, const extents16 *e) {
+    if (pick(h, 0, 1) == 0) {
+        sb_tensor *lengths = list_tensor(1, &e->batch);
+        for (int64_t b = 0; b < e->batch; b++)
+            ((int64_t *)(void *)lengths->data)[b] = pick(h, 0, 3) == 0 ? pick(h, -1, e->keys + 1) : e->keys;
+        for (int i = 0; i < 3; i++) /* neither a mask nor a past */
+            add_input(test, NULL);
+        add_input(test, lengths);
+    }
+    if (pick(h, 0, 2) == 0)
+        set_int(test, "left_window_size", pick(h, 0, 600));
+    if (pick(h, 0, 4) == 0)
+        set_int(test, "right_window_size", pick(h, 0, 200));
+    if (pick(h, 0, 3) == 0)
+        set_float(test, "scale", (float)pick(h, 0, 24) / 8 + 0x1p-6f);
+    if (pick(h, 0, 2) != 0)
+        set_int(test, "is_causal", 1);
+}
+
+/* Tiles of 128 rows, several of which each block of threads has, as there are four. */
+HARNESS_GROUP(attention, warpgroups, HARNESS_CPU | HARNESS_CUDA) {
+    harness_choose_attention(h, SB_CUDA_ATTENTION_WARPGROUPS);
+    const int64_t before = h->ran;
+    for (int i = 0; i < 36; i++) {
+        const extents16 e = pick_extents16(h, i);
+        harness_case test = harness_op("Attention", 25);
+        add_inputs16(h, &test, &e, spreads[i / 2 % SPREADS], (value_kind)pick(h, 0, VALUE_KINDS - 1));
+        set_rules16(h, &test, &e);
+        harness_run(h, &test);
+        const char *kernel = host_last_rings().kernel;
+        if (h->ran != before && h->device != NULL && h->driver == NULL &&
+            (kernel == NULL || strstr(kernel, "attention16_prefill") == NULL))
+            harness_fail("a case before %s was not computed by warpgroups", h->name);
+    }
+    harness_choose_attention(h, SB_CUDA_ATTENTION_QUICKEST);
 }

@@ -52,6 +52,13 @@ static void check_arrivals(const harness_device *own) {
     }
 }
 
+void harness_choose_attention(harness *h, sb_cuda_attention_choice choice) {
+    if ((h->sides & HARNESS_CUDA) != 0 && !h->list) {
+        harness_open_device(h);
+        sb_cuda_attention_choose(h->device->device, choice);
+    }
+}
+
 void harness_close_device(harness *h) {
     harness_device *own = h->device;
     if (own == NULL)

@@ -11,6 +11,7 @@
 
 #include "harness/checks.h"
 
+#include "cuda/attention/attention.h"
 #include "cuda/common/call.h"
 #include "graph/op.h"
 #include "kernel/kernel.h"
@@ -221,6 +222,8 @@ void harness_check_known(harness *h, const harness_node *node);
 void harness_close_device(harness *h);
 /** Opens the device now, so that its first use is in no case's time. */
 void harness_open_device(harness *h);
+/** How the device computes attention from now on; QUICKEST is what groups begin and end with. */
+void harness_choose_attention(harness *h, sb_cuda_attention_choice choice);
 
 /* ---- timing ---- */
 

@@ -13,6 +13,18 @@ typedef struct sb_cuda_attention_call {
     sb_cuda_work work; /* with the ranges that every kernel reads */
 } sb_cuda_attention_call;
 
+/* How many rows of 16 bits are computed where there is a choice; the bits are the same. */
+typedef enum sb_cuda_attention_choice {
+    SB_CUDA_ATTENTION_QUICKEST,
+    SB_CUDA_ATTENTION_TILES,      /* 64 rows at a time: attention16_tile.cuh */
+    SB_CUDA_ATTENTION_WARPGROUPS, /* 128 rows at a time, of what that can compute: attention16_prefill.cuh */
+} sb_cuda_attention_choice;
+
+/** Has a device compute attention so from now on. Any thread may call it. */
+void sb_cuda_attention_choose(sb_cuda_device *device, sb_cuda_attention_choice choice);
+/** The same by name, "quickest", "tiles" or "warpgroups". Errors: INVALID_ARGUMENT for another name. */
+sb_status sb_cuda_attention_choose_by_name(sb_cuda_device *device, const char *name, sb_error *error);
+
 /** Fills in `parameters` and `work` from `attention` and the call's inputs. */
 void sb_cuda_attention_describe(sb_call *call, sb_cuda_attention_call *made);
 /** Adds outputs: y, and the scores or probabilities; NULL is allowed. */

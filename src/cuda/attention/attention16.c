@@ -1,8 +1,10 @@
 /* Attention by tensor cores: what it is for, and how rows are shared out. */
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "cuda/attention/attention.h"
+#include "cuda/attention/attention16_prefill.h"
 #include "cuda/contraction/gemm16_conv.h"
 #include "ops/attention_values.h"
 
@@ -53,6 +55,32 @@ static const char *obstacle(const sb_call *call, const sb_cuda_attention_call *m
     if (!sb_gemm16_has_hopper_code(sb_cuda_call_device(call)))
         return "the device has no tensor cores of Hopper, or the build no kernels for them";
     return NULL;
+}
+
+/* Whether warpgroups compute the work: where they can, of as many rows as are worth a tile, and nothing else has been chosen. They
+ * are not the quickest until that has been measured. */
+static bool takes_warpgroups(const sb_call *call, const sb_cuda_attention_call *made) {
+    const sb_attention_work *a = &made->attention;
+    return atomic_load_explicit(&sb_cuda_call_device(call)->attention, memory_order_relaxed) ==
+               SB_CUDA_ATTENTION_WARPGROUPS &&
+           a->heads / a->key_heads * a->queries > SB_CUDA_ATTENTION16_DECODE_ROWS &&
+           sb_cuda_attention16_refuses_prefill(made) == NULL;
+}
+
+void sb_cuda_attention_choose(sb_cuda_device *device, sb_cuda_attention_choice choice) {
+    atomic_store_explicit(&device->attention, choice, memory_order_relaxed);
+}
+
+sb_status sb_cuda_attention_choose_by_name(sb_cuda_device *device, const char *name, sb_error *error) {
+    static const char *const names[] = {"quickest", "tiles", "warpgroups"};
+    for (int i = 0; i < (int)(sizeof names / sizeof *names); i++) {
+        if (strcmp(name, names[i]) == 0) {
+            sb_cuda_attention_choose(device, (sb_cuda_attention_choice)i);
+            return SB_OK;
+        }
+    }
+    return sb_fail(error, SB_ERROR_INVALID_ARGUMENT,
+                   "SAMEBIT_CUDA_ATTENTION is '%.40s': it is quickest, tiles or warpgroups", name);
 }
 
 /* How rows are shared out among blocks of threads. */
@@ -257,6 +285,10 @@ sb_status sb_cuda_attention16_run(sb_call *call, sb_cuda_attention_call *made, b
     *given = call->way.why == NULL;
     if (!*given)
         return SB_OK;
+    if (takes_warpgroups(call, made)) {
+        call->way.name = "tensor cores, 128 rows at a time by warpgroups";
+        return sb_cuda_attention16_prefill_run(call, made);
+    }
     int64_t widest = a->width > a->value_width ? a->width : a->value_width;
     int64_t multiprocessors = sb_cuda_call_device(call)->multiprocessors;
     plan plan =

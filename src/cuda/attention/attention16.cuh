@@ -45,6 +45,17 @@ SB_CUDA_FUNCTION float sb_attention16_larger(float a, float b) {
 #endif
 }
 
+/* The larger one of a number and another, and this one for a NaN: one instruction, where a comparison and a choice are two. */
+SB_CUDA_FUNCTION float sb_attention16_at_least(float number, float least) {
+#if defined(__CUDA_ARCH__)
+    float larger;
+    asm("max.f32 %0, %1, %2;" : "=f"(larger) : "f"(number), "f"(least));
+    return larger;
+#else
+    return number > least ? number : least;
+#endif
+}
+
 /* P(f) · 2^62: scaled so, each step rounds as it does in sb_attention_power_f32. */
 template <int HALF> SB_CUDA_FUNCTION float sb_attention16_power(float f) {
     if (HALF == SB_CUDA_BF16) {
@@ -71,13 +82,14 @@ SB_CUDA_FUNCTION int32_t sb_attention16_add_floor(int32_t a, int32_t b) {
 /* The weight of a score that is not above bound, not rounded: P(f) · 2^(n - m), and +0 where n - m < -64. A power of two from
  * 2^-62 down, made of the exponent n - m + 65, takes the 2^62 of P back; where that exponent is not positive it is +0. */
 template <int HALF> SB_CUDA_FUNCTION float sb_attention16_weight(float s, sb_split_scale_f32 by, int32_t less) {
-    const float held = s > -by.bound ? s : -by.bound;
+    const float held = sb_attention16_at_least(s, -by.bound);
     const float shifted = sb_split_shifted_f32(held, by);
-    const int32_t exponent = sb_attention16_add_floor(sb_split_exponent_f32(shifted), less);
+    const int32_t exponent = sb_attention16_add_floor((int32_t)sb_bits_from_f32(shifted), less);
     return sb_attention16_power<HALF>(sb_split_fraction_f32(held, shifted, by)) *
            sb_bits_to_f32((uint32_t)exponent << 23);
 }
-#define LESS(maximum) (65 - (maximum))
+/* What added to the bits of a shifted score gives that exponent: the exponent of +0 is what is to be taken from them. */
+#define LESS(maximum) (65 - (maximum) + sb_split_exponent_f32(0))
 
 /* ---- where rows are ---- */
 
@@ -99,12 +111,10 @@ SB_CUDA_FUNCTION sb_attention_reach sb_attention16_reach(const sb_cuda_attention
     return sb_attention_reach_of(tile->position + query, tile->length, p->left, p->right);
 }
 
-/* Which keys a tile's rows see, once it is known where they are: up to `count` of them, in split `split` or in all, -1. */
-SB_CUDA_FUNCTION void sb_attention16_bound(const sb_cuda_attention *p, sb_attention16_tile *tile, int count,
-                                           int64_t split) {
-    const int64_t last = tile->first_row + count < tile->rows ? tile->first_row + count : tile->rows;
-    const sb_attention_reach low = sb_attention16_reach(p, tile, tile->first_row / tile->group);
-    const sb_attention_reach high = sb_attention16_reach(p, tile, (last - 1) / tile->group);
+/* Which keys a tile's rows see, from those of query `first` to those of `last`, in split `split` or in all, -1. */
+SB_CUDA_FUNCTION void sb_attention16_bound_queries(const sb_cuda_attention *p, sb_attention16_tile *tile, int64_t first,
+                                                   int64_t last, int64_t split) {
+    const sb_attention_reach low = sb_attention16_reach(p, tile, first), high = sb_attention16_reach(p, tile, last);
     tile->split = split;
     tile->begin = low.first;
     tile->end = high.last;
@@ -117,9 +127,30 @@ SB_CUDA_FUNCTION void sb_attention16_bound(const sb_cuda_attention *p, sb_attent
     }
 }
 
+/* The same once it is known where they are: of up to `count` of them. */
+SB_CUDA_FUNCTION void sb_attention16_bound(const sb_cuda_attention *p, sb_attention16_tile *tile, int count,
+                                           int64_t split) {
+    const int64_t last = tile->first_row + count < tile->rows ? tile->first_row + count : tile->rows;
+    sb_attention16_bound_queries(p, tile, tile->first_row / tile->group, (last - 1) / tile->group, split);
+}
+
 /* Tiles, and with splits apart of each split. */
 SB_CUDA_FUNCTION int64_t sb_attention16_tiles(const sb_cuda_attention *p) {
     return p->batch * p->key_heads * p->row_tiles * (p->splits != 0 ? p->splits : 1);
+}
+
+/* Where the rows of a head of keys of a sample are, of which there are so many queries. */
+SB_CUDA_FUNCTION void sb_attention16_place_tile(const sb_cuda_attention *p, sb_attention16_tile *tile, int64_t batch,
+                                                int64_t key_head, int64_t queries) {
+    tile->at = sb_attention_sample(p, batch, &tile->length);
+    tile->at.key_head = key_head;
+    tile->position = p->lengths != NULL ? tile->length - queries : tile->at.past;
+    if (p->mask_kind != SB_CUDA_ATTENTION_NO_MASK && tile->at.mask_keys < tile->length)
+        tile->length = tile->at.mask_keys;
+    tile->first_query = 0;
+    tile->part = batch * p->heads * p->part_rows;
+    tile->group = (int32_t)p->group;
+    tile->rows = tile->group * queries;
 }
 
 /* Tile `index`, of up to `count` rows. Splits that are used come first, whatever there is room for; and the last rows, to which a
@@ -130,16 +161,8 @@ SB_CUDA_FUNCTION sb_attention16_tile sb_attention16_find_tile(const sb_cuda_atte
     const int64_t key_head = sb_cuda_take(&rest, p->key_heads), batch = sb_cuda_take(&rest, p->batch);
     const int64_t number = p->row_tiles - 1 - sb_cuda_take(&rest, p->row_tiles);
     const int64_t queries = sb_cuda_used(p->used_queries, p->queries);
-    tile.at = sb_attention_sample(p, batch, &tile.length);
-    tile.at.key_head = key_head;
-    tile.position = p->lengths != NULL ? tile.length - queries : tile.at.past;
-    if (p->mask_kind != SB_CUDA_ATTENTION_NO_MASK && tile.at.mask_keys < tile.length)
-        tile.length = tile.at.mask_keys;
-    tile.first_query = 0;
-    tile.part = batch * p->heads * p->part_rows;
-    tile.group = (int32_t)p->group;
+    sb_attention16_place_tile(p, &tile, batch, key_head, queries);
     tile.first_row = number * count;
-    tile.rows = tile.group * queries;
     sb_attention16_bound(p, &tile, count, p->splits != 0 ? rest : -1);
     return tile;
 }

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "cuda/contraction/gemm16.h"
 #include "cuda/contraction/gemm16_hopper_parameters.h"
+#include "cuda/contraction/tensor_map.h"
 
 #define TILE_K 64
 #define BOX 64 /* elements of 128 bytes, what the swizzle spreads over the banks */
@@ -353,34 +354,7 @@ static sb_status load(const sb_gemm_schedule *self, sb_cuda_device *device, sb_e
 
 /* ---- launching ---- */
 
-/* A tensor as the copy engine sees it: extents and steps from one element to the next,
- * of which the first is 1, and boxes. */
-typedef struct boxes {
-    unsigned rank;
-    const void *data;
-    int64_t extents[5], steps[5];
-    int box[5];
-} boxes;
-
-static sb_status encode(sb_cuda_device *device, sb_dtype dtype, const boxes *boxes, sb_tensor_map *map,
-                        sb_error *error) {
-    cuuint64_t extents[5], steps[4];
-    cuuint32_t box[5], ones[] = {1, 1, 1, 1, 1};
-    for (unsigned i = 0; i < boxes->rank; i++) {
-        extents[i] = (cuuint64_t)boxes->extents[i];
-        box[i] = (cuuint32_t)boxes->box[i];
-        /* Where there is no next one, any step will do. */
-        if (i > 0)
-            steps[i - 1] = (cuuint64_t)(boxes->extents[i] > 1 ? boxes->steps[i] : 8) * 2;
-    }
-    _Static_assert(sizeof(CUtensorMap) == sizeof *map && _Alignof(CUtensorMap) == _Alignof(sb_tensor_map),
-                   "the driver's map");
-    return SB_CUDA_DO(device, error, cuTensorMapEncodeTiled, (CUtensorMap *)(void *)map,
-                      dtype == SB_F16 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16 : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, boxes->rank,
-                      (void *)(uintptr_t)boxes->data, extents, steps, box, ones, CU_TENSOR_MAP_INTERLEAVE_NONE,
-                      CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
-                      CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
-}
+typedef sb_tensor_boxes boxes;
 
 /* An operand of the kernel, of which `part` lines are fetched at once, for all the k of a stage; or of 64 lines
  * `k_part` k. Where a stage has several boxes, k are counted in them, so that one copy brings all: copies are begun one
@@ -405,7 +379,7 @@ static sb_status encode_operand(sb_cuda_device *device, const sb_gemm_plan *plan
                           : layout == MN_MAJOR ? &mn_major
                           : shape->boxes == 1  ? &one
                                                : &several;
-    return encode(device, plan->dtype, chosen, map, error);
+    return sb_tensor_map_encode(device, plan->dtype, chosen, map, error);
 }
 
 /* B with its gates and values, of which eights take turns; `part` lines are fetched at once. */
@@ -429,7 +403,7 @@ static sb_status encode_stacked(sb_cuda_device *device, const sb_gemm_plan *plan
                            .extents = {BOX, 8, 2, eights, plan->k / BOX},
                            .steps = {1, line, value, eight, BOX},
                            .box = {BOX, 8, 2, part / 16, shape->boxes}};
-    return encode(device, plan->dtype, shape->boxes == 1 ? &one : &several, map, error);
+    return sb_tensor_map_encode(device, plan->dtype, shape->boxes == 1 ? &one : &several, map, error);
 }
 
 static bool stores_pairs(const sb_gemm16_hopper *p) {
@@ -606,7 +580,7 @@ static sb_status encode_output(sb_cuda_device *device, const sb_gemm_plan *plan,
                    {p->product.n, p->product.m, 1, plan->batches},
                    {1, c->row_stride, 0, c->batch_stride},
                    {BOX, 64, 1, 1}};
-    return p->storing & SB_GEMM16_BULK ? encode(device, plan->dtype, &boxes, &p->c, error) : SB_OK;
+    return p->storing & SB_GEMM16_BULK ? sb_tensor_map_encode(device, plan->dtype, &boxes, &p->c, error) : SB_OK;
 }
 
 static sb_status launch(const sb_gemm_schedule *self, const sb_cuda_queue *queue, int step, const sb_gemm_plan *plan,

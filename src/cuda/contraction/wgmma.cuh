@@ -6,7 +6,12 @@
  * `sums` are the thread's n / 2 accumulators: of rows warp * 16 + lane / 4 (+ 8), columns 8 j + lane % 4 * 2 (+ 1), as
  * sums[4 j] (row, column), [4 j + 1] (column + 1), [4 j + 2] and [4 j + 3] (row + 8). `a` and `b` are descriptors,
  * `type` is "bf16" or "f16", a_mn_major says that the rows of A lie side by side, b_mn_major that the columns of B do;
- * else the k lie side by side. Where `adds` is 0 the sums begin with +0. */
+ * else the k lie side by side. Where `adds` is 0 the sums begin with +0.
+ *
+ *     SB_WGMMA_LEFT_<n>(sums, adds, left, b, type, b_mn_major)
+ *
+ * The same with A in registers: the thread's `left` are four pairs, of its row lane / 4 at k = lane % 4 * 2 (+ 1), of the row 8 below
+ * it, and of both rows 8 k further on. They stay as they are until the products have been waited for. */
 #ifndef SB_CUDA_CONTRACTION_WGMMA_CUH
 #define SB_CUDA_CONTRACTION_WGMMA_CUH
 
@@ -97,6 +102,18 @@
     SB_WGMMA(112, "224", "%112", "%113", "%114", "%115", "%116", sums, adds, a, b, type, a_mn_major, b_mn_major)
 #define SB_WGMMA_256(sums, adds, a, b, type, a_mn_major, b_mn_major)                                                   \
     SB_WGMMA(128, "256", "%128", "%129", "%130", "%131", "%132", sums, adds, a, b, type, a_mn_major, b_mn_major)
+
+#define SB_WGMMA_LEFT(count, columns, left_at, b_at, adds_at, b_transposed, sums, adds, left, b, type, b_mn_major)     \
+    asm volatile("{\n\t.reg .pred continues;\n\tsetp.ne.b32 continues, " adds_at ", 0;\n\t"                            \
+                 "wgmma.mma_async.sync.aligned.m64n" columns "k16.f32." type "." type " {" SB_NUMBERS_##count          \
+                 "}, {" left_at "}, " b_at ", continues, 1, 1, " b_transposed ";\n\t}"                                 \
+                 : SB_FIELDS_##count(sums, 0)                                                                          \
+                 : "r"((left)[0]), "r"((left)[1]), "r"((left)[2]), "r"((left)[3]), "l"(b), "r"((int)(adds)),           \
+                   "n"(b_mn_major))
+#define SB_WGMMA_LEFT_64(sums, adds, left, b, type, b_mn_major)                                                        \
+    SB_WGMMA_LEFT(32, "64", "%32, %33, %34, %35", "%36", "%37", "%38", sums, adds, left, b, type, b_mn_major)
+#define SB_WGMMA_LEFT_128(sums, adds, left, b, type, b_mn_major)                                                       \
+    SB_WGMMA_LEFT(64, "128", "%64, %65, %66, %67", "%68", "%69", "%70", sums, adds, left, b, type, b_mn_major)
 #endif
 
 #endif

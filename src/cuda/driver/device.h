@@ -55,6 +55,9 @@ typedef struct sb_cuda_device {
     atomic_int
         hopper_code; /* whether there are kernels of Hopper's own instructions: cuda/contraction/gemm16_hopper.c */
 
+    atomic_int
+        attention; /* how rows of attention are computed: sb_cuda_attention_choice of cuda/attention/attention.h */
+
     atomic_bool is_lost; /* whether a failure has made the device unusable … */
     pthread_mutex_t lost_lock;
     sb_error lost; /* … and the first such failure; under lost_lock */

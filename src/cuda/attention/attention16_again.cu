@@ -1,0 +1,33 @@
+/* Rows of tiles by warpgroups that only the definition can compute (attention16_prefill.cuh), of which there are seldom any.
+ * Compiled for 90a alone. A module for each of bf16, f16. */
+#include "cuda/attention/attention16.cuh"
+#include "cuda/attention/attention16_prefill_parameters.h"
+
+/* Blocks of threads look for words of tiles a grid apart. */
+template <int HALF> SB_CUDA_FUNCTION void compute_again(const sb_cuda_attention16_tiles *p) {
+    typedef typename sb_attention16_element<HALF>::type E;
+    SB_CUDA_SHARED sb_attention_scratch<E, sb_attention_real_f32> scratch;
+    const int64_t count = p->tiles * SB_CUDA_ATTENTION16_PREFILL_WARPS;
+    SB_CUDA_KEEP_LOOP
+    for (int64_t index = blockIdx.x; index < count; index += gridDim.x) {
+        if (p->again[index] == 0)
+            continue;
+        sb_attention16_tile tile =
+            sb_attention16_find_tile(&p->attention, index / SB_CUDA_ATTENTION16_PREFILL_WARPS, p->rows);
+        const int first = (int)(index % SB_CUDA_ATTENTION16_PREFILL_WARPS) * 16, left = p->rows - first;
+        tile.first_row += first;
+        sb_attention16_again<E>(&p->attention, &tile, left < 16 ? left : 16, &scratch);
+    }
+}
+
+#define AGAIN(name, half)                                                                                              \
+    SB_CUDA_BLOCK_KERNEL_BOUNDED(sb_cuda_attention16_again_##name, sb_cuda_attention16_tiles, p, THREADS, 2) {         \
+        compute_again<half>(p);                                                                                        \
+    }
+/* The host has both modules in one. */
+#if defined(SB_MODULE_f16) || !defined(__CUDACC__)
+AGAIN(f16, SB_CUDA_F16)
+#endif
+#if defined(SB_MODULE_bf16) || !defined(__CUDACC__)
+AGAIN(bf16, SB_CUDA_BF16)
+#endif

@@ -1,0 +1,143 @@
+/* Attention of many rows by warpgroups (attention16_prefill.cuh): what it is for, the maps of its tensors, and its launches. */
+#include <stdio.h>
+
+#include "cuda/attention/attention16_prefill.h"
+#include "cuda/attention/attention16_prefill_parameters.h"
+#include "cuda/contraction/gemm16.h"
+#include "cuda/contraction/tensor_map.h"
+#include "ops/attention_values.h"
+
+static int64_t widest_of(const sb_attention_work *a) {
+    return a->width > a->value_width ? a->width : a->value_width;
+}
+
+/* Whether the copy engine takes the steps of an array that has so many samples, heads and rows. */
+static bool has_steps(const sb_cuda_attention_array *array, int64_t batch, int64_t heads, int64_t rows) {
+    return (batch == 1 || sb_gemm16_is_step(array->batch)) && (heads == 1 || sb_gemm16_is_step(array->head)) &&
+           (rows == 1 || sb_gemm16_is_step(array->row));
+}
+
+const char *sb_cuda_attention16_refuses_prefill(const sb_cuda_attention_call *made) {
+    const sb_attention_work *a = &made->attention;
+    const sb_cuda_attention *p = &made->parameters;
+    if (a->pages.table != NULL)
+        return "keys lie on pages";
+    if (a->past > 0)
+        return "keys of the past lie by themselves";
+    if (a->mask.data != NULL)
+        return "there is a mask";
+    if (a->cap != 0 || !sb_attention_is_moderate(a->scale))
+        return "scores are capped, or their scale is not from 2^-20 to 2^20";
+    if (widest_of(a) > 128)
+        return "heads have more than 128 elements";
+    if (p->group > SB_CUDA_ATTENTION16_PREFILL_ROWS)
+        return "more than 128 heads share keys";
+    if (!has_steps(&p->q, a->batch, a->heads, a->queries) || !has_steps(&p->k, a->batch, a->key_heads, a->keys) ||
+        !has_steps(&p->v, a->batch, a->key_heads, a->keys))
+        return "queries, keys or values are repeated or lie backwards";
+    if (a->batch > INT32_MAX || a->heads > INT32_MAX || a->queries > INT32_MAX)
+        return "there are 2^31 samples, heads or queries";
+    return NULL;
+}
+
+/* ---- maps ---- */
+
+/* `heads` and `rows` of `box` at once. */
+static sb_status encode(sb_cuda_device *device, const sb_attention_work *a, const sb_cuda_attention_array *array,
+                        const int64_t extents[4], const int box[2], bool is_rows_first, sb_tensor_map *map,
+                        sb_error *error) {
+    const sb_tensor_boxes heads_first = {4,
+                                         array->data,
+                                         {extents[0], extents[1], extents[2], extents[3]},
+                                         {1, array->head, array->row, array->batch},
+                                         {64, box[0], box[1], 1}};
+    const sb_tensor_boxes rows_first = {4,
+                                        array->data,
+                                        {extents[0], extents[2], extents[1], extents[3]},
+                                        {1, array->row, array->head, array->batch},
+                                        {64, box[1], box[0], 1}};
+    return sb_tensor_map_encode(device, a->dtype, is_rows_first ? &rows_first : &heads_first, map, error);
+}
+
+static sb_status encode_all(sb_cuda_device *device, const sb_attention_work *a, sb_cuda_attention16_prefill *p,
+                            sb_error *error) {
+    const sb_cuda_attention *attention = &p->work.attention;
+    const int64_t queries[] = {a->width, a->heads, a->queries, a->batch};
+    const int64_t keys[] = {a->width, a->key_heads, a->keys, a->batch};
+    const int64_t values[] = {a->value_width, a->key_heads, a->keys, a->batch};
+    const int tile[] = {(int)attention->group, p->work.queries}, block[] = {1, SB_ATTENTION_BLOCK};
+    SB_TRY(encode(device, a, &attention->q, queries, tile, false, &p->q, error));
+    SB_TRY(encode(device, a, &attention->k, keys, block, true, &p->k, error));
+    return encode(device, a, &attention->v, values, block, true, &p->v, error);
+}
+
+/* ---- launches ---- */
+
+static int64_t up(int64_t number, int64_t unit) {
+    return (number + unit - 1) / unit;
+}
+
+/* Tiles, and room for a word of each of their warps. */
+static sb_status describe_tiles(sb_call *call, const sb_cuda_attention_call *made, sb_cuda_work *work,
+                                sb_cuda_attention16_tiles *tiles) {
+    const sb_attention_work *a = &made->attention;
+    const int64_t group = made->parameters.group;
+    void *memory;
+    size_t bytes;
+    tiles->attention = made->parameters;
+    tiles->queries = (int32_t)(SB_CUDA_ATTENTION16_PREFILL_ROWS / group);
+    tiles->rows = (int32_t)group * tiles->queries;
+    tiles->attention.row_tiles = up(a->queries, tiles->queries);
+    if (__builtin_mul_overflow(a->batch * a->key_heads, tiles->attention.row_tiles, &tiles->tiles) ||
+        tiles->tiles > INT32_MAX / SB_CUDA_ATTENTION16_PREFILL_WARPS ||
+        __builtin_mul_overflow((size_t)tiles->tiles, SB_CUDA_ATTENTION16_PREFILL_WARPS * sizeof *tiles->again, &bytes))
+        return sb_call_fail(call, SB_ERROR_OUT_OF_MEMORY, "attention has 2^28 tiles of 128 rows or more");
+    SB_TRY(sb_call_workspace(call, bytes, &memory));
+    tiles->again = memory;
+    sb_cuda_work_touches(work, memory, bytes, true);
+    return SB_OK;
+}
+
+static sb_status launch_tiles(sb_call *call, const sb_cuda_attention_call *made, sb_cuda_work *work,
+                              const sb_cuda_attention16_tiles *tiles) {
+    sb_cuda_device *device = sb_cuda_call_device(call);
+    const sb_attention_work *a = &made->attention;
+    sb_cuda_attention16_prefill given = {.work = *tiles};
+    char module[48], kernel[64];
+    int width = widest_of(a) <= 64 ? 64 : 128;
+    SB_TRY(encode_all(device, a, &given, call->error));
+    snprintf(module, sizeof module, "attention16_prefill_%d_%s", width, sb_dtype_name(a->dtype));
+    snprintf(kernel, sizeof kernel, "sb_cuda_%s", module);
+    work->module = module;
+    work->kernel = kernel;
+    work->parameters = &given;
+    work->parameter_bytes = sizeof given;
+    work->threads = SB_CUDA_ATTENTION16_PREFILL_THREADS;
+    work->blocks = (unsigned)(tiles->tiles < device->multiprocessors ? tiles->tiles : device->multiprocessors);
+    work->shared_bytes = (unsigned)SB_CUDA_ATTENTION16_PREFILL_SHARED(width);
+    return sb_cuda_call_launch(call, work);
+}
+
+/* The rows that only the definition can compute, which only the device knows. */
+static sb_status launch_again(sb_call *call, const sb_cuda_attention_call *made, sb_cuda_work *work,
+                              const sb_cuda_attention16_tiles *tiles) {
+    char module[48], kernel[64];
+    snprintf(module, sizeof module, "attention16_again_%s", sb_dtype_name(made->attention.dtype));
+    snprintf(kernel, sizeof kernel, "sb_cuda_%s", module);
+    work->module = module;
+    work->kernel = kernel;
+    work->parameters = tiles;
+    work->parameter_bytes = sizeof *tiles;
+    work->threads = SB_CUDA_ATTENTION16_THREADS;
+    work->blocks = sb_cuda_call_blocks(call, tiles->tiles);
+    work->shared_bytes = 0;
+    return sb_cuda_call_launch(call, work);
+}
+
+sb_status sb_cuda_attention16_prefill_run(sb_call *call, const sb_cuda_attention_call *made) {
+    sb_cuda_work work = made->work;
+    sb_cuda_attention16_tiles tiles = {0};
+    SB_TRY(describe_tiles(call, made, &work, &tiles));
+    SB_TRY(launch_tiles(call, made, &work, &tiles));
+    return launch_again(call, made, &work, &tiles);
+}

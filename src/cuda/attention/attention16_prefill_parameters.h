@@ -1,0 +1,37 @@
+/* What the kernels of attention by warpgroups take: tiles of up to 128 rows, which TMA brings and wgmma multiplies. */
+#ifndef SB_CUDA_ATTENTION_ATTENTION16_PREFILL_PARAMETERS_H
+#define SB_CUDA_ATTENTION_ATTENTION16_PREFILL_PARAMETERS_H
+
+#include "cuda/attention/attention_parameters.h"
+#include "cuda/contraction/gemm16_hopper_parameters.h"
+
+/* Rows that a tile has room for, 64 of each of two warpgroups; with a third that fetches. */
+#define SB_CUDA_ATTENTION16_PREFILL_ROWS 128
+#define SB_CUDA_ATTENTION16_PREFILL_THREADS 384
+/* A block of 128 keys, or values, or all queries of a tile, in bytes; and how many blocks the ring has. */
+#define SB_CUDA_ATTENTION16_PREFILL_UNIT(width) (128 * (width)*2)
+#define SB_CUDA_ATTENTION16_PREFILL_STAGES(width) ((width) == 64 ? 8 : 4)
+/* Queries, the ring, the totals of splits, and what the first address is rounded up by. */
+#define SB_CUDA_ATTENTION16_PREFILL_SHARED(width)                                                                      \
+    ((1 + SB_CUDA_ATTENTION16_PREFILL_STAGES(width)) * SB_CUDA_ATTENTION16_PREFILL_UNIT(width) +                       \
+     SB_CUDA_ATTENTION16_PREFILL_ROWS * (width)*4 + 1024)
+/* Warps of a tile, 16 rows each, which say by a word each whether the definition has to compute their rows. */
+#define SB_CUDA_ATTENTION16_PREFILL_WARPS 8
+
+/* Tiles of rows. A tile has all heads of a head of keys for as many queries as fit. */
+typedef struct sb_cuda_attention16_tiles {
+    sb_cuda_attention attention; /* row_tiles: in tiles of `rows` */
+    int64_t tiles;               /* of all heads and samples */
+    int32_t *again;              /* of each tile and warp whether the definition has to compute its rows */
+    int32_t rows;                /* of a tile: a multiple of the group, 128 at most */
+    int32_t queries;             /* the same in queries */
+} sb_cuda_attention16_tiles;
+
+/* Maps have the dimensions width, heads, queries (rows, keys for k and v: keys, heads), samples. */
+typedef struct sb_cuda_attention16_prefill {
+    sb_cuda_attention16_tiles work;
+    sb_tensor_map q;    /* boxes of 64 elements, the group, and a tile's queries */
+    sb_tensor_map k, v; /* boxes of 64 elements and 128 keys */
+} sb_cuda_attention16_prefill;
+
+#endif
