@@ -34,14 +34,15 @@ static int equally(const sb_kernel *family, const sb_node *node) {
 
 sb_status sb_cuda_find_kernel(const sb_kernel_query *query, const sb_kernel **kernel, char *why, sb_error *error) {
     const sb_op *op = query->node->op;
+    bool controls = (op->flags & SB_OP_CONTROL) != 0, fits = all_fit_device(query, why);
     *kernel = NULL;
-    if ((op->flags & SB_OP_CONTROL) != 0) {
-        snprintf(why, SB_WHY_BYTES, "%s decides on the CPU which graphs run; their nodes are placed one by one",
-                 op->name);
+    if (!fits && !controls)
         return SB_OK;
-    }
-    if (!all_fit_device(query, why))
+    snprintf(why, SB_WHY_BYTES,
+             controls ? "%s decides on the CPU which graphs run; their nodes are placed one by one"
+                      : "%s has no GPU kernel",
+             op->name);
+    if (!fits)
         return SB_OK;
-    snprintf(why, SB_WHY_BYTES, "%s has no GPU kernel", op->name);
     return sb_kernel_choose(families, query, equally, "GPU", kernel, why, error);
 }
