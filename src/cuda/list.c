@@ -6,6 +6,17 @@
 static const sb_kernel *const families[] = {SB_CUDA_FAMILIES(FAMILY_TABLE) NULL};
 #undef FAMILY_TABLE
 
+/* Those that find out themselves which extents their outputs have. */
+static const sb_kernel *const counting[] = {sb_cuda_kernels_selection, NULL};
+
+static bool outputs_are_open(const sb_kernel_query *query) {
+    bool open = false;
+    for (int i = 0; i < query->node->output_count; i++)
+        open = open || (query->node->outputs[i] != SB_NO_VALUE && query->outputs[i].kind == SB_KIND_TENSOR &&
+                        !sb_fact_is_concrete(&query->outputs[i], NULL));
+    return open;
+}
+
 /* What a device never holds: text, sequences, values that may be nothing. */
 static bool fits_device(const sb_fact *fact, const char *what, int index, char *why) {
     if (fact == NULL || (fact->kind == SB_KIND_TENSOR && fact->dtype != SB_STRING))
@@ -44,5 +55,5 @@ sb_status sb_cuda_find_kernel(const sb_kernel_query *query, const sb_kernel **ke
              op->name);
     if (!fits)
         return SB_OK;
-    return sb_kernel_choose(families, query, equally, "GPU", kernel, why, error);
+    return sb_kernel_choose(outputs_are_open(query) ? counting : families, query, equally, "GPU", kernel, why, error);
 }

@@ -452,10 +452,18 @@ static bool all_concrete(const sb_node *node, const dynamic_facts *facts) {
     return concrete;
 }
 
-/* Infers, from elements that have to be brought to the host where nothing else tells the outputs' shapes. */
-static sb_status infer_dynamic(sb_runner *runner, const sb_node *node, dynamic_facts *facts, sb_error *error) {
+/* Infers, from elements that have to be brought to the host where nothing else tells the outputs' shapes, and no kernel of the
+ * device finds them out by itself. */
+static sb_status infer_dynamic(sb_runner *runner, size_t index, dynamic_facts *facts, sb_error *error) {
+    const sb_node *node = runner->program->steps[index].node;
+    const sb_kernel *kernel;
+    char why[SB_WHY_BYTES];
     SB_TRY(infer_now(runner, node, facts, error));
     if (runner->settings->placement.queue == NULL || all_concrete(node, facts))
+        return SB_OK;
+    SB_TRY(sb_place(&runner->settings->placement, runner->program, index, facts->pointers, facts->outputs, &kernel, why,
+                    error));
+    if (kernel != NULL)
         return SB_OK;
     for (int i = 0; i < node->input_count; i++)
         SB_TRY(sb_runner_bring(runner, node->inputs[i], SB_HOST, false, error));
@@ -503,7 +511,7 @@ static sb_status run_dynamic(sb_runner *runner, size_t index, sb_call *call) {
     sb_runner_note_cause(runner, runner->step, "its shapes follow from data");
     sb_status status = create_facts(call->node, &facts, call->error);
     if (status == SB_OK)
-        status = infer_dynamic(runner, call->node, &facts, call->error);
+        status = infer_dynamic(runner, index, &facts, call->error);
     if (status == SB_OK)
         status = place_dynamic(runner, index, &facts, &prepared, call->error);
     call->state = prepared.state;

@@ -38,7 +38,8 @@ static sb_graph *make_graph(const char *op, int64_t queries, int64_t capture_ran
     if (wanted.known)
         result = builder_constant(&inner, numbers(wanted.between, 4, scores, 5));
     else
-        result = builder_unary(&inner, "Identity", builder_binary(&inner, op, builder_unary(&inner, "Tanh", z), factor));
+        result =
+            builder_unary(&inner, "Identity", builder_binary(&inner, op, builder_unary(&inner, "Tanh", z), factor));
     mark_output(&inner, result);
     builder_finish(&inner);
     for (size_t v = 0; v < inner.graph->value_count; v++) {

@@ -43,6 +43,11 @@ static bool node_fits(const sb_kernel_query *query, const sb_node *node, const s
         snprintf(reason, sizeof reason, "it has graphs of its own");
         fits = false;
     }
+    for (int i = 0; i < node->output_count && fits; i++) {
+        fits = node->outputs[i] == SB_NO_VALUE || sb_fact_is_concrete(&facts[node->outputs[i]], NULL);
+        if (!fits)
+            snprintf(reason, sizeof reason, "the data decide the shape of what it makes");
+    }
     for (int i = 0; i < node->input_count && fits; i++)
         inputs[i] = node->inputs[i] != SB_NO_VALUE ? &facts[node->inputs[i]] : NULL;
     for (int i = 0; i < node->output_count && fits; i++)
