@@ -81,8 +81,7 @@ static sb_status launch_non_zero(sb_call *call) {
     if (status == SB_OK)
         status = sb_call_output_shape(call, 0, SB_S64, 2, (const int64_t[]){input->rank, taken}, &output);
     if (status == SB_OK) {
-        sb_cuda_places p = {
-            .list = list, .taken = taken, .rank = input->rank, .out = (int64_t *)(void *)output->data};
+        sb_cuda_places p = {.list = list, .taken = taken, .rank = input->rank, .out = (int64_t *)(void *)output->data};
         memcpy(p.dims, input->dims, sizeof *p.dims * (size_t)input->rank);
         sb_cuda_work work = {.parameters = &p, .parameter_bytes = sizeof p};
         sb_cuda_work_touches(&work, list, (size_t)taken * sizeof *list, false);

@@ -26,7 +26,8 @@ SB_CUDA_FUNCTION bool is_taken(const sb_cuda_selection *p, int64_t item) {
 SB_CUDA_KERNEL(sb_cuda_selection_count, sb_cuda_selection, p) {
     SB_CUDA_EACH(chunk, p->chunks) {
         int64_t count = 0;
-        for (int64_t i = chunk * SB_CUDA_SELECTION_CHUNK; i < (chunk + 1) * SB_CUDA_SELECTION_CHUNK && i < p->items; i++)
+        for (int64_t i = chunk * SB_CUDA_SELECTION_CHUNK; i < (chunk + 1) * SB_CUDA_SELECTION_CHUNK && i < p->items;
+             i++)
             count += is_taken(p, i);
         p->counts[chunk] = count;
     }
@@ -57,7 +58,8 @@ SB_CUDA_BLOCK_KERNEL(sb_cuda_selection_scan, sb_cuda_selection, p) {
 SB_CUDA_KERNEL(sb_cuda_selection_list, sb_cuda_selection, p) {
     SB_CUDA_EACH(chunk, p->chunks) {
         int64_t at = p->counts[chunk];
-        for (int64_t i = chunk * SB_CUDA_SELECTION_CHUNK; i < (chunk + 1) * SB_CUDA_SELECTION_CHUNK && i < p->items; i++) {
+        for (int64_t i = chunk * SB_CUDA_SELECTION_CHUNK; i < (chunk + 1) * SB_CUDA_SELECTION_CHUNK && i < p->items;
+             i++) {
             if (is_taken(p, i))
                 p->list[at++] = i;
         }
@@ -131,8 +133,8 @@ SB_CUDA_BLOCK_KERNEL(sb_cuda_suppress, sb_cuda_suppression, p) {
             for (int64_t i = threadIdx.x; i < p->boxes; i += THREADS) {
                 if (!alive[i])
                     continue;
-                alive[i] = i != box && !sb_region_overlaps(sb_region_box_corners(corners + i * 4, p->centred), chosen,
-                                                           p->overlap);
+                alive[i] = i != box &&
+                           !sb_region_overlaps(sb_region_box_corners(corners + i * 4, p->centred), chosen, p->overlap);
                 if (alive[i] && rank_of(scores[i], i) > best)
                     best = rank_of(scores[i], i);
             }
@@ -144,7 +146,7 @@ SB_CUDA_BLOCK_KERNEL(sb_cuda_suppress, sb_cuda_suppression, p) {
 }
 
 SB_CUDA_KERNEL(sb_cuda_suppression_write, sb_cuda_suppression, p) {
-    SB_CUDA_EACH(index, p->planes *p->most) {
+    SB_CUDA_EACH(index, p->planes * p->most) {
         int64_t plane = index, slot = sb_cuda_take(&plane, p->most), at = p->counts[plane] + slot;
         if (at >= p->counts[plane + 1])
             continue;
