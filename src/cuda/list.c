@@ -6,6 +6,17 @@
 static const sb_kernel *const families[] = {SB_CUDA_FAMILIES(FAMILY_TABLE) NULL};
 #undef FAMILY_TABLE
 
+/* Those that find out themselves which extents their outputs have. */
+static const sb_kernel *const counting[] = {sb_cuda_kernels_selection, NULL};
+
+static bool outputs_are_open(const sb_kernel_query *query) {
+    bool open = false;
+    for (int i = 0; i < query->node->output_count; i++)
+        open = open || (query->node->outputs[i] != SB_NO_VALUE && query->outputs[i].kind == SB_KIND_TENSOR &&
+                        !sb_fact_is_concrete(&query->outputs[i], NULL));
+    return open;
+}
+
 /* What a device never holds: text, sequences, values that may be nothing. */
 static bool fits_device(const sb_fact *fact, const char *what, int index, char *why) {
     if (fact == NULL || (fact->kind == SB_KIND_TENSOR && fact->dtype != SB_STRING))
@@ -34,14 +45,15 @@ static int equally(const sb_kernel *family, const sb_node *node) {
 
 sb_status sb_cuda_find_kernel(const sb_kernel_query *query, const sb_kernel **kernel, char *why, sb_error *error) {
     const sb_op *op = query->node->op;
+    bool controls = (op->flags & SB_OP_CONTROL) != 0, fits = all_fit_device(query, why);
     *kernel = NULL;
-    if ((op->flags & SB_OP_CONTROL) != 0) {
-        snprintf(why, SB_WHY_BYTES, "%s decides on the CPU which graphs run; their nodes are placed one by one",
-                 op->name);
+    if (!fits && !controls)
         return SB_OK;
-    }
-    if (!all_fit_device(query, why))
+    snprintf(why, SB_WHY_BYTES,
+             controls ? "%s decides on the CPU which graphs run; their nodes are placed one by one"
+                      : "%s has no GPU kernel",
+             op->name);
+    if (!fits)
         return SB_OK;
-    snprintf(why, SB_WHY_BYTES, "%s has no GPU kernel", op->name);
-    return sb_kernel_choose(families, query, equally, "GPU", kernel, why, error);
+    return sb_kernel_choose(outputs_are_open(query) ? counting : families, query, equally, "GPU", kernel, why, error);
 }

@@ -138,6 +138,12 @@ sb_status sb_call_workspace(sb_call *call, size_t bytes, void **memory) {
     return call->frame->workspace(call->frame, call, bytes, memory);
 }
 
+sb_status sb_call_read(sb_call *call, void *to, const void *workspace, size_t bytes) {
+    if (call->frame == NULL || call->frame->read == NULL || call->target == NULL)
+        return sb_call_fail(call, SB_ERROR_INTERNAL, "there is no device to read from");
+    return call->frame->read(call->frame, call, to, workspace, bytes);
+}
+
 sb_status sb_call_run_graph(sb_call *call, const sb_graph *graph, int input_count, const sb_value *inputs,
                             sb_value *outputs) {
     if (call->frame == NULL)

@@ -159,6 +159,8 @@ typedef struct sb_frame {
     const int64_t *(*used)(struct sb_frame *frame, const sb_call *call, int input, int axis);
     /* As sb_call_known. NULL: all elements on the host are the run's. */
     const int64_t *(*known)(struct sb_frame *frame, const sb_call *call, int input);
+    /* As sb_call_read. NULL: for calls on the host. */
+    sb_status (*read)(struct sb_frame *frame, const sb_call *call, void *to, const void *from, size_t bytes);
 } sb_frame;
 
 /* Where the work of a call on a device goes. */
@@ -228,6 +230,9 @@ sb_status sb_call_copy(sb_call *call, sb_tensor *to, const sb_tensor *from);
 /** A workspace of at least `bytes`, aligned to 64, valid until the call returns; not initialised. On a device, memory
  * of the device, which the call's later tasks may use. */
 sb_status sb_call_workspace(sb_call *call, size_t bytes, void **memory);
+/** Copies what the call's tasks so far have made of a workspace on its device to the host, from the workspace's first byte on, and
+ * waits: for kernels whose outputs' extents the data decide, which nobody records. */
+sb_status sb_call_read(sb_call *call, void *to, const void *workspace, size_t bytes);
 /** Runs one of the node's graphs: `inputs` borrowed (captures are added by this function),
  * `outputs` owned by the caller. */
 sb_status sb_call_run_graph(sb_call *call, const sb_graph *graph, int input_count, const sb_value *inputs,

@@ -9,7 +9,8 @@
 typedef struct sb_kernel_query {
     const sb_node *node;
     const sb_fact *const *inputs; /* NULL where omitted; constants carry their tensor */
-    const sb_fact *outputs;
+    const sb_fact
+        *outputs; /* on a device, of open extents where only the data tell them: a kernel then waits for them */
     sb_isa isa;
     void *device;    /* the back end's device that is to compute the node, for its kernels' eyes; NULL: the host */
     sb_queue *queue; /* of that device, where there is one already, entered: `prepare` may copy by it; else NULL */

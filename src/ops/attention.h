@@ -105,6 +105,8 @@ sb_status sb_attention_run_defined(sb_call *call, const sb_attention_work *work)
 
 /** The same for FlexAttention. `*between` becomes the type of what its graphs see. */
 sb_status sb_flex_attention_describe(const sb_call *call, sb_attention_work *work, sb_dtype *between);
+/** The type of what its graphs see, for inputs of `dtype`. */
+sb_dtype sb_flex_attention_between(const sb_node *node, sb_dtype dtype);
 /** Its graphs, score_mod and prob_mod; each NULL where there is none. */
 void sb_flex_attention_graphs(const sb_node *node, const sb_graph **score, const sb_graph **probability);
 /** Checks what one of them, of that name, gave: a tensor like the scores, of type `dtype`. Errors: SHAPE. */

@@ -29,7 +29,7 @@
     F(gather,                 ops,  no,   no,   no,   cuda, __VA_ARGS__) \
     F(scatter,                ops,  no,   no,   no,   no,   __VA_ARGS__) \
     F(tensor_scatter,         ops,  axes, cost, cpu,  cuda, __VA_ARGS__) \
-    F(selection,              ops,  no,   no,   no,   no,   __VA_ARGS__) \
+    F(selection,              ops,  no,   no,   no,   cuda, __VA_ARGS__) \
     F(topk,                   ops,  no,   no,   no,   no,   __VA_ARGS__) \
     F(indexing,               no,   axes, no,   no,   no,   __VA_ARGS__) \
     F(control,                ops,  axes, cost, no,   no,   __VA_ARGS__) \
@@ -80,8 +80,8 @@
     F(attention,              ops,  axes, cost, cpu,  cuda, __VA_ARGS__) \
     F(paged,                  ops,  axes, cost, cpu,  no,   __VA_ARGS__) \
     F(paged_append,           ops,  axes, cost, cpu,  cuda, __VA_ARGS__) \
-    F(linear_attention,       ops,  axes, cost, no,   no,   __VA_ARGS__) \
-    F(flex_attention,         ops,  axes, cost, no,   no,   __VA_ARGS__) \
+    F(linear_attention,       ops,  axes, cost, no,   cuda, __VA_ARGS__) \
+    F(flex_attention,         ops,  axes, cost, no,   cuda, __VA_ARGS__) \
     F(rotary,                 ops,  axes, cost, cpu,  cuda, __VA_ARGS__) \
     F(normalization,          ops,  no,   no,   no,   no,   __VA_ARGS__) \
     F(row_normalization,      ops,  no,   no,   no,   no,   __VA_ARGS__) \

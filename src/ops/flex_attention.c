@@ -178,6 +178,10 @@ void sb_flex_attention_graphs(const sb_node *node, const sb_graph **score, const
     *probability = params->probability;
 }
 
+sb_dtype sb_flex_attention_between(const sb_node *node, sb_dtype dtype) {
+    return graph_dtype(node->params, dtype);
+}
+
 sb_status sb_flex_attention_describe(const sb_call *call, sb_attention_work *work, sb_dtype *between) {
     sb_dtype dtype = sb_call_input(call, Q)->dtype;
     *between = graph_dtype(call->node->params, dtype);

@@ -10,6 +10,8 @@
  * and rounded once when it is stored: the output, and the state behind the last position.
  *
  * Columns j do not see each other, so threads share out heads and a few columns each. */
+#include "ops/linear_attention.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -22,18 +24,12 @@
 
 enum { QUERY, KEY, VALUE, PAST, DECAY, BETA };
 enum { OUTPUT, PRESENT };
-
-/* What a step does beside adding k and v. */
-enum { DECAYS = 1, CORRECTS = 2 };
+enum { DECAYS = SB_LINEAR_DECAYS, CORRECTS = SB_LINEAR_CORRECTS };
 
 #define SET_SMALL (SB_SET(SB_F16) | SB_SET(SB_BF16) | SB_SET(SB_F32))
 #define TILE 64 /* columns at a time */
 
-typedef struct linear_params {
-    int64_t heads, key_heads; /* of queries; of keys, values and states */
-    int rule;                 /* DECAYS, CORRECTS */
-    float scale;              /* 0: from the width of keys */
-} linear_params;
+typedef sb_linear_params linear_params;
 
 /* ---- attributes ---- */
 
@@ -107,6 +103,11 @@ static sb_status infer_linear(sb_infer *infer) {
     SB_TRY(unpack(infer, QUERY, query, params->heads, &query_width));
     SB_TRY(unpack(infer, KEY, key, params->key_heads, &key_width));
     SB_TRY(unpack(infer, VALUE, value, params->key_heads, &value_width));
+    int64_t of_queries, of_keys;
+    if (query_width != NULL && key_width != NULL && sb_dim_is_constant(query_width, &of_queries) &&
+        sb_dim_is_constant(key_width, &of_keys) && of_queries != of_keys)
+        return sb_infer_fail(infer, SB_ERROR_SHAPE, "heads of queries have width %lld, those of keys %lld",
+                             (long long)of_queries, (long long)of_keys);
     SB_TRY(check_optional(infer, DECAY, "decay", (params->rule & DECAYS) != 0, query->dtype));
     SB_TRY(check_optional(infer, BETA, "beta", (params->rule & CORRECTS) != 0, query->dtype));
     if (past != NULL)
@@ -129,11 +130,8 @@ static sb_status infer_linear(sb_infer *infer) {
 /* ---- evaluation ---- */
 
 typedef struct recurrence {
-    const linear_params *params;
-    const sb_tensor *query, *key, *value, *past, *decay, *beta;
-    sb_tensor *output, *present; /* NULL when nobody wants them */
-    int64_t batch, positions, width, value_width, tiles;
-    float scale;
+    sb_linear_work work;
+    int64_t tiles;
     float *states; /* [batch, key heads, tile, width, TILE] */
 } recurrence;
 
@@ -151,7 +149,7 @@ static float load(const sb_tensor *tensor, int64_t batch, int64_t at, int64_t co
 }
 
 static void decay_state(const part *p, int64_t at) {
-    const recurrence *run = p->run;
+    const sb_linear_work *run = &p->run->work;
     bool each = run->decay->dims[2] != run->params->key_heads;
     for (int64_t i = 0; i < run->width; i++) {
         float decay = load(run->decay, p->batch, at, each ? p->head * run->width + i : p->head);
@@ -164,15 +162,15 @@ static void decay_state(const part *p, int64_t at) {
 /* sum[j] = the chain over i of row[i] · S[i, j]. */
 static void read_state(const part *p, const sb_tensor *rows, int64_t at, int64_t head, float *sum) {
     memset(sum, 0, TILE * sizeof *sum);
-    for (int64_t i = 0; i < p->run->width; i++) {
-        float factor = load(rows, p->batch, at, head * p->run->width + i);
+    for (int64_t i = 0; i < p->run->work.width; i++) {
+        float factor = load(rows, p->batch, at, head * p->run->work.width + i);
         for (int64_t j = 0; j < p->columns; j++)
             sum[j] = sb_fma_f32(factor, p->state[i * TILE + j], sum[j]);
     }
 }
 
 static void correct(const part *p, int64_t at, float *u) {
-    const recurrence *run = p->run;
+    const sb_linear_work *run = &p->run->work;
     float known[TILE], rate = load(run->beta, p->batch, at, run->beta->dims[2] != 1 ? p->head : 0);
     read_state(p, run->key, at, p->head, known);
     for (int64_t j = 0; j < p->columns; j++)
@@ -180,15 +178,15 @@ static void correct(const part *p, int64_t at, float *u) {
 }
 
 static void write_state(const part *p, int64_t at, const float *u) {
-    for (int64_t i = 0; i < p->run->width; i++) {
-        float factor = load(p->run->key, p->batch, at, p->head * p->run->width + i);
+    for (int64_t i = 0; i < p->run->work.width; i++) {
+        float factor = load(p->run->work.key, p->batch, at, p->head * p->run->work.width + i);
         for (int64_t j = 0; j < p->columns; j++)
             p->state[i * TILE + j] = sb_fma_f32(factor, u[j], p->state[i * TILE + j]);
     }
 }
 
 static void read_queries(const part *p, int64_t at) {
-    const recurrence *run = p->run;
+    const sb_linear_work *run = &p->run->work;
     int64_t group = run->params->heads / run->params->key_heads;
     float sum[TILE];
     for (int64_t head = p->head * group; head < (p->head + 1) * group && run->output != NULL; head++) {
@@ -210,7 +208,7 @@ static int64_t state_index(const part *p, const sb_tensor *state, int64_t i, int
 }
 
 static void run_part(const part *p) {
-    const recurrence *run = p->run;
+    const sb_linear_work *run = &p->run->work;
     float u[TILE];
     for (int64_t i = 0; i < run->width && run->past != NULL; i++) {
         for (int64_t j = 0; j < p->columns; j++)
@@ -236,12 +234,13 @@ static void run_part(const part *p) {
 
 static void run_parts(void *context, int64_t begin, int64_t end) {
     const recurrence *run = context;
+    const sb_linear_work *work = &run->work;
     for (int64_t index = begin; index < end; index++) {
         part p = {.run = run, .first = index % run->tiles * TILE};
-        p.head = index / run->tiles % run->params->key_heads;
-        p.batch = index / run->tiles / run->params->key_heads;
-        p.columns = run->value_width - p.first < TILE ? run->value_width - p.first : TILE;
-        p.state = run->states + index * run->width * TILE;
+        p.head = index / run->tiles % work->params->key_heads;
+        p.batch = index / run->tiles / work->params->key_heads;
+        p.columns = work->value_width - p.first < TILE ? work->value_width - p.first : TILE;
+        p.state = run->states + index * work->width * TILE;
         run_part(&p);
     }
 }
@@ -255,49 +254,58 @@ static sb_status check_extents(const sb_call *call, int index, const sb_tensor *
                         sb_dims_text(tensor->rank, tensor->dims, have), sb_dims_text(rank, wanted, want));
 }
 
-static sb_status measure(const sb_call *call, recurrence *run) {
-    const linear_params *params = run->params;
-    const sb_tensor *query = run->query, *value = run->value, *decay = run->decay, *beta = run->beta;
+static sb_status measure(const sb_call *call, sb_linear_work *work) {
+    const linear_params *params = work->params;
+    const sb_tensor *query = work->query, *value = work->value, *decay = work->decay, *beta = work->beta;
     if (query->rank != 3 || value->rank != 3 || query->dims[2] % params->heads != 0 ||
         value->dims[2] % params->key_heads != 0)
         return sb_call_fail(call, SB_ERROR_SHAPE, "query and value must be [batch, positions, heads · width]");
-    run->batch = query->dims[0];
-    run->positions = query->dims[1];
-    run->width = query->dims[2] / params->heads;
-    run->value_width = value->dims[2] / params->key_heads;
-    run->tiles = (run->value_width + TILE - 1) / TILE;
-    int64_t keys = run->width * params->key_heads; /* no more than the query has */
-    SB_TRY(check_extents(call, KEY, run->key, 3, (int64_t[]){run->batch, run->positions, keys}));
-    SB_TRY(check_extents(call, VALUE, value, 3, (int64_t[]){run->batch, run->positions, value->dims[2]}));
-    SB_TRY(check_extents(call, PAST, run->past, 4,
-                         (int64_t[]){run->batch, params->key_heads, run->width, run->value_width}));
+    work->batch = query->dims[0];
+    work->positions = query->dims[1];
+    work->width = query->dims[2] / params->heads;
+    work->value_width = value->dims[2] / params->key_heads;
+    int64_t keys = work->width * params->key_heads; /* no more than the query has */
+    SB_TRY(check_extents(call, KEY, work->key, 3, (int64_t[]){work->batch, work->positions, keys}));
+    SB_TRY(check_extents(call, VALUE, value, 3, (int64_t[]){work->batch, work->positions, value->dims[2]}));
+    SB_TRY(check_extents(call, PAST, work->past, 4,
+                         (int64_t[]){work->batch, params->key_heads, work->width, work->value_width}));
     bool one_each = decay != NULL && decay->rank == 3 && decay->dims[2] == params->key_heads;
     SB_TRY(check_extents(call, DECAY, decay, 3,
-                         (int64_t[]){run->batch, run->positions, one_each ? params->key_heads : keys}));
+                         (int64_t[]){work->batch, work->positions, one_each ? params->key_heads : keys}));
     bool one = beta != NULL && beta->rank == 3 && beta->dims[2] == 1;
-    SB_TRY(check_extents(call, BETA, beta, 3, (int64_t[]){run->batch, run->positions, one ? 1 : params->key_heads}));
-    run->scale = params->scale;
-    if (run->scale == 0)
-        run->scale = sb_div_f32(1, sb_sqrt_f32(run->width > 0 ? (float)run->width : 1));
+    SB_TRY(check_extents(call, BETA, beta, 3, (int64_t[]){work->batch, work->positions, one ? 1 : params->key_heads}));
+    work->scale = params->scale;
+    if (work->scale == 0)
+        work->scale = sb_div_f32(1, sb_sqrt_f32(work->width > 0 ? (float)work->width : 1));
     return SB_OK;
 }
 
-static sb_status eval_linear(sb_call *call) {
-    recurrence run = {.params = call->node->params,
-                      .query = sb_call_input(call, QUERY),
-                      .key = sb_call_input(call, KEY),
-                      .value = sb_call_input(call, VALUE),
-                      .past = sb_call_input(call, PAST),
-                      .decay = sb_call_input(call, DECAY),
-                      .beta = sb_call_input(call, BETA)};
-    SB_TRY(measure(call, &run));
+sb_status sb_linear_describe(const sb_call *call, sb_linear_work *work) {
+    *work = (sb_linear_work){.params = call->node->params,
+                             .query = sb_call_input(call, QUERY),
+                             .key = sb_call_input(call, KEY),
+                             .value = sb_call_input(call, VALUE),
+                             .past = sb_call_input(call, PAST),
+                             .decay = sb_call_input(call, DECAY),
+                             .beta = sb_call_input(call, BETA)};
+    return measure(call, work);
+}
+
+sb_status sb_linear_make_outputs(sb_call *call, sb_linear_work *work) {
     if (sb_call_wants(call, OUTPUT))
-        SB_TRY(sb_call_output(call, OUTPUT, &run.output));
-    if (sb_call_wants(call, PRESENT))
-        SB_TRY(sb_call_output(call, PRESENT, &run.present));
+        SB_TRY(sb_call_output(call, OUTPUT, &work->output));
+    return sb_call_wants(call, PRESENT) ? sb_call_output(call, PRESENT, &work->present) : SB_OK;
+}
+
+static sb_status eval_linear(sb_call *call) {
+    recurrence run = {.states = NULL};
+    sb_linear_work *work = &run.work;
+    SB_TRY(sb_linear_describe(call, work));
+    SB_TRY(sb_linear_make_outputs(call, work));
+    run.tiles = (work->value_width + TILE - 1) / TILE;
     int64_t parts, floats;
-    if (__builtin_mul_overflow(run.batch, run.params->key_heads, &parts) ||
-        __builtin_mul_overflow(parts, run.tiles, &parts) || __builtin_mul_overflow(run.width, TILE, &floats))
+    if (__builtin_mul_overflow(work->batch, work->params->key_heads, &parts) ||
+        __builtin_mul_overflow(parts, run.tiles, &parts) || __builtin_mul_overflow(work->width, TILE, &floats))
         return sb_call_fail(call, SB_ERROR_SHAPE, "the states are too large");
     run.states = sb_allocate_array((size_t)parts, (size_t)floats * sizeof(float));
     if (run.states == NULL)

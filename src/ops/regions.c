@@ -1,4 +1,6 @@
 /* Regions of interest: MaxRoiPool, NonMaxSuppression, RoiAlign. */
+#include "ops/regions.h"
+
 #include <stdlib.h>
 
 #include "base/allocation.h"
@@ -172,33 +174,6 @@ static sb_status infer_suppression(sb_infer *infer) {
     return SB_OK;
 }
 
-typedef struct corners {
-    float top, left, bottom, right;
-} corners;
-
-static corners box_corners(const float *box, bool centred) {
-    if (centred) {
-        float half_width = box[2] / 2.0f, half_height = box[3] / 2.0f;
-        return (corners){box[1] - half_height, box[0] - half_width, box[1] + half_height, box[0] + half_width};
-    }
-    return (corners){sb_min_f32(box[0], box[2]), sb_min_f32(box[1], box[3]), sb_max_f32(box[0], box[2]),
-                     sb_max_f32(box[1], box[3])};
-}
-
-/* Whether two boxes overlap by more than the threshold: intersection over union, each operation
- * rounded to f32. */
-static bool overlaps(corners first, corners second, float threshold) {
-    float width = sb_min_f32(first.right, second.right) - sb_max_f32(first.left, second.left);
-    float height = sb_min_f32(first.bottom, second.bottom) - sb_max_f32(first.top, second.top);
-    if (!(width > 0.0f && height > 0.0f))
-        return false;
-    float both = width * height;
-    float one = (first.right - first.left) * (first.bottom - first.top);
-    float other = (second.right - second.left) * (second.bottom - second.top);
-    float either = one + other - both;
-    return one > 0.0f && other > 0.0f && either > 0.0f && both / either > threshold;
-}
-
 typedef struct scored {
     int32_t key;
     int64_t index;
@@ -212,28 +187,27 @@ static int by_score(const void *left, const void *right) {
 }
 
 typedef struct suppression {
+    sb_suppression all;
     const float *boxes, *scores; /* of one batch element and class */
-    int64_t box_count, most;
-    float overlap, least_score;
-    bool has_least, centred;
-    scored *candidates; /* [box_count] */
-    int64_t *chosen;    /* [box_count] */
+    scored *candidates;          /* [boxes] */
+    int64_t *chosen;             /* [boxes] */
 } suppression;
 
 /* Takes boxes by falling score (NaN first, ties by index) unless they overlap one already taken.
  * Returns how many. */
 static int64_t choose_boxes(suppression *work) {
     int64_t candidates = 0, chosen = 0;
-    for (int64_t i = 0; i < work->box_count; i++) {
-        if (!work->has_least || work->scores[i] > work->least_score)
+    for (int64_t i = 0; i < work->all.boxes; i++) {
+        if (!work->all.has_least || work->scores[i] > work->all.least_score)
             work->candidates[candidates++] = (scored){sb_bits_order_f32(work->scores[i]), i};
     }
     qsort(work->candidates, (size_t)candidates, sizeof *work->candidates, by_score);
-    for (int64_t i = 0; i < candidates && chosen < work->most; i++) {
-        corners box = box_corners(work->boxes + work->candidates[i].index * 4, work->centred);
+    for (int64_t i = 0; i < candidates && chosen < work->all.most; i++) {
+        sb_region_corners box = sb_region_box_corners(work->boxes + work->candidates[i].index * 4, work->all.centred);
         bool keep = true;
         for (int64_t k = 0; k < chosen && keep; k++)
-            keep = !overlaps(box, box_corners(work->boxes + work->chosen[k] * 4, work->centred), work->overlap);
+            keep = !sb_region_overlaps(box, sb_region_box_corners(work->boxes + work->chosen[k] * 4, work->all.centred),
+                                       work->all.overlap);
         if (keep)
             work->chosen[chosen++] = work->candidates[i].index;
     }
@@ -247,11 +221,11 @@ typedef struct triples {
 
 static sb_status choose_all(const sb_call *call, const sb_tensor *boxes, const sb_tensor *scores, suppression *work,
                             triples *found) {
-    int64_t batches = scores->dims[0], classes = scores->dims[1];
+    int64_t batches = work->all.batches, classes = work->all.classes;
     for (int64_t b = 0; b < batches; b++) {
         for (int64_t c = 0; c < classes; c++) {
-            work->boxes = (const float *)(const void *)boxes->data + b * work->box_count * 4;
-            work->scores = (const float *)(const void *)scores->data + (b * classes + c) * work->box_count;
+            work->boxes = (const float *)(const void *)boxes->data + b * work->all.boxes * 4;
+            work->scores = (const float *)(const void *)scores->data + (b * classes + c) * work->all.boxes;
             int64_t chosen = choose_boxes(work);
             if (!sb_grow((void **)&found->items, &found->capacity, found->count + 3 * (size_t)chosen,
                          sizeof *found->items))
@@ -271,23 +245,30 @@ static float scalar_or(const sb_call *call, int index, float otherwise) {
     return tensor != NULL && sb_tensor_elements(tensor) > 0 ? *(const float *)(const void *)tensor->data : otherwise;
 }
 
-static sb_status suppress(sb_call *call, const sb_tensor *boxes, const sb_tensor *scores, triples *found) {
-    suppression work = {.box_count = boxes->dims[1],
-                        .overlap = scalar_or(call, 3, 0.0f),
-                        .least_score = scalar_or(call, 4, 0.0f),
-                        .has_least = sb_call_input(call, 4) != NULL,
-                        .centred = ((const sb_region_params *)call->node->params)->centred};
+sb_status sb_suppression_describe(const sb_call *call, sb_suppression *work) {
+    const sb_tensor *boxes = sb_call_input(call, 0), *scores = sb_call_input(call, 1);
     int count = 0;
     if (boxes->rank != 3 || scores->rank != 3 || boxes->dims[2] != 4 || boxes->dims[0] != scores->dims[0] ||
         boxes->dims[1] != scores->dims[2])
         return sb_call_fail(call, SB_ERROR_SHAPE, "boxes must be [batch,boxes,4], scores [batch,classes,boxes]");
-    if (sb_call_input(call, 2) != NULL)
-        SB_TRY(sb_move_integers(call, 2, 1, &work.most, &count));
-    work.candidates = sb_allocate_array((size_t)work.box_count, sizeof *work.candidates);
-    work.chosen = sb_allocate_array((size_t)work.box_count, sizeof *work.chosen);
+    *work = (sb_suppression){.batches = scores->dims[0],
+                             .classes = scores->dims[1],
+                             .boxes = boxes->dims[1],
+                             .overlap = scalar_or(call, 3, 0.0f),
+                             .least_score = scalar_or(call, 4, 0.0f),
+                             .has_least = sb_call_input(call, 4) != NULL,
+                             .centred = ((const sb_region_params *)call->node->params)->centred};
+    return sb_call_input(call, 2) != NULL ? sb_move_integers(call, 2, 1, &work->most, &count) : SB_OK;
+}
+
+static sb_status suppress(sb_call *call, const sb_tensor *boxes, const sb_tensor *scores, triples *found) {
+    suppression work = {.candidates = NULL};
+    SB_TRY(sb_suppression_describe(call, &work.all));
+    work.candidates = sb_allocate_array((size_t)work.all.boxes, sizeof *work.candidates);
+    work.chosen = sb_allocate_array((size_t)work.all.boxes, sizeof *work.chosen);
     sb_status status = SB_OK;
     if (work.candidates == NULL || work.chosen == NULL)
-        status = sb_fail_memory(call->error, (size_t)work.box_count * sizeof *work.candidates);
+        status = sb_fail_memory(call->error, (size_t)work.all.boxes * sizeof *work.candidates);
     else
         status = choose_all(call, boxes, scores, &work, found);
     sb_free(work.candidates);

@@ -1,4 +1,4 @@
-/* Regions of images: RoiAlign and MaxRoiPool. For the host and for devices. */
+/* Regions of images: RoiAlign, MaxRoiPool and NonMaxSuppression. For the host and for devices. */
 #ifndef SB_OPS_REGIONS_VALUES_H
 #define SB_OPS_REGIONS_VALUES_H
 
@@ -149,6 +149,43 @@ static SB_HD double sb_region_maximum(const sb_region_params *params, const sb_r
         }
     }
     return largest;
+}
+
+/* ---- NonMaxSuppression ---- */
+
+typedef struct sb_region_corners {
+    float top, left, bottom, right;
+} sb_region_corners;
+
+static SB_HD sb_region_corners sb_region_box_corners(const float *box, bool centred) {
+    sb_region_corners corners;
+    if (centred) {
+        float half_width = box[2] / 2.0f, half_height = box[3] / 2.0f;
+        corners.top = box[1] - half_height;
+        corners.left = box[0] - half_width;
+        corners.bottom = box[1] + half_height;
+        corners.right = box[0] + half_width;
+        return corners;
+    }
+    corners.top = sb_min_f32(box[0], box[2]);
+    corners.left = sb_min_f32(box[1], box[3]);
+    corners.bottom = sb_max_f32(box[0], box[2]);
+    corners.right = sb_max_f32(box[1], box[3]);
+    return corners;
+}
+
+/* Whether two boxes overlap by more than the threshold: intersection over union, each operation
+ * rounded to f32. */
+static SB_HD bool sb_region_overlaps(sb_region_corners first, sb_region_corners second, float threshold) {
+    float width = sb_min_f32(first.right, second.right) - sb_max_f32(first.left, second.left);
+    float height = sb_min_f32(first.bottom, second.bottom) - sb_max_f32(first.top, second.top);
+    if (!(width > 0.0f && height > 0.0f))
+        return false;
+    float both = width * height;
+    float one = (first.right - first.left) * (first.bottom - first.top);
+    float other = (second.right - second.left) * (second.bottom - second.top);
+    float either = one + other - both;
+    return one > 0.0f && other > 0.0f && either > 0.0f && both / either > threshold;
 }
 
 #endif

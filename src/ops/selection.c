@@ -26,6 +26,8 @@ static sb_status infer_compress(sb_infer *infer) {
     int axis = 0;
     SB_TRY(sb_infer_require(infer, 0, SB_SET_ANY, &input));
     SB_TRY(sb_infer_require(infer, 1, SB_SET(SB_BOOL), &condition));
+    if (condition->rank != SB_RANK_UNKNOWN && condition->rank != 1)
+        return sb_infer_fail(infer, SB_ERROR_SHAPE, "the condition has rank %d, not 1", condition->rank);
     if (!params->has_axis) {
         sb_infer_open(infer, 0, input->dtype, 1);
         return SB_OK;
@@ -38,34 +40,43 @@ static sb_status infer_compress(sb_infer *infer) {
     return SB_OK;
 }
 
-static sb_status eval_compress(sb_call *call) {
+sb_status sb_compress_describe(const sb_call *call, sb_compress_work *work) {
     const sb_selection_params *params = call->node->params;
-    const sb_tensor *source = sb_call_input(call, 0), *condition = sb_call_input(call, 1);
-    int axis = 0;
+    const sb_tensor *input = sb_call_input(call, 0), *condition = sb_call_input(call, 1);
+    *work = (sb_compress_work){.outer = 1, .extent = sb_tensor_elements(input), .inner = 1, .rank = 1};
     if (params->has_axis)
-        SB_TRY(sb_move_axis(call, params->axis, source->rank, &axis));
+        SB_TRY(sb_move_axis(call, params->axis, input->rank, &work->axis));
     if (condition->rank != 1)
         return sb_call_fail(call, SB_ERROR_SHAPE, "the condition has rank %d, not 1", condition->rank);
+    if (params->has_axis) {
+        work->rank = input->rank;
+        work->extent = input->dims[work->axis];
+        work->outer = sb_move_product(input->dims, 0, work->axis);
+        work->inner = sb_move_product(input->dims, work->axis + 1, input->rank);
+    }
+    memcpy(work->dims, input->dims, sizeof work->dims);
+    work->length = condition->dims[0] < work->extent ? condition->dims[0] : work->extent;
+    return SB_OK;
+}
+
+static sb_status eval_compress(sb_call *call) {
+    const sb_tensor *condition = sb_call_input(call, 1);
+    sb_compress_work work;
+    SB_TRY(sb_compress_describe(call, &work));
     sb_tensor *input, *output = NULL;
     SB_TRY(sb_call_contiguous(call, 0, &input));
-    int64_t elements = sb_tensor_elements(input), kept = 0, dims[SB_MAX_RANK] = {0};
-    int64_t extent = params->has_axis ? input->dims[axis] : elements;
-    int64_t length = condition->dims[0] < extent ? condition->dims[0] : extent;
-    for (int64_t i = 0; i < length; i++)
+    int64_t kept = 0;
+    for (int64_t i = 0; i < work.length; i++)
         kept += condition->data[i * condition->strides[0]] != 0;
-    int rank = params->has_axis ? input->rank : 1;
-    memcpy(dims, input->dims, sizeof dims);
-    dims[axis] = kept;
-    int64_t outer = params->has_axis ? sb_move_product(input->dims, 0, axis) : 1;
-    size_t block =
-        (params->has_axis ? (size_t)sb_move_product(input->dims, axis + 1, rank) : 1) * sb_dtype_size(input->dtype);
-    sb_status status = sb_move_output(call, 0, input->dtype, rank, dims, &output);
+    work.dims[work.axis] = kept;
+    size_t block = (size_t)work.inner * sb_dtype_size(input->dtype);
+    sb_status status = sb_move_output(call, 0, input->dtype, work.rank, work.dims, &output);
     char *to = status == SB_OK ? output->data : NULL;
-    for (int64_t o = 0; o < outer && status == SB_OK && block != 0; o++) {
-        for (int64_t i = 0; i < length; i++) {
+    for (int64_t o = 0; o < work.outer && status == SB_OK && block != 0; o++) {
+        for (int64_t i = 0; i < work.length; i++) {
             if (condition->data[i * condition->strides[0]] == 0)
                 continue;
-            sb_move_element(to, input->data + (size_t)(o * extent + i) * block, block);
+            sb_move_element(to, input->data + (size_t)(o * work.extent + i) * block, block);
             to += block;
         }
     }

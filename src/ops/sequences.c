@@ -566,7 +566,7 @@ const sb_op sb_ops_sequences[] = {
      .infer = infer_map,
      .eval = eval_map},
     SEQUENCE_OP("Optional", 0, 1, SB_OP_KEEPS, 0, NULL, infer_optional, eval_optional),
-    SEQUENCE_OP("OptionalGetElement", 1, 1, SB_OP_KEEPS, 0, NULL, infer_get, eval_get),
+    SEQUENCE_OP("OptionalGetElement", 1, 1, SB_OP_VIEW | SB_OP_KEEPS, 0, NULL, infer_get, eval_get),
     SEQUENCE_OP("OptionalHasElement", 0, 1, 0, 0, NULL, infer_has, eval_has),
     {0},
 };

@@ -94,7 +94,7 @@ static void visit_runner(visitor *visitor, const sb_runner *runner) {
         present[sb_copy_index(program, runner->plan->sides[input], input)] = true;
     }
     for (size_t s = 0; s < program->step_count; s++) {
-        if (runner->plan->steps[s].mode == SB_STEP_SKIP)
+        if (runner->plan->steps[s].mode == SB_STEP_SKIP || runner->plan->steps[s].inferred)
             continue;
         if (present != NULL)
             visit_transfers(visitor, runner, s, present);

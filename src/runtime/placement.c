@@ -25,11 +25,15 @@ static const char *forced_by(const char *list, const sb_node *node, size_t *leng
     return NULL;
 }
 
-static bool facts_are_concrete(const sb_node *node, const sb_fact *const *inputs, const sb_fact *outputs) {
+static bool inputs_are_concrete(const sb_node *node, const sb_fact *const *inputs) {
     for (int i = 0; i < node->input_count; i++) {
         if (inputs[i] != NULL && inputs[i]->kind == SB_KIND_TENSOR && !sb_fact_is_concrete(inputs[i], NULL))
             return false;
     }
+    return true;
+}
+
+static bool outputs_are_concrete(const sb_node *node, const sb_fact *outputs) {
     for (int i = 0; i < node->output_count; i++) {
         if (node->outputs[i] != SB_NO_VALUE && outputs[i].kind == SB_KIND_TENSOR &&
             !sb_fact_is_concrete(&outputs[i], NULL))
@@ -55,9 +59,10 @@ sb_status sb_place(const sb_placement *placement, const sb_program *program, siz
         snprintf(why, SB_WHY_BYTES, "forced to the CPU by \"%.*s\"", (int)(length < 100 ? length : 100), part);
         return SB_OK;
     }
-    if (!facts_are_concrete(node, inputs, outputs)) {
+    bool known = inputs_are_concrete(node, inputs);
+    if (known)
+        SB_TRY(queue->interface->find_kernel(&query, kernel, why, error));
+    if (*kernel == NULL && !(known && outputs_are_concrete(node, outputs)))
         snprintf(why, SB_WHY_BYTES, "the data decide the shape of what it reads or makes");
-        return SB_OK;
-    }
-    return queue->interface->find_kernel(&query, kernel, why, error);
+    return SB_OK;
 }

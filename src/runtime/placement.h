@@ -14,7 +14,7 @@ typedef struct sb_placement {
 } sb_placement;
 
 /** The one gate through which every node goes: *kernel is the device's kernel for the step with these concrete facts,
- * or NULL with the reason in `why` (SB_WHY_BYTES). The facts are those that hold after every input has been brought to
+ * or NULL with the reason in `why` (SB_WHY_BYTES). Extents of outputs that only the data tell are open: such a kernel finds them out. The facts are those that hold after every input has been brought to
  * where the kernel wants it: a transfer keeps dtype and extents, so inputs from both sides are no reason to refuse. */
 sb_status sb_place(const sb_placement *placement, const sb_program *program, size_t step, const sb_fact *const *inputs,
                    const sb_fact *outputs, const sb_kernel **kernel, char *why, sb_error *error);

@@ -25,6 +25,7 @@ typedef struct sb_planned_step {
     int in_place;                     /* the input whose memory the kernel lets output 0 take over, or -1 */
     char *why;       /* why a step that could run on a device does not; NULL when it does, or there is none */
     sb_call_way way; /* of the kernel, when it last gave its work */
+    bool inferred;   /* a dynamic step of which inference told the outputs in the last run: it did not run */
 } sb_planned_step;
 
 /* A value may lie on both sides: on one because it was made there, on the other as a copy. Arrays "by copy" have an

@@ -8,13 +8,15 @@
 
 /* ---- segments of a plan ---- */
 
-/* Whether a step's launches follow from the plan: what it reads on the host is constant. */
+/* Whether a step's launches follow from the plan: what it reads on the host is constant, and no graph of its own gives it memory of
+ * a run. */
 static bool is_recordable(const sb_plan *plan, const sb_program *program, size_t step) {
     const sb_planned_step *planned = &plan->steps[step];
     const sb_node *node = program->steps[step].node;
     if (planned->mode == SB_STEP_SKIP)
         return true;
-    if (planned->mode != SB_STEP_STATIC || planned->side != SB_DEVICE)
+    bool controls = (node->op->flags & SB_OP_CONTROL) != 0 && program->steps[step].graph_count != 0;
+    if (planned->mode != SB_STEP_STATIC || planned->side != SB_DEVICE || controls)
         return false;
     for (int i = 0; i < node->input_count; i++) {
         if (node->inputs[i] != SB_NO_VALUE && sb_input_side(planned->kernel, planned->side, i) == SB_HOST &&

@@ -452,10 +452,26 @@ static bool all_concrete(const sb_node *node, const dynamic_facts *facts) {
     return concrete;
 }
 
-/* Infers, from elements that have to be brought to the host where nothing else tells the outputs' shapes. */
-static sb_status infer_dynamic(sb_runner *runner, const sb_node *node, dynamic_facts *facts, sb_error *error) {
+/* Whether inference has worked all outputs out, as it does those of Shape. */
+static bool all_inferred(const sb_node *node, const dynamic_facts *facts) {
+    bool inferred = facts->output_count != 0;
+    for (size_t i = 0; i < facts->output_count && inferred; i++)
+        inferred = node->outputs[i] == SB_NO_VALUE || facts->outputs[i].constant != NULL;
+    return inferred;
+}
+
+/* Infers, from elements that have to be brought to the host where nothing else tells the outputs' shapes, and no kernel of the
+ * device finds them out by itself. */
+static sb_status infer_dynamic(sb_runner *runner, size_t index, dynamic_facts *facts, sb_error *error) {
+    const sb_node *node = runner->program->steps[index].node;
+    const sb_kernel *kernel;
+    char why[SB_WHY_BYTES];
     SB_TRY(infer_now(runner, node, facts, error));
     if (runner->settings->placement.queue == NULL || all_concrete(node, facts))
+        return SB_OK;
+    SB_TRY(sb_place(&runner->settings->placement, runner->program, index, facts->pointers, facts->outputs, &kernel, why,
+                    error));
+    if (kernel != NULL)
         return SB_OK;
     for (int i = 0; i < node->input_count; i++)
         SB_TRY(sb_runner_bring(runner, node->inputs[i], SB_HOST, false, error));
@@ -479,7 +495,7 @@ static sb_status place_dynamic(sb_runner *runner, size_t index, const dynamic_fa
             return sb_program_prepare(runner->program, index, runner->settings->placement.queue, planned->kernel,
                                       facts->pointers, facts->outputs, prepared, error);
         }
-        if (runner->settings->require_device) {
+        if (runner->settings->require_device && !all_inferred(node, facts)) {
             const char *variable = sb_binding_updated_there(runner->plan->binding, node);
             return sb_fail(error, SB_ERROR_UNSUPPORTED,
                            "node %s (%s) would run on the CPU, and the device is required: %s%s%.200s%s", node->name,
@@ -494,18 +510,37 @@ static sb_status place_dynamic(sb_runner *runner, size_t index, const dynamic_fa
                              &in_place, error);
 }
 
+static sb_status take_inferred(sb_runner *runner, sb_call *call, const dynamic_facts *facts) {
+    for (size_t i = 0; i < facts->output_count; i++) {
+        if (call->node->outputs[i] != SB_NO_VALUE)
+            call->outputs[i] = sb_value_of_tensor(sb_tensor_retain(facts->outputs[i].constant));
+    }
+    if (runner->settings->observer == NULL)
+        return SB_OK;
+    int64_t now = sb_now_ns();
+    return sb_runner_observe(runner, call, "constant", now, now);
+}
+
 /* Infers the outputs from the inputs that are there now, then runs. Small results that inference has
  * already worked out are taken from it. */
 static sb_status run_dynamic(sb_runner *runner, size_t index, sb_call *call) {
-    const sb_planned_step *planned = &runner->plan->steps[index];
+    sb_planned_step *planned = &runner->plan->steps[index];
     dynamic_facts facts = {0};
     sb_prepared prepared = {0};
     sb_runner_note_cause(runner, runner->step, "its shapes follow from data");
     sb_status status = create_facts(call->node, &facts, call->error);
     if (status == SB_OK)
-        status = infer_dynamic(runner, call->node, &facts, call->error);
+        status = infer_dynamic(runner, index, &facts, call->error);
     if (status == SB_OK)
         status = place_dynamic(runner, index, &facts, &prepared, call->error);
+    /* Beside a device such a step does not run on the CPU. */
+    planned->inferred = status == SB_OK && runner->settings->placement.queue != NULL && planned->side == SB_HOST &&
+                        all_inferred(call->node, &facts);
+    if (planned->inferred) {
+        status = take_inferred(runner, call, &facts);
+        destroy_facts(&facts);
+        return status;
+    }
     call->state = prepared.state;
     call->derived = prepared.derived;
     if (status == SB_OK)

@@ -180,5 +180,25 @@ static const int64_t *known_elements(sb_frame *frame, const sb_call *call, int i
     return first >= 0 ? (const int64_t *)(const void *)open->table.there->data + first : NULL;
 }
 
-const sb_frame sb_runner_frame = {allocate_output, take_workspace, run_graph,     copy_on_device,
-                                  begin_iteration, used_extent,    known_elements};
+/* ---- what only the data tell ---- */
+
+static sb_status read_workspace(sb_frame *frame, const sb_call *call, void *to, const void *from, size_t bytes) {
+    sb_runner *runner = (sb_runner *)frame;
+    const int64_t count = (int64_t)bytes;
+    sb_storage *block = NULL;
+    sb_tensor *there = NULL, *here = NULL;
+    for (size_t i = 0; i < runner->device_workspace_used; i++)
+        block = runner->device_workspace[i]->data == from ? runner->device_workspace[i] : block;
+    if (block == NULL || block->bytes < bytes)
+        return sb_call_fail(call, SB_ERROR_INTERNAL, "it reads what is no workspace of its own");
+    SB_TRY(sb_tensor_over(block, block->data, SB_U8, 1, &count, NULL, &there, call->error));
+    sb_status status = sb_tensor_wrap(SB_U8, 1, &count, NULL, to, NULL, NULL, &here, call->error);
+    if (status == SB_OK)
+        status = sb_queue_download(runner->settings->placement.queue, here, there, call->error);
+    sb_tensor_release(here);
+    sb_tensor_release(there);
+    return status;
+}
+
+const sb_frame sb_runner_frame = {allocate_output, take_workspace, run_graph,      copy_on_device,
+                                  begin_iteration, used_extent,    known_elements, read_workspace};

@@ -297,9 +297,10 @@ static void test_require_device(void **unused) {
 static sb_model *reasons(bool passes) {
     builder b = builder_create();
     sb_value_id x = builder_input(&b, SB_F32, 2, SQUARE);
-    sb_value_id indices = builder_unary(&b, "NonZero", x); /* the data decide its shape */
+    sb_value_id indices = builder_unary(&b, "NonZero", x); /* the data decide its shape, which its kernel finds out */
     sb_value_id cast = attribute_node(&b, "Cast", 1, &indices, "to", true, 1, (int64_t[]){1});
-    sb_value_id result = builder_unary(&b, "Abs", cast);
+    sb_value_id result =
+        builder_unary(&b, "Abs", builder_unary(&b, "Unique", cast)); /* and whose kernel there is not */
     mark_output(&b, result);
     mark_output(&b, builder_unary(&b, "Relu", x));
     return model_of(&b, passes);
@@ -316,16 +317,17 @@ static void test_reasons(void **unused) {
     placement all = {0};
     int on_host = sb_session_visit_placement(session, note_node, &all);
     assert_int_equal(on_host, all.nodes - all.on_device);
-    assert_int_equal(all.nodes, 4);
+    assert_int_equal(all.nodes, 5);
     assert_true(all.on_device >= 1 && on_host >= 1);
-    assert_true(strstr(all.text, "host NonZero") != NULL);
+    assert_true(strstr(all.text, "device NonZero") != NULL);
+    assert_true(strstr(all.text, "host Unique") != NULL);
     sb_session_destroy(session);
     options.device = NULL;
     session = session_with(s.model, &options);
     run_both(session, s.cpu, s.device, 1, inputs, 2);
     placement none = {.without_device = true};
-    assert_int_equal(sb_session_visit_placement(session, note_node, &none), 4);
-    assert_int_equal(none.nodes, 4);
+    assert_int_equal(sb_session_visit_placement(session, note_node, &none), 5);
+    assert_int_equal(none.nodes, 5);
     assert_int_equal(none.on_device, 0);
     sb_session_destroy(session);
     release_all(inputs, 1);

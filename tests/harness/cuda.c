@@ -184,12 +184,18 @@ static const int64_t *known(sb_frame *frame, const sb_call *call, int input) {
     return there ? own->table + 1 + input * HARNESS_KNOWN : NULL;
 }
 
+static sb_status read_workspace(sb_frame *frame, const sb_call *call, void *to, const void *from, size_t bytes) {
+    const harness_device *own = ((device_frame *)frame)->own;
+    return sb_cuda_download(own->staging, &own->queue, to, (CUdeviceptr)(uintptr_t)from, bytes, call->error);
+}
+
 static device_frame frame_of(const harness_device *own) {
     return (device_frame){.frame = {.allocate = allocate_output,
                                     .workspace = allocate_workspace,
                                     .copy = copy,
                                     .used = used,
-                                    .known = known},
+                                    .known = known,
+                                    .read = read_workspace},
                           .own = own};
 }
 

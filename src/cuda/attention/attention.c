@@ -132,9 +132,10 @@ sb_status sb_cuda_attention_run(sb_call *call, sb_cuda_attention_call *made) {
         SB_TRY(launch_each(call, made, "sb_cuda_attention_scores", types, rows * a->keys));
     if (!shares && !has_values)
         return SB_OK;
-    bool given;
-    SB_TRY(sb_cuda_attention16_run(call, made, &given));
-    if (given)
+    bool done = false;
+    if (p->given.data == NULL)
+        SB_TRY(sb_cuda_attention16_run(call, made, &done));
+    if (done)
         return SB_OK;
     p->tiles = has_values ? (a->value_width + SB_CUDA_ATTENTION_COLUMNS - 1) / SB_CUDA_ATTENTION_COLUMNS : 1;
     if (shares) {

@@ -2,6 +2,16 @@
  * definition (attention_row.cuh); and what the operators give out or take beside: scores, probabilities, caches. */
 #include "cuda/attention/attention_row.cuh"
 
+/* Types whose scores may be given. */
+#define ANY(suffix)                                                                                                    \
+    struct any_##suffix : sb_attention_##suffix {                                                                      \
+        static const bool may_be_given = true;                                                                         \
+    };
+ANY(f16)
+ANY(bf16)
+ANY(f32)
+ANY(f64)
+
 /* A block's row: of the head of a sample a query, or with pages one of any sequence's. */
 SB_CUDA_FUNCTION sb_attention_place row_at(const sb_cuda_attention *p, int64_t row) {
     sb_attention_sequence found;
@@ -80,13 +90,40 @@ enum { CAPPED = 1, BIASED = 2 };
 #define BOTH(name, E, R)                                                                                               \
     ROWS(name, E, R)                                                                                                   \
     SCORES(name, E, R)
-BOTH(f16, sb_attention_f16, sb_attention_real_f32)
-BOTH(f16_wide, sb_attention_f16, sb_attention_real_f64)
-BOTH(bf16, sb_attention_bf16, sb_attention_real_f32)
-BOTH(bf16_wide, sb_attention_bf16, sb_attention_real_f64)
-BOTH(f32, sb_attention_f32, sb_attention_real_f32)
-BOTH(f32_wide, sb_attention_f32, sb_attention_real_f64)
-BOTH(f64_wide, sb_attention_f64, sb_attention_real_f64)
+BOTH(f16, any_f16, sb_attention_real_f32)
+BOTH(f16_wide, any_f16, sb_attention_real_f64)
+BOTH(bf16, any_bf16, sb_attention_real_f32)
+BOTH(bf16_wide, any_bf16, sb_attention_real_f64)
+BOTH(f32, any_f32, sb_attention_real_f32)
+BOTH(f32_wide, any_f32, sb_attention_real_f64)
+BOTH(f64_wide, any_f64, sb_attention_real_f64)
+
+/* Values mixed by given probabilities, a thread for each element: ops/attention_run.c, sb_attention_mix. */
+#define MIX(name, E, real, fma)                                                                                        \
+    SB_CUDA_KERNEL(sb_cuda_attention_mix_##name, sb_cuda_attention, p) {                                               \
+        SB_CUDA_EACH(index, p->batch * p->heads * p->queries * p->value_width) {                                       \
+            int64_t row = index, column = sb_cuda_take(&row, p->value_width);                                          \
+            const sb_attention_place at = sb_attention_row(p, row);                                                    \
+            real sum = 0;                                                                                              \
+            SB_CUDA_KEEP_LOOP                                                                                          \
+            for (int64_t key = 0; key < at.keys; key++) {                                                              \
+                const real weight = (real)sb_attention_given(p, &at, key);                                             \
+                if (weight != 0) {                                                                                     \
+                    const E::stored value = sb_attention_value<E>(p, &at, key, column);                                \
+                    sum = fma(weight, (real)sb_number_load(E::dtype, &value, 0), sum);                                 \
+                }                                                                                                      \
+            }                                                                                                          \
+            sb_number_store(E::dtype, p->y.data, sb_attention_at(&p->y, at.batch, at.head, at.query, column),          \
+                            (double)sum);                                                                              \
+        }                                                                                                              \
+    }
+MIX(f16, sb_attention_f16, float, sb_fma_f32)
+MIX(f16_wide, sb_attention_f16, double, sb_fma_f64)
+MIX(bf16, sb_attention_bf16, float, sb_fma_f32)
+MIX(bf16_wide, sb_attention_bf16, double, sb_fma_f64)
+MIX(f32, sb_attention_f32, float, sb_fma_f32)
+MIX(f32_wide, sb_attention_f32, double, sb_fma_f64)
+MIX(f64_wide, sb_attention_f64, double, sb_fma_f64)
 
 /* The cache behind a call. What lies behind the used rows of the past is overwritten by the new ones, which are all
  * copied as far as there is room. */

@@ -46,8 +46,11 @@ typedef struct sb_cuda_attention {
     int64_t splits;    /* 0: a block of threads goes through all of a row's splits; else that there is room for */
     int64_t part_rows; /* for which `partial` has room: the queries, or with pages of all sequences together */
     float *partial;    /* of splits: [batch, heads, part_rows, splits, value_width + 2] */
-    uint32_t *
-        arrived; /* NULL: they are folded apart; else, for 16 rows at a time, a word of each tile for the splits that are done */
+    /* NULL: they are folded apart; else, for 16 rows at a time, a word of each tile for the splits that are done. */
+    uint32_t *arrived;
+    /* Scores in place of those of q and k, or probabilities in place of weights; for kernels of attention.cu. */
+    sb_cuda_attention_array given;
+    int32_t given_dtype;
 } sb_cuda_attention;
 
 /* Of a row of a split lie behind its sums of values that of its weights and, as s32, its largest exponent: of a row that sees

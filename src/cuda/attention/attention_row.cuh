@@ -10,6 +10,7 @@
 #include "numerics/chain.h"
 #include "ops/attention_values.h"
 #include "ops/number.h"
+#include "ops/real.h"
 #include "ops/type_lists.h"
 
 /* ---- types ---- */
@@ -19,7 +20,7 @@
         typedef type stored;                                                                                           \
         typedef chain_type sum;                                                                                        \
         static const sb_dtype dtype = SB_##name;                                                                       \
-        static const bool is_half = half;                                                                              \
+        static const bool is_half = half, may_be_given = false;                                                        \
         SB_CUDA_FUNCTION sum contract(const char *a, int64_t a_step, const char *b, int64_t b_step, int64_t count) {   \
             return chain((const type *)(const void *)a, a_step, (const type *)(const void *)b, b_step, count, 0);      \
         }                                                                                                              \
@@ -230,10 +231,20 @@ SB_CUDA_FUNCTION bool sb_attention_look(const sb_cuda_attention *p, const sb_att
     return reached && *bias != -sb_infinity_f64();
 }
 
-/* A score as the softmax takes it. */
+/* A given score or probability. */
+SB_CUDA_FUNCTION double sb_attention_given(const sb_cuda_attention *p, const sb_attention_place *at, int64_t key) {
+    const int64_t index = sb_attention_at(&p->given, at->batch, at->head, at->query, key);
+    return p->given_dtype == SB_F64 ? ((const double *)(const void *)p->given.data)[index]
+                                    : (double)sb_real_load_f32((sb_dtype)p->given_dtype, p->given.data, index);
+}
+
+/* A score as the softmax takes it. Kernels whose E says so look whether scores are given: those of a scale of 1, without a cap
+ * and a mask. */
 template <class E, class R>
 SB_CUDA_FUNCTION typename R::real sb_attention_score(const sb_cuda_attention *p, const sb_attention_place *at,
                                                      int64_t key, double bias) {
+    if (E::may_be_given && p->given.data != NULL)
+        return (typename R::real)sb_attention_given(p, at, key);
     const typename E::sum z = sb_attention_chain<E>(p, at, key);
     if (sb_attention_is_direct(p))
         return (typename R::real)z;

@@ -5,7 +5,8 @@
  * kernel lists in `host_inputs` lie on the host. sb_call_output makes outputs on the device,
  * sb_call_workspace gives memory of the device, sb_call_copy copies there. A launch allocates nothing
  * else and waits for nothing: what it gives may be recorded and replayed, so everything that can
- * differ between two runs of the same shapes is in memory of the device. */
+ * differ between two runs of the same shapes is in memory of the device. Except for kernels of which list.c says that they
+ * find out the extents of their outputs: no step of open extents is recorded, and they wait by sb_call_read. */
 #ifndef SB_CUDA_COMMON_CALL_H
 #define SB_CUDA_COMMON_CALL_H
 
