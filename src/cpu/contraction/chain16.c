@@ -289,6 +289,15 @@ static void store_tile(const sb_chain16_args *args, const sb_chain16_kernels *ke
     }
 }
 
+/* Brings a group of a tile nearer while the one before it is worked on: weights come from memory, and a group of many rows
+ * takes so long that the processor has given up fetching ahead. */
+static void fetch_group(const uint16_t *panel, int columns) {
+    for (int k = 0; k < SB_CHAIN16_GROUP; k++) {
+        for (int at = 0; at < columns; at += 32) /* 64 bytes */
+            __builtin_prefetch(panel + k * SB_CHAIN16_PANEL + at);
+    }
+}
+
 /* Takes the tile from column `tile` on, for `rows` prepared rows, through all groups of the panel. */
 static void advance(const sb_chain16_args *args, const sb_chain16_kernels *kernels, const uint16_t *panel, int64_t tile,
                     int64_t rows, const workspace_parts *parts) {
@@ -298,6 +307,8 @@ static void advance(const sb_chain16_args *args, const sb_chain16_kernels *kerne
     panel += tile % SB_CHAIN16_PANEL;
     for (int64_t group = 0; group < groups; group++, panel += SB_CHAIN16_GROUP * SB_CHAIN16_PANEL) {
         kernels->expand_b(args->dtype, panel, valid, parts->tile);
+        if (group + 1 < groups)
+            fetch_group(panel + SB_CHAIN16_GROUP * SB_CHAIN16_PANEL, columns);
         kernels->step(args->dtype, parts->records + group * rows, rows, parts->tile, parts->acc);
     }
 }
