@@ -6,13 +6,13 @@
 A line a case:
 
     bench cpu-decode/MODEL/bSEQUENCES/cCONTEXT samebit=… peer=… unit=tok/s ratio=SAMEBIT/PEER read=GB/s share=…
-    bench cpu-prefill/MODEL/TOKENS samebit=… peer=… unit=tok/s ratio=SAMEBIT/PEER llama=…
+    bench cpu-prefill/MODEL/TOKENS samebit=… peer=… unit=tok/s ratio=SAMEBIT/PEER wall=… llama=…
 
 Decoding: new tokens a second of all sequences together, each behind CONTEXT others; the peer is llama.cpp by the package
 llama-cpp-python, built for this processor, on the same GGUF file. With one sequence, `read` is how fast the weights went by, and
-`share` that over what as many threads read of memory in plain loads. Prompts: the peer is the chain itself, the rate at which
-`chain16_bench` on as many cores would do the model's matrix products, since no other engine computes these bits; `llama` is
-llama.cpp's rate.
+`share` that over what as many threads read of memory in plain loads, in turn with the others. Prompts: the peer is the chain
+itself, the rate at which `chain16_bench` on as many cores would do the model's matrix products, since no other engine computes
+these bits; both are in processor time, `wall` is ours by the clock on the wall and `llama` llama.cpp's.
 
 Both sides run in this process, on as many threads, and take turns; medians are told. What the two make of the same prompt is
 compared: the likeliest tokens by llama.cpp's logits must be near the top of ours.
@@ -145,9 +145,13 @@ class Samebit:
         self.sequence = self.model.sequence()
 
     def prefill(self, length):
+        """Tokens a second of processor time, as chain16_bench takes it: that of this thread, which takes part in everything, or of
+        all threads in the mean, whichever is more. `wall` is by the clock on the wall."""
         self.sequence.trim(0)
+        begin = time.thread_time(), time.process_time()
         made = self.sequence.generate(prompt_of(self.shape, length), 1, ignore_stops=True, digest=False)
-        return length / made.prompt_seconds
+        self.wall = length / made.prompt_seconds
+        return length / max(time.thread_time() - begin[0], (time.process_time() - begin[1]) / self.threads)
 
     def decode(self, sequences, context, count):
         if sequences == 1:
@@ -301,15 +305,14 @@ def main():
     for sequences, length in decode:
         case = f"cpu-decode/{name}/b{sequences}/c{length}"
         runs = [lambda side=side: side.decode(sequences, length, arguments.count) for side in (ours, theirs) if side]
+        runs.append(lambda: read_rate(arguments.build, threads))
         rates = in_turns(arguments.rounds, *runs)
         text = f"bench {case} samebit={rates[0]:.2f}"
         if theirs:
             text += f" peer={rates[1]:.2f} unit=tok/s ratio={rates[0] / rates[1]:.2f}"
         if sequences == 1:
-            time.sleep(PAUSE)
-            limit = read_rate(arguments.build, threads)
             read = rates[0] * 2 * (in_layers + head) / 1e9
-            text += f" read={read:.1f} share={read / limit:.2f}"
+            text += f" read={read:.1f} share={read / rates[-1]:.2f}"
         tell(text, case=case, samebit=rates[0], peer=rates[1] if theirs else None)
     for length in prompts:
         case = f"cpu-prefill/{name}/{length}"
@@ -317,6 +320,7 @@ def main():
         runs = [lambda: ours.prefill(length), chain] + ([lambda: theirs.prefill(length)] if theirs else [])
         rates = in_turns(arguments.rounds, *runs)
         text = f"bench {case} samebit={rates[0]:.2f} peer={rates[1]:.2f} unit=tok/s ratio={rates[0] / rates[1]:.2f}"
+        text += f" wall={ours.wall:.2f}"
         if theirs:
             text += f" llama={rates[2]:.2f}"
         tell(text, case=case, samebit=rates[0], peer=rates[1], llama=rates[2] if theirs else None)
