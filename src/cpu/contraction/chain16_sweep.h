@@ -8,7 +8,7 @@
  * matters where a product's or the accumulator's E is above that of a field of 0. Groups that have a lane where it is not, or
  * an infinity or a NaN, or that the other rules of chain16_kernels.h name, take the way of many rows: expand_b and step.
  *
- * A panel's row of 64 is a whole cache line or two, so all of a panel's columns are taken in one pass, also where a tile
+ * A panel's row of 64 is two cache lines, so all of a panel's columns are taken in one pass, also where a tile
  * has half of them. */
 
 /* The largest max(0, field of b - d), and the largest field of b, in 16-bit lanes of the two registers of a tile's row. */
