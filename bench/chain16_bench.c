@@ -27,7 +27,15 @@ static const shape shapes[] = {
     {"bert-128x768x3072", 128, 768, 3072, SB_BF16},
     {"conv3x3-196x256x2304", 196, 256, 2304, SB_BF16},
     {"attention-128x128x64", 128, 128, 64, SB_BF16},
+    {"prompt-128x8192x2048", 128, 8192, 2048, SB_BF16},
+    {"prompt-128x2048x8192", 128, 2048, 8192, SB_BF16},
     {"decode-1x2048x2048", 1, 2048, 2048, SB_BF16},
+    {"decode-2x2048x2048", 2, 2048, 2048, SB_BF16},
+    {"decode-3x2048x2048", 3, 2048, 2048, SB_BF16},
+    {"decode-4x2048x2048", 4, 2048, 2048, SB_BF16},
+    {"decode-6x2048x2048", 6, 2048, 2048, SB_BF16},
+    {"decode-8x2048x2048", 8, 2048, 2048, SB_BF16},
+    {"decode-f16-1x2048x2048", 1, 2048, 2048, SB_F16},
 };
 
 static double seconds(void) {

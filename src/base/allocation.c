@@ -1,8 +1,12 @@
+#define _GNU_SOURCE /* madvise */
 #include "base/allocation.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+
+#define LARGE_PAGE ((size_t)2 << 20)
 
 struct sb_memory_budget {
     atomic_llong references; /* the creator's, and one for each block */
@@ -85,6 +89,15 @@ void *sb_allocate(size_t bytes) {
     *(header *)(void *)block = (header){bytes, current_budget};
     count_block(bytes, 1);
     return block + SB_ALIGNMENT;
+}
+
+void sb_allocation_wants_large_pages(void *block) {
+    uintptr_t start = (uintptr_t)block;
+    uintptr_t end = start + ((header *)(void *)((char *)block - SB_ALIGNMENT))->bytes;
+    uintptr_t first = (start + LARGE_PAGE - 1) / LARGE_PAGE * LARGE_PAGE, last = end / LARGE_PAGE * LARGE_PAGE;
+    if (first < last)
+        (void)madvise((char *)block + (first - start), last - first,
+                      MADV_HUGEPAGE); /* a hint: a machine may have none */
 }
 
 void *sb_allocate_array(size_t count, size_t size) {

@@ -24,6 +24,10 @@ void *sb_reallocate(void *block, size_t bytes);
  * Doubles, so that appending is linear. False on failure, with everything unchanged. */
 bool sb_grow(void **array, size_t *capacity, size_t count, size_t size);
 
+/** Asks the system for pages of 2 MiB wherever whole ones lie in a block that sb_allocate* gave and nobody has written yet:
+ * for what is read again and again from one end to the other, such as packed weights. A hint, which changes nothing else. */
+void sb_allocation_wants_large_pages(void *block);
+
 /** Frees a block. NULL is allowed. */
 void sb_free(void *block);
 

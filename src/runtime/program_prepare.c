@@ -177,7 +177,11 @@ static sb_status find_lasting(const sb_program *program, const sb_node *node, co
 
 /* Memory on the queue's device, or (NULL) the host. */
 static sb_status allocate_derived(sb_queue *queue, size_t bytes, sb_storage **storage, sb_error *error) {
-    return queue != NULL ? sb_queue_storage(queue, bytes, storage, error) : sb_storage_create(bytes, storage, error);
+    if (queue != NULL)
+        return sb_queue_storage(queue, bytes, storage, error);
+    SB_TRY(sb_storage_create(bytes, storage, error));
+    sb_allocation_wants_large_pages((*storage)->data);
+    return SB_OK;
 }
 
 /* On a device: waits, since sessions with other queues use it from now on. */

@@ -254,6 +254,19 @@ HARNESS_GROUP(chain16, patterns, HARNESS_CPU) {
     }
 }
 
+/* Few rows take panels as they lie, group by group where lanes are ordinary. */
+HARNESS_GROUP(chain16, few_rows, HARNESS_CPU) {
+    for (int format = 0; format < 2; format++) {
+        for (int left = 0; left < PATTERNS; left++) {
+            for (int right = 0; right < PATTERNS; right++) {
+                int64_t m = random_between(&h->random, 1, 5), n = random_between(&h->random, 1, 200);
+                check_patterns(h, format != 0 ? SB_F16 : SB_BF16, (pattern)left, (pattern)right, m, n,
+                               random_between(&h->random, 1, 200));
+            }
+        }
+    }
+}
+
 HARNESS_GROUP(chain16, shapes, HARNESS_CPU) {
     static const int ks[] = {0, 1, 15, 16, 17, 31, 32, 33, 48, 160};
     static const int ns[] = {0, 1, 7, 8, 9, 15, 16, 17, 31, 32, 33, 47, 48, 63, 64, 65, 100, 129};

@@ -10,6 +10,9 @@
 enum { MOST_ROWS = 128, FEWEST_ROWS = 32 };
 #define RECORD_BYTES (2 << 20)
 
+/* Rows that are taken over a panel by `sweep`: with as many, expanding tiles is as quick. */
+enum { FEW_ROWS = 4 };
+
 static int64_t groups_of(int64_t k) {
     return k / SB_CHAIN16_GROUP + (k % SB_CHAIN16_GROUP != 0);
 }
@@ -20,11 +23,16 @@ static int64_t rows_per_block(int64_t rows, int64_t groups) {
     return rows < block ? rows : block;
 }
 
+static int64_t few_of(int64_t rows) {
+    return rows < FEW_ROWS ? rows : FEW_ROWS;
+}
+
 /* The parts of the workspace. */
 typedef struct workspace_parts {
     sb_chain16_b *tile;
     float *acc;            /* [rows][columns of a tile] */
     sb_chain16_a *records; /* [groups][rows] */
+    sb_chain16_few *few;   /* the same, where rows are few */
     uint16_t *panel;       /* of B, when it comes unpacked */
     uint16_t *elements;    /* one row of A, padded with zeros to whole groups */
     const uint16_t **runs; /* of one row of A, where it lies in runs */
@@ -58,7 +66,8 @@ size_t sb_chain16_workspace_bytes(const sb_chain16_args *args) {
     size_t panel = args->packed_b ? 0 : sb_chain16_packed_bytes(args->k, SB_CHAIN16_PANEL);
     if ((!args->packed_b && panel == 0) || __builtin_mul_overflow(groups, block, &records) ||
         !add_bytes(&bytes, 1, sizeof(sb_chain16_b)) || !add_bytes(&bytes, block, SB_CHAIN16_PANEL * sizeof(float)) ||
-        !add_bytes(&bytes, records, sizeof(sb_chain16_a)) || !add_bytes(&bytes, 1, panel) ||
+        !add_bytes(&bytes, records, sizeof(sb_chain16_a)) ||
+        !add_bytes(&bytes, groups * few_of(block), sizeof(sb_chain16_few)) || !add_bytes(&bytes, 1, panel) ||
         !add_bytes(&bytes, groups, SB_CHAIN16_GROUP * sizeof(uint16_t)) ||
         (args->point && !add_bytes(&bytes, args->runs, sizeof(uint16_t *))))
         return 0;
@@ -71,7 +80,9 @@ static workspace_parts divide(const sb_chain16_args *args, int64_t block, int64_
     parts.tile = workspace;
     parts.acc = (float *)(void *)(parts.tile + 1);
     parts.records = (sb_chain16_a *)(void *)(parts.acc + block * SB_CHAIN16_PANEL);
-    parts.panel = (uint16_t *)(void *)(parts.records + block * groups);
+    parts.few = (sb_chain16_few *)(void *)(parts.records + block * groups);
+    parts.panel =
+        (uint16_t *)((char *)parts.few + (few_of(block) * groups * (int64_t)sizeof(sb_chain16_few) + 63) / 64 * 64);
     parts.elements =
         parts.panel + (args->packed_b ? 0 : sb_chain16_packed_bytes(args->k, SB_CHAIN16_PANEL) / sizeof(uint16_t));
     parts.runs = (const uint16_t **)(void *)(parts.elements + (groups + 1) / 2 * 2 * SB_CHAIN16_GROUP);
@@ -262,8 +273,7 @@ static void store(const sb_chain16_args *args, const sb_chain16_kernels *kernels
 /* Hands the columns [begin, end) of a finished tile to the epilogue and stores them, along
  * whichever direction of C is contiguous. */
 static void store_tile(const sb_chain16_args *args, const sb_chain16_kernels *kernels, int64_t first_row, int64_t rows,
-                       int64_t first_column, int64_t begin, int64_t end, float *acc) {
-    int64_t columns = kernels->columns;
+                       int64_t first_column, int64_t columns, int64_t begin, int64_t end, float *acc) {
     acc += begin - first_column;
     for (int64_t row = 0; args->epilogue && row < rows; row++)
         kernels->f32->epilogue_row(args->epilogue->steps, args->epilogue->count, acc + row * columns, first_row + row,
@@ -279,6 +289,15 @@ static void store_tile(const sb_chain16_args *args, const sb_chain16_kernels *ke
     }
 }
 
+/* Brings a group of a tile nearer while the one before it is worked on: weights come from memory, and a group of many rows
+ * takes so long that the processor has given up fetching ahead. */
+static void fetch_group(const uint16_t *panel, int columns) {
+    for (int k = 0; k < SB_CHAIN16_GROUP; k++) {
+        for (int at = 0; at < columns; at += 32) /* 64 bytes */
+            __builtin_prefetch(panel + k * SB_CHAIN16_PANEL + at);
+    }
+}
+
 /* Takes the tile from column `tile` on, for `rows` prepared rows, through all groups of the panel. */
 static void advance(const sb_chain16_args *args, const sb_chain16_kernels *kernels, const uint16_t *panel, int64_t tile,
                     int64_t rows, const workspace_parts *parts) {
@@ -288,6 +307,8 @@ static void advance(const sb_chain16_args *args, const sb_chain16_kernels *kerne
     panel += tile % SB_CHAIN16_PANEL;
     for (int64_t group = 0; group < groups; group++, panel += SB_CHAIN16_GROUP * SB_CHAIN16_PANEL) {
         kernels->expand_b(args->dtype, panel, valid, parts->tile);
+        if (group + 1 < groups)
+            fetch_group(panel + SB_CHAIN16_GROUP * SB_CHAIN16_PANEL, columns);
         kernels->step(args->dtype, parts->records + group * rows, rows, parts->tile, parts->acc);
     }
 }
@@ -302,27 +323,53 @@ static const uint16_t *panel_at(const sb_chain16_args *args, int64_t first, cons
     return parts->panel;
 }
 
+/* Rows [row, row + rows), which are prepared, and columns [n0, n1): tile by tile. */
+static void run_tiles(const sb_chain16_args *args, const sb_chain16_kernels *kernels, int64_t row, int64_t rows,
+                      int64_t n0, int64_t n1, const workspace_parts *parts) {
+    int columns = kernels->columns;
+    const uint16_t *panel = NULL;
+    for (int64_t tile = n0 / columns * columns; tile < n1; tile += columns) {
+        int64_t begin = tile > n0 ? tile : n0;
+        int64_t end = tile + columns < n1 ? tile + columns : n1;
+        if (!panel || tile % SB_CHAIN16_PANEL == 0)
+            panel = panel_at(args, tile / SB_CHAIN16_PANEL * SB_CHAIN16_PANEL, parts);
+        start(args, row, rows, tile, columns, begin, end, parts->acc);
+        advance(args, kernels, panel, tile, rows, parts);
+        store_tile(args, kernels, row, rows, tile, columns, begin, end, parts->acc);
+    }
+}
+
+/* The same of few rows, panel by panel. */
+static void run_panels(const sb_chain16_args *args, const sb_chain16_kernels *kernels, int64_t row, int64_t rows,
+                       int64_t n0, int64_t n1, const workspace_parts *parts) {
+    int64_t groups = groups_of(args->k);
+    for (int64_t i = 0; i < groups * rows; i++)
+        sb_chain16_few_of(args->dtype, parts->records + i, parts->few + i);
+    for (int64_t first = n0 / SB_CHAIN16_PANEL * SB_CHAIN16_PANEL; first < n1; first += SB_CHAIN16_PANEL) {
+        int64_t begin = first > n0 ? first : n0;
+        int64_t end = first + SB_CHAIN16_PANEL < n1 ? first + SB_CHAIN16_PANEL : n1;
+        int valid = args->n - first < SB_CHAIN16_PANEL ? (int)(args->n - first) : SB_CHAIN16_PANEL;
+        const uint16_t *panel = panel_at(args, first, parts);
+        start(args, row, rows, first, SB_CHAIN16_PANEL, begin, end, parts->acc);
+        kernels->sweep(args->dtype, parts->records, parts->few, rows, groups, panel, valid, parts->tile, parts->acc);
+        store_tile(args, kernels, row, rows, first, SB_CHAIN16_PANEL, begin, end, parts->acc);
+    }
+}
+
 void sb_chain16_run(const sb_chain16_kernels *kernels, const sb_chain16_args *args, int64_t m0, int64_t m1, int64_t n0,
                     int64_t n1, void *workspace) {
     if (m0 >= m1 || n0 >= n1)
         return;
-    int columns = kernels->columns;
     int64_t groups = groups_of(args->k);
     int64_t block = rows_per_block(m1 - m0, groups);
     workspace_parts parts = divide(args, block, groups, workspace);
     for (int64_t row = m0; row < m1; row += block) {
         int64_t rows = m1 - row < block ? m1 - row : block;
         prepare_rows(args, kernels, row, rows, &parts);
-        const uint16_t *panel = NULL;
-        for (int64_t tile = n0 / columns * columns; tile < n1; tile += columns) {
-            int64_t begin = tile > n0 ? tile : n0;
-            int64_t end = tile + columns < n1 ? tile + columns : n1;
-            if (!panel || tile % SB_CHAIN16_PANEL == 0)
-                panel = panel_at(args, tile / SB_CHAIN16_PANEL * SB_CHAIN16_PANEL, &parts);
-            start(args, row, rows, tile, columns, begin, end, parts.acc);
-            advance(args, kernels, panel, tile, rows, &parts);
-            store_tile(args, kernels, row, rows, tile, begin, end, parts.acc);
-        }
+        if (rows <= FEW_ROWS && kernels->sweep != NULL)
+            run_panels(args, kernels, row, rows, n0, n1, &parts);
+        else
+            run_tiles(args, kernels, row, rows, n0, n1, &parts);
     }
 }
 

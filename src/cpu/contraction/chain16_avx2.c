@@ -6,6 +6,7 @@
  * high ones, the second 8 to 15 and 24 to 31; the second register's drops take the odd bytes. */
 #define LOW_VECTOR(half) (half)
 #define HIGH_VECTOR(half) (2 + (half))
+#define HALF_OF(q) ((q)&1)
 #define DROP_BYTE(q) (q)
 
 typedef __m256i integers;
@@ -33,6 +34,8 @@ typedef __m256 floats;
 #define h_max _mm256_max_epu16
 #define h_min _mm256_min_epu16
 #define h_sub _mm256_sub_epi16
+#define h_sub_saturated _mm256_subs_epu16
+#define h_any_equal(v, w) (_mm256_movemask_epi8(_mm256_cmpeq_epi16(v, w)) != 0)
 #define h_shift_right _mm256_srli_epi16
 #define h_or_255_where_zero(v, test)                                                                                   \
     _mm256_or_si256(v, _mm256_srli_epi16(_mm256_cmpeq_epi16(test, _mm256_setzero_si256()), 8))
@@ -59,6 +62,8 @@ static inline __m256 truncated_float(__m256i v) {
 
 #include "cpu/contraction/chain16_vector.h"
 
+#include "cpu/contraction/chain16_sweep.h"
+
 const sb_chain16_kernels sb_chain16_kernels_avx2 = {
     .name = "avx2",
     .f32 = &sb_gemm_f32_kernels_avx2,
@@ -66,5 +71,6 @@ const sb_chain16_kernels sb_chain16_kernels_avx2 = {
     .expand_a = expand_a,
     .expand_b = expand_b,
     .step = step,
+    .sweep = sweep,
     .round = sb_chain16_round,
 };

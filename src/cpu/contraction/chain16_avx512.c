@@ -6,6 +6,7 @@
  * 63; the second register's drops take the odd bytes. */
 #define LOW_VECTOR(half) (2 * (half))
 #define HIGH_VECTOR(half) (2 * (half) + 1)
+#define HALF_OF(q) ((q) >> 1)
 #define DROP_BYTE(q) (((q)&1) * 2 + ((q) >> 1))
 
 typedef __m512i integers;
@@ -30,6 +31,8 @@ typedef __m512 floats;
 #define h_max _mm512_max_epu16
 #define h_min _mm512_min_epu16
 #define h_sub _mm512_sub_epi16
+#define h_sub_saturated _mm512_subs_epu16
+#define h_any_equal(v, w) (_mm512_cmpeq_epi16_mask(v, w) != 0)
 #define h_shift_right _mm512_srli_epi16
 #define h_or_255_where_zero(v, test)                                                                                   \
     _mm512_mask_mov_epi16(v, _mm512_testn_epi16_mask(test, test), _mm512_set1_epi16(255))
@@ -47,6 +50,8 @@ typedef __m512 floats;
 
 #include "cpu/contraction/chain16_vector.h"
 
+#include "cpu/contraction/chain16_sweep.h"
+
 const sb_chain16_kernels sb_chain16_kernels_avx512 = {
     .name = "avx512",
     .f32 = &sb_gemm_f32_kernels_avx512,
@@ -54,5 +59,6 @@ const sb_chain16_kernels sb_chain16_kernels_avx512 = {
     .expand_a = expand_a,
     .expand_b = expand_b,
     .step = step,
+    .sweep = sweep,
     .round = sb_chain16_round,
 };

@@ -64,6 +64,22 @@ typedef struct sb_chain16_a {
     uint32_t overflow;
 } sb_chain16_a;
 
+/** What few rows need beside a record: their elements' drops as 16-bit lanes have exponent fields, twice in each word. */
+typedef struct sb_chain16_few {
+    uint32_t below[SB_CHAIN16_GROUP];
+    bool ordinary; /* whether lanes may be, which an overflow or a special top rules out */
+} sb_chain16_few;
+
+/** Sets `few` from a record. */
+static inline void sb_chain16_few_of(sb_dtype dtype, const sb_chain16_a *a, sb_chain16_few *few) {
+    int fraction_bits = dtype == SB_BF16 ? 7 : 10;
+    for (int k = 0; k < SB_CHAIN16_GROUP; k++) {
+        uint32_t below = a->drop[k] == SB_CHAIN16_DROP_ZERO ? 0xffff : (uint32_t)a->drop[k] << fraction_bits;
+        few->below[k] = below | below << 16;
+    }
+    few->ordinary = !a->overflow && a->top != SB_CHAIN16_TOP_ZERO && a->top < SB_CHAIN16_TOP_EXCEPTIONAL;
+}
+
 /** A tile of B in one group: `columns` of the kernels' columns, in order, at most one panel. The
  * order of the drops is the kernels' own. */
 typedef struct sb_chain16_b {
@@ -90,6 +106,12 @@ struct sb_chain16_kernels {
 
     /** Takes `acc[rows][columns]` one group further. */
     void (*step)(sb_dtype dtype, const sb_chain16_a *a, int64_t rows, const sb_chain16_b *tile, float *acc);
+
+    /** Takes `acc[rows][SB_CHAIN16_PANEL]` through `groups` groups of a panel, of whose columns `valid` (at least 1) exist.
+     * Records and what belongs to them are [groups][rows]. `tile` is for what is not ordinary. NULL where expanding each
+     * group is as quick. */
+    void (*sweep)(sb_dtype dtype, const sb_chain16_a *a, const sb_chain16_few *few, int64_t rows, int64_t groups,
+                  const uint16_t *panel, int valid, sb_chain16_b *tile, float *acc);
 
     /** Rounds `count` values once, to nearest even, to bf16 or f16. */
     void (*round)(sb_dtype dtype, const float *values, int64_t count, uint16_t *out);
