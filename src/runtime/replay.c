@@ -58,14 +58,24 @@ static bool is_read_after(const sb_program *program, sb_value_id value, size_t e
     return false;
 }
 
+/* Whether the segment finds the value where the plan has it, and no run brings it anywhere: a constant, unless a step on the device
+ * makes it again with each run, beside outputs that are none. */
+static bool stays_where_it_is(const sb_plan *plan, const sb_program *program, sb_value_id value) {
+    int producer = program->graph->values[value].producer;
+    if (plan->facts[value].constant == NULL || producer < 0)
+        return plan->facts[value].constant != NULL;
+    const sb_planned_step *made = &plan->steps[producer];
+    return made->mode == SB_STEP_SKIP || (made->mode == SB_STEP_STATIC && made->side == SB_HOST);
+}
+
 static void note_step(const sb_plan *plan, const sb_program *program, sb_segment *segment, size_t step,
                       value_marks *marks) {
     const sb_planned_step *planned = &plan->steps[step];
     const sb_node *node = program->steps[step].node;
     for (int i = 0; i < node->input_count; i++) {
         sb_value_id value = node->inputs[i];
-        if (value == SB_NO_VALUE || marks->made[value] || marks->listed[value] || plan->facts[value].constant != NULL ||
-            sb_input_side(planned->kernel, planned->side, i) == SB_HOST)
+        if (value == SB_NO_VALUE || marks->made[value] || marks->listed[value] ||
+            stays_where_it_is(plan, program, value) || sb_input_side(planned->kernel, planned->side, i) == SB_HOST)
             continue;
         marks->listed[value] = true;
         segment->inputs[segment->input_count++] = value;

@@ -94,6 +94,8 @@ sb_status sb_runner_leave(const sb_runner *runner, size_t index, sb_value found,
 
 /** Runs one step. */
 sb_status sb_runner_step(sb_runner *runner, size_t index, sb_error *error);
+/** Keeps what a call has made, each output on the side where it is; nothing when it has failed. */
+void sb_runner_keep_outputs(sb_runner *runner, sb_call *call, sb_status status);
 /** Keeps a value, which the runner takes over, on a side until it is released; there is none yet. */
 void sb_runner_hold(sb_runner *runner, sb_side side, sb_value_id value, sb_value held);
 /** Lets go of a value on both sides. */
