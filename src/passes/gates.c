@@ -44,14 +44,5 @@ static bool find_group(const sb_graph *graph, size_t last, sb_group *group) {
 
 sb_status sb_pass_gates(sb_graph *graph, sb_scope *scope, sb_error *error) {
     (void)scope;
-    sb_group_uses uses = {NULL, NULL, NULL};
-    sb_status status = sb_group_uses_find(graph, &uses, error);
-    for (size_t n = 0; n < graph->node_count && status == SB_OK; n++) {
-        sb_group group;
-        if (find_group(graph, n, &group) && sb_group_fits(graph, &uses, &group))
-            status = sb_group_fuse(graph, &group, error);
-    }
-    sb_groups_close_gaps(graph);
-    sb_group_uses_clear(&uses);
-    return status;
+    return sb_groups_fuse(graph, find_group, error);
 }

@@ -272,3 +272,17 @@ void sb_groups_close_gaps(sb_graph *graph) {
     }
     graph->node_count = kept;
 }
+
+sb_status sb_groups_fuse(sb_graph *graph, bool (*find)(const sb_graph *graph, size_t last, sb_group *group),
+                         sb_error *error) {
+    sb_group_uses uses = {NULL, NULL, NULL};
+    sb_status status = sb_group_uses_find(graph, &uses, error);
+    for (size_t n = 0; n < graph->node_count && status == SB_OK; n++) {
+        sb_group group;
+        if (find(graph, n, &group) && sb_group_fits(graph, &uses, &group))
+            status = sb_group_fuse(graph, &group, error);
+    }
+    sb_groups_close_gaps(graph);
+    sb_group_uses_clear(&uses);
+    return status;
+}

@@ -40,6 +40,10 @@ bool sb_group_fits(const sb_graph *graph, const sb_group_uses *uses, const sb_gr
  * places of the others, until sb_groups_close_gaps. After a failure the graph is as it was. Errors: OUT_OF_MEMORY. */
 sb_status sb_group_fuse(sb_graph *graph, const sb_group *group, sb_error *error);
 
+/** Fuses every group that fits of those that `find` finds by their last nodes, in graph order, and closes the gaps. Errors: OUT_OF_MEMORY. */
+sb_status sb_groups_fuse(sb_graph *graph, bool (*find)(const sb_graph *graph, size_t last, sb_group *group),
+                         sb_error *error);
+
 /** Numbers the nodes anew. Values that have moved into a body keep their places, but nobody makes them here. */
 void sb_groups_close_gaps(sb_graph *graph);
 

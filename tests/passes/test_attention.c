@@ -185,16 +185,6 @@ static bool is_one_attention(const builder *b) {
     return false;
 }
 
-static size_t weight_bytes(const builder *b) {
-    size_t bytes = 0;
-    for (size_t v = 0; v < b->graph->value_count; v++) {
-        const sb_tensor *tensor = b->graph->values[v].fact.constant;
-        if (tensor != NULL && tensor->rank == 2)
-            bytes += (size_t)sb_tensor_elements(tensor) * sb_dtype_size(tensor->dtype);
-    }
-    return bytes;
-}
-
 /* BERT's layer becomes a product, three views with their reshapes and transposes, and attention; the single weights are gone. */
 static void test_layer(void **state) {
     (void)state;
@@ -209,7 +199,7 @@ static void test_layer(void **state) {
         assert_int_equal(builder_count(&b, "Split"), 1);
         assert_int_equal(b.graph->node_count, 1 + 1 + 3 + 3 + 1);
         assert_true(is_one_attention(&b));
-        assert_int_equal(weight_bytes(&b), (WIDTH + WIDTH + WIDTH / 2) * WIDTH * 2);
+        assert_int_equal(builder_matrix_bytes(&b), (WIDTH + WIDTH + WIDTH / 2) * WIDTH * 2);
         check_bits(&layers[i], &b);
         builder_destroy(&b);
     }

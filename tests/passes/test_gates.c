@@ -105,16 +105,6 @@ static void check_bits(const layer *layer, const builder *optimised) {
     builder_destroy(&plain);
 }
 
-static size_t weight_bytes(const builder *b) {
-    size_t bytes = 0;
-    for (size_t v = 0; v < b->graph->value_count; v++) {
-        const sb_tensor *tensor = b->graph->values[v].fact.constant;
-        if (tensor != NULL && tensor->rank == 2)
-            bytes += (size_t)sb_tensor_elements(tensor) * sb_dtype_size(tensor->dtype);
-    }
-    return bytes;
-}
-
 /* One node is left, and of the weights the joined ones. */
 static void test_gated(void **state) {
     (void)state;
@@ -124,7 +114,7 @@ static void test_gated(void **state) {
         run_passes(&b);
         assert_int_equal(b.graph->node_count, 1);
         assert_true(has_gated_node(&b));
-        assert_int_equal(weight_bytes(&b), 2 * COLUMNS * WIDTH * 2);
+        assert_int_equal(builder_matrix_bytes(&b), 2 * COLUMNS * WIDTH * 2);
         check_bits(&layer, &b);
         builder_destroy(&b);
     }

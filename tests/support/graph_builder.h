@@ -138,4 +138,15 @@ static inline int builder_count(const builder *b, const char *op) {
     return count;
 }
 
+/* Bytes of the graph's constants that are matrices. */
+static inline size_t builder_matrix_bytes(const builder *b) {
+    size_t bytes = 0;
+    for (size_t v = 0; v < b->graph->value_count; v++) {
+        const sb_tensor *tensor = b->graph->values[v].fact.constant;
+        if (tensor != NULL && tensor->rank == 2)
+            bytes += (size_t)sb_tensor_elements(tensor) * sb_dtype_size(tensor->dtype);
+    }
+    return bytes;
+}
+
 #endif
