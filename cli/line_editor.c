@@ -204,6 +204,9 @@ static line_state read_with_libedit(line_editor *editor, const char *draft, char
     sigprocmask(SIG_BLOCK, &interrupts, &editor->outside);
     editor->before = *editor->interrupted;
     el_resize(editor->edit);
+    /* By itself it would be set behind the prompt, and Ctrl-D that comes in between would be nothing: the terminal had taken it for an
+     * end of input, which a change of modes takes back. */
+    el_set(editor->edit, EL_PREP_TERM, 1);
     errno = 0;
     const char *read = el_gets(editor->edit, &count);
     int why = errno;
