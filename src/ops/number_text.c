@@ -191,6 +191,8 @@ static void read_decimal(const char *literal, bool whole, sb_dtype dtype, void *
 
 bool sb_number_from_text(sb_string text, sb_dtype dtype, void *element) {
     char literal[LITERAL_BYTES];
+    if (text.bytes == 0) /* then there may be no data either */
+        return false;
     const char *start = text.data, *end = text.data + text.bytes;
     while (start < end && isspace((unsigned char)*start))
         start++;
