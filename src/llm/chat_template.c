@@ -8,7 +8,7 @@
 #include "base/allocation.h"
 #include "base/file.h"
 #include "checkpoint/checkpoint.h"
-#include "llm/template.h"
+#include "template/template.h"
 
 /* tokenizer_config.json lists added tokens: the largest known has 3 MB. */
 #define CONFIG_BYTES ((size_t)64 << 20)

@@ -6,7 +6,7 @@
 
 #include "base/allocation.h"
 #include "fuzz/fuzz.h"
-#include "llm/template.h"
+#include "template/template.h"
 
 /* Fewer than there are for users: a template that takes all of them is slow under sanitizers. */
 #define STEPS 200000

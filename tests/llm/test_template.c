@@ -6,10 +6,10 @@
 
 #include <cmocka.h>
 
-#include "llm/template.h"
 #include "support/failing.h"
 #include "support/folder.h"
 #include "support/must.h"
+#include "template/template.h"
 #include "tiny_models.h"
 
 static const sb_llm_date date = {2031, 7, 4, 8, 5, 9};

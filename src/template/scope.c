@@ -3,7 +3,7 @@
  * undefined there until it is set, also in scopes inside and also where the caller gave a variable of that name. Other names
  * are looked for outwards when they are read, as the evaluator does. Those first ones are what is found here. */
 #include "base/allocation.h"
-#include "llm/template_tree.h"
+#include "template/tree.h"
 
 /* More names than this in a scope are nobody's template; they are searched one by one. */
 #define NAMES 2000

@@ -2,7 +2,7 @@
 #include <stdio.h>
 
 #include "base/allocation.h"
-#include "llm/template_tree.h"
+#include "template/tree.h"
 
 /* ---- nodes and tokens ---- */
 

@@ -1,6 +1,6 @@
 /* Evaluating expressions, and the scopes that names are looked for in. */
 #include "base/allocation.h"
-#include "llm/template_tree.h"
+#include "template/tree.h"
 
 /* ---- scopes ---- */
 

@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "base/allocation.h"
-#include "llm/template_tree.h"
+#include "template/tree.h"
 
 typedef sb_status parse_function(sb_jinja_parser *parser, sb_jinja_node **node);
 

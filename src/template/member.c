@@ -3,7 +3,7 @@
  * not be undefined there. */
 #define _GNU_SOURCE /* memmem */
 #include "base/allocation.h"
-#include "llm/template_tree.h"
+#include "template/tree.h"
 
 /* What Python's types have. A row of blanks, so that a name is found with them around it. */
 static const char text_members[] =

@@ -1,6 +1,6 @@
 /* What texts can do: the methods of Python's str, and the filters that are such methods. */
 #define _GNU_SOURCE /* memmem */
-#include "llm/template_string.h"
+#include "template/string.h"
 #include "base/allocation.h"
 
 /* ---- pieces ---- */

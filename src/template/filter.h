@@ -1,8 +1,8 @@
 /* Where filters and tests are found. */
-#ifndef SB_LLM_TEMPLATE_FILTER_H
-#define SB_LLM_TEMPLATE_FILTER_H
+#ifndef SB_TEMPLATE_FILTER_H
+#define SB_TEMPLATE_FILTER_H
 
-#include "llm/template_value.h"
+#include "template/value.h"
 
 /** A filter of what has items, or NULL: template_sequence.c. */
 const sb_jinja_row *sb_jinja_find_sequence_filter(const sb_jinja_text *name);

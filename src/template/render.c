@@ -1,6 +1,6 @@
 /* Rendering: statements, loops and macros. */
 #include "base/allocation.h"
-#include "llm/template_tree.h"
+#include "template/tree.h"
 
 /* How a body ended: break and continue go out to the loop around them. */
 typedef enum flow { FLOW_ON, FLOW_BREAK, FLOW_CONTINUE } flow;

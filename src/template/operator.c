@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "base/allocation.h"
-#include "llm/template_value.h"
+#include "template/value.h"
 
 static sb_status fail_types(sb_jinja *jinja, char operator, sb_jinja_value left, sb_jinja_value right) {
     const char sign[3] = {operator== 'f' ? '/' :

@@ -7,7 +7,7 @@
 #include <utf8proc.h>
 
 #include "base/allocation.h"
-#include "llm/template_tree.h"
+#include "template/tree.h"
 
 /* ---- the output ---- */
 

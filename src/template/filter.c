@@ -6,8 +6,8 @@
 #include <utf8proc.h>
 
 #include "base/allocation.h"
-#include "llm/template_filter.h"
-#include "llm/template_string.h"
+#include "template/filter.h"
+#include "template/string.h"
 
 /* ---- texts ---- */
 

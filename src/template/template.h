@@ -3,8 +3,8 @@
  * understood. Words like "namespace" are Jinja's.
  *
  * A template comes from outside and is a program: how deep it nests, how long it runs and what it allocates have limits. */
-#ifndef SB_LLM_TEMPLATE_H
-#define SB_LLM_TEMPLATE_H
+#ifndef SB_TEMPLATE_TEMPLATE_H
+#define SB_TEMPLATE_TEMPLATE_H
 
 #include <jansson.h>
 #include <samebit/llm.h>

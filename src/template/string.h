@@ -1,8 +1,8 @@
 /* What methods of texts and filters share. Where `self` is no text, these make one of it first, unless it says otherwise. */
-#ifndef SB_LLM_TEMPLATE_STRING_H
-#define SB_LLM_TEMPLATE_STRING_H
+#ifndef SB_TEMPLATE_STRING_H
+#define SB_TEMPLATE_STRING_H
 
-#include "llm/template_value.h"
+#include "template/value.h"
 
 sb_jinja_function sb_jinja_trim, sb_jinja_upper, sb_jinja_lower, sb_jinja_capitalize;
 /** str.replace(old, new, count), all of them texts. */

@@ -1,5 +1,5 @@
 /* Methods of dicts and lists: what changes neither, for the sandbox has no other. */
-#include "llm/template_string.h"
+#include "template/string.h"
 
 static sb_status get(sb_jinja *jinja, sb_jinja_value self, const sb_jinja_value *arguments, sb_jinja_value *result) {
     sb_jinja_value *found = NULL;

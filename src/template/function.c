@@ -2,7 +2,7 @@
 #include <stdio.h>
 
 #include "base/allocation.h"
-#include "llm/template_value.h"
+#include "template/value.h"
 
 /* As many items as jinja2's sandbox allows a range. */
 #define RANGE_ITEMS 100000

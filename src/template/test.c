@@ -1,6 +1,6 @@
 /* Tests: what stands behind `is`, or selects items. */
 #include "base/allocation.h"
-#include "llm/template_value.h"
+#include "template/value.h"
 
 /* ---- of which kind ---- */
 

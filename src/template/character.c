@@ -2,7 +2,7 @@
  * Unicode's SpecialCasing.txt lists, stand here. */
 #include <utf8proc.h>
 
-#include "llm/template_value.h"
+#include "template/value.h"
 
 int32_t sb_jinja_point(const char *data, size_t *bytes) {
     const unsigned char *at = (const unsigned char *)data;

@@ -1,8 +1,8 @@
 /* Filters that go through items as they are asked for: map, select, reject and the two with attributes, unique. What they
  * give is an iterator, as in Python: it has no length, is never empty to an if, and can be gone through once. */
 #include "base/allocation.h"
-#include "llm/template_filter.h"
-#include "llm/template_string.h"
+#include "template/filter.h"
+#include "template/string.h"
 
 /* ---- paths ---- */
 

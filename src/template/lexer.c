@@ -4,7 +4,7 @@
 #include <utf8proc.h>
 
 #include "base/allocation.h"
-#include "llm/template_tree.h"
+#include "template/tree.h"
 
 #define BRACKETS 200
 #define NAME_BYTES 200

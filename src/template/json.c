@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "base/allocation.h"
-#include "llm/template_value.h"
+#include "template/value.h"
 
 /* How it is written. */
 typedef struct writer {

@@ -1,8 +1,8 @@
 /* A template as a tree, and the tokens that it is made of. */
-#ifndef SB_LLM_TEMPLATE_TREE_H
-#define SB_LLM_TEMPLATE_TREE_H
+#ifndef SB_TEMPLATE_TREE_H
+#define SB_TEMPLATE_TREE_H
 
-#include "llm/template_value.h"
+#include "template/value.h"
 
 /* ---- tokens ---- */
 

@@ -1,13 +1,13 @@
 /* Values of a template at work, and what makes them. All memory is an arena's, which is freed at once. */
-#ifndef SB_LLM_TEMPLATE_VALUE_H
-#define SB_LLM_TEMPLATE_VALUE_H
+#ifndef SB_TEMPLATE_VALUE_H
+#define SB_TEMPLATE_VALUE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-#include "llm/template.h"
+#include "template/template.h"
 
 typedef struct sb_jinja sb_jinja;
 

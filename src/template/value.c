@@ -1,4 +1,4 @@
-#include "llm/template_value.h"
+#include "template/value.h"
 
 #include <math.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* Filters of what has items. */
 #include "base/allocation.h"
-#include "llm/template_filter.h"
-#include "llm/template_string.h"
+#include "template/filter.h"
+#include "template/string.h"
 
 /* ---- one of the items ---- */
 

@@ -3,7 +3,7 @@
 
 #include <utf8proc.h>
 
-#include "llm/template_tree.h"
+#include "template/tree.h"
 
 /* Reads up to `most` digits of a base; returns how many there were. */
 static size_t read_digits(const char *data, size_t bytes, size_t most, int base, uint32_t *number) {

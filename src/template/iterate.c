@@ -2,7 +2,7 @@
  * a second time there is nothing left. */
 #define _GNU_SOURCE /* memmem */
 #include "base/allocation.h"
-#include "llm/template_value.h"
+#include "template/value.h"
 
 struct sb_jinja_iterator {
     sb_jinja_value source;
