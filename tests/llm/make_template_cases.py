@@ -2,7 +2,7 @@
 """Compares chat templates with jinja2, under the settings of the transformers package.
 
     make_template_cases.py PROGRAM [COUNT [SEED]]   compares the cases of template_cases.py and COUNT random templates, which
-                                                    PROGRAM (tests/llm/test_template.c) renders, and the recorded cases
+                                                    PROGRAM (tests/llm/templates.c) renders, and the recorded cases
     make_template_cases.py --write                  records what jinja2 makes of the cases in template_cases.json
 
 Exits with 77 where there is no jinja2."""
