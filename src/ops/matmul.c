@@ -45,6 +45,25 @@ void sb_matmul_batch_offsets(const sb_matmul_geometry *geometry, int64_t batch, 
     }
 }
 
+bool sb_matmul_merge_batches(sb_matmul_geometry *geometry) {
+    sb_matmul_geometry *g = geometry;
+    int64_t rows = g->m, stride = g->a_row_stride;
+    for (int d = g->batch_rank - 1; d >= 0; d--) {
+        if (g->batch_dims[d] == 1)
+            continue;
+        if (g->b_batch_strides[d] != 0 || (rows != 1 && g->a_batch_strides[d] != stride * rows))
+            return false;
+        if (rows == 1)
+            stride = g->a_batch_strides[d];
+        rows *= g->batch_dims[d];
+    }
+    g->m = rows;
+    g->a_row_stride = stride;
+    g->batches = 1;
+    g->batch_rank = 0;
+    return true;
+}
+
 /* The fact of what lies before the last two dimensions. */
 static void batch_fact(const sb_fact *fact, sb_fact *batch) {
     *batch = (sb_fact){.kind = SB_KIND_TENSOR, .dtype = fact->dtype};

@@ -20,6 +20,10 @@ void sb_matmul_geometry_of(const sb_tensor *a, const sb_tensor *b, sb_matmul_geo
 /** The offsets, in elements, of batch `batch` in A and B. */
 void sb_matmul_batch_offsets(const sb_matmul_geometry *geometry, int64_t batch, int64_t *a, int64_t *b);
 
+/** Several left matrices over one right matrix are one taller matrix, when their rows are evenly spaced: makes the geometry
+ * that of one product then, and says whether it is; else it stays as it was. */
+bool sb_matmul_merge_batches(sb_matmul_geometry *geometry);
+
 /** Infers output 0 of a product of `a` and `b`, with `dtype`. SHAPE when the shapes do not fit. */
 sb_status sb_matmul_infer(sb_infer *infer, const sb_fact *a, const sb_fact *b, sb_dtype dtype);
 

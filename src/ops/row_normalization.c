@@ -234,8 +234,7 @@ static sb_status load_channel_factors(sb_call *call, int64_t expected, sb_dtype 
     return sb_load_all(sb_call_input(call, 2), computed, bias, call->error);
 }
 
-/* Splits dimension 1 into `groups` and the rest. */
-static void split_channels(const sb_tensor *tensor, int64_t groups, sb_tensor *split) {
+void sb_norm_split_channels(const sb_tensor *tensor, int64_t groups, sb_tensor *split) {
     memcpy(split, tensor, sizeof *split);
     for (int d = tensor->rank; d > 2; d--) {
         split->dims[d] = tensor->dims[d - 1];
@@ -262,8 +261,8 @@ static sb_status eval_groups(sb_call *call) {
     if (channels % groups != 0 || input->rank == SB_MAX_RANK)
         return sb_call_fail(call, SB_ERROR_SHAPE, "%lld channels do not split into %lld groups", (long long)channels,
                             (long long)groups);
-    split_channels(input, groups, &split[0]);
-    split_channels(output, groups, &split[1]);
+    sb_norm_split_channels(input, groups, &split[0]);
+    sb_norm_split_channels(output, groups, &split[1]);
     int64_t spatial = 1;
     for (int d = 2; d < input->rank; d++)
         spatial *= input->dims[d];

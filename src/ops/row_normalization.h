@@ -15,4 +15,8 @@ typedef struct sb_norm_params {
  * NaN. NULL is allowed. */
 void sb_norm_note_nothing(sb_tensor *tensor);
 
+/** The same elements with dimension 1 split into `groups`, which divide it, and the rest: `split` is a view without a reference of its
+ * own. */
+void sb_norm_split_channels(const sb_tensor *tensor, int64_t groups, sb_tensor *split);
+
 #endif

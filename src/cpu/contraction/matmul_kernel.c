@@ -173,24 +173,6 @@ typedef struct product {
     sb_fused_epilogue fused;
 } product;
 
-/* Several left matrices over one right matrix are one taller matrix, when their rows are evenly spaced. */
-static void merge_batches(sb_matmul_geometry *g) {
-    int64_t rows = g->m, stride = g->a_row_stride;
-    for (int d = g->batch_rank - 1; d >= 0; d--) {
-        if (g->batch_dims[d] == 1)
-            continue;
-        if (g->b_batch_strides[d] != 0 || (rows != 1 && g->a_batch_strides[d] != stride * rows))
-            return;
-        if (rows == 1)
-            stride = g->a_batch_strides[d];
-        rows *= g->batch_dims[d];
-    }
-    g->m = rows;
-    g->a_row_stride = stride;
-    g->batches = 1;
-    g->batch_rank = 0;
-}
-
 /* Gemm's alpha, beta and C on a segment of a row, for all forms that no simpler step covers. */
 static void gemm_epilogue(void *context, float *row, int64_t m, int64_t n, int64_t count) {
     const product *product = context;
@@ -288,7 +270,7 @@ static sb_status run_product(sb_call *call, product *product) {
     sb_matmul_geometry *g = &product->geometry;
     if (g->batches == 0 || g->m == 0 || g->n == 0)
         return SB_OK;
-    merge_batches(g);
+    sb_matmul_merge_batches(g);
     /* Threads share out the batch first; only what is left over cuts a matrix. */
     int64_t threads = sb_workers_threads(call->workers);
     int per_matrix = (int)((threads + g->batches - 1) / g->batches);
@@ -410,7 +392,7 @@ static sb_status launch_gated(sb_call *call) {
     product->y = y->data;
     if (sb_tensor_elements(y) == 0)
         return SB_OK;
-    merge_batches(g);
+    sb_matmul_merge_batches(g);
     int64_t threads = sb_workers_threads(call->workers);
     if (!cut_gated(&gated, (int)((threads + g->batches - 1) / g->batches), &workspace))
         return sb_call_fail(call, SB_ERROR_OUT_OF_MEMORY, "the workspace's size overflows");

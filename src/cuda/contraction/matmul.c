@@ -89,25 +89,6 @@ static void transpose_operand(const sb_tensor *tensor, bool transpose, sb_tensor
     }
 }
 
-/* Several left matrices over one right matrix are one taller matrix, when their rows are evenly spaced. */
-static bool merge_batches(sb_matmul_geometry *g) {
-    int64_t rows = g->m, stride = g->a_row_stride;
-    for (int d = g->batch_rank - 1; d >= 0; d--) {
-        if (g->batch_dims[d] == 1)
-            continue;
-        if (g->b_batch_strides[d] != 0 || (rows != 1 && g->a_batch_strides[d] != stride * rows))
-            return false;
-        if (rows == 1)
-            stride = g->a_batch_strides[d];
-        rows *= g->batch_dims[d];
-    }
-    g->m = rows;
-    g->a_row_stride = stride;
-    g->batches = 1;
-    g->batch_rank = 0;
-    return true;
-}
-
 /* Up to so many columns, with more rows, A and B are swapped: kernels take few rows and many columns. */
 #define SWAPPED_COLUMNS 16
 
@@ -130,7 +111,7 @@ static sb_status describe(sb_call *call, const sb_contraction_node *contraction,
     product->a = left.data;
     product->b = right.data;
     product->rows = g->m;
-    product->merged = merge_batches(g);
+    product->merged = sb_matmul_merge_batches(g);
     product->swapped = a->dtype == SB_F32 && g->n <= SWAPPED_COLUMNS && g->m > g->n;
     return c != NULL ? sb_tensor_broadcast(c, 2, y->dims, &product->addend, call->error) : SB_OK;
 }

@@ -152,20 +152,6 @@ static sb_status launch_layer(sb_call *call) {
 
 /* ---- InstanceNormalization and GroupNormalization ---- */
 
-/* Splits dimension 1 into `groups` and the rest. */
-static void split_channels(const sb_tensor *tensor, int64_t groups, sb_tensor *split) {
-    memcpy(split, tensor, sizeof *split);
-    for (int d = tensor->rank; d > 2; d--) {
-        split->dims[d] = tensor->dims[d - 1];
-        split->strides[d] = tensor->strides[d - 1];
-    }
-    split->rank = tensor->rank + 1;
-    split->dims[1] = groups;
-    split->dims[2] = tensor->dims[1] / groups;
-    split->strides[1] = tensor->strides[1] * split->dims[2];
-    split->strides[2] = tensor->strides[1];
-}
-
 static sb_status launch_groups(sb_call *call) {
     const sb_norm_params *params = call->node->params;
     const sb_tensor *input = sb_call_input(call, 0);
@@ -178,8 +164,8 @@ static sb_status launch_groups(sb_call *call) {
     if (channels % groups != 0 || input->rank == SB_MAX_RANK)
         return sb_call_fail(call, SB_ERROR_SHAPE, "%lld channels do not split into %lld groups", (long long)channels,
                             (long long)groups);
-    split_channels(output, groups, &split[0]);
-    split_channels(input, groups, &split[1]);
+    sb_norm_split_channels(output, groups, &split[0]);
+    sb_norm_split_channels(input, groups, &split[1]);
     operands given = {.tensors = {&split[0], &split[1]}};
     /* Before operator set 21 a group has one scale and one bias. */
     bool by_group = !instance && call->node->version < 21;
