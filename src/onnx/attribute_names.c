@@ -326,6 +326,8 @@ const sb_attribute_names sb_attribute_table[] = {
     {"Where", 9, ""},
     {"Xor", 1, "axis broadcast"},
     {"Xor", 7, ""},
+    {"ai.onnx.ml.ArrayFeatureExtractor", 1, ""},
+    {"ai.onnx.ml.Binarizer", 1, "threshold"},
     {"ai.onnx.preview.FlexAttention", 1, "prob_mod scale score_mod softmax_precision"},
 };
 

@@ -29,6 +29,7 @@
     F(gather,                 ops,  no,   no,   no,   cuda, __VA_ARGS__) \
     F(scatter,                ops,  no,   no,   no,   no,   __VA_ARGS__) \
     F(tensor_scatter,         ops,  axes, cost, cpu,  cuda, __VA_ARGS__) \
+    F(features,               ops,  axes, cost, no,   no,   __VA_ARGS__) \
     F(selection,              ops,  no,   no,   no,   cuda, __VA_ARGS__) \
     F(topk,                   ops,  no,   no,   no,   no,   __VA_ARGS__) \
     F(indexing,               no,   axes, no,   no,   no,   __VA_ARGS__) \

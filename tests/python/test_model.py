@@ -11,6 +11,7 @@ import threading
 import time
 import unittest
 import weakref
+from unittest import mock
 
 from models import CACHE, ENDLESS, IDENTITY, LOOP, NETWORK, RECURRENT, add_one, made  # noqa: I001
 
@@ -22,7 +23,7 @@ except ImportError:
     ml_dtypes = None
 
 import samebit
-from samebit import _values
+from samebit import _arrays, _values
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DIGITS = ROOT / "examples/digits"
@@ -492,6 +493,28 @@ class Interrupts(unittest.TestCase):
         self.assertLess(self.interrupted_after(model), 5)
         self.assertEqual(model(1, np.ones(4, np.float32)).tolist(), [2] * 4)
         self.assertEqual(signal.set_wakeup_fd(-1), -1)
+
+    def test_ctrl_c_behind_brief_runs(self):
+        """Runs that take the same again are not watched any more when they are brief; one of which the data decide, always."""
+        session = samebit.load(LOOP).session(threads=1)
+        for _ in range(5):
+            self.assertEqual(session(1, np.ones(4, np.float32)).tolist(), [2] * 4)
+        self.assertFalse(_arrays._takes_the_same_again(session))
+        self.assertLess(self.interrupted_after(session), 5)
+        session = samebit.load(NETWORK).session(threads=1)
+        expected = [session(normal((rows, 8))).tobytes() for rows in (3, 2)]  # rows of 2 are described now
+        self.assertTrue(_arrays._takes_the_same_again(session))
+        watched = []
+
+        def watch(session, run, *arguments):
+            watched.append(run)
+            return run(*arguments)
+
+        with mock.patch.object(_arrays, "interruptible", watch):
+            for brief, rows, count in ((True, 2, 0), (False, 2, 1), (True, 3, 2)):  # of other shapes nothing is known yet
+                session._fast_runs.brief = brief
+                self.assertEqual(session(normal((rows, 8))).tobytes(), expected[3 - rows])
+                self.assertEqual(len(watched), count)
 
     def test_a_handler_of_the_programs_own(self):
         session = samebit.load(LOOP).session(threads=1)

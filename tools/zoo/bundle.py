@@ -1,7 +1,8 @@
 """Bundles: the zoo for machines without network, in folders of a limited size that need nothing beside them but a library.
 
 A bundle holds models (NAME.onnx), the inputs that are timed (inputs/NAME-SIZE.npz), this checkout's scripts and Python
-package (source/), and run.py, which runs them.
+package (source/), and run.py, which runs them. With --drawn, models above so many bytes are without their large weights
+(NAME.onnx.drawn), which are drawn where the bundle runs (drawn.py).
 """
 
 import pathlib
@@ -9,17 +10,28 @@ import shutil
 
 import numpy
 
+import drawn
 import models
 import packages
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SOURCE = ("python/samebit/*.py", "bench/engines.py", "bench/cpu_bench.py", "bench/models/make_models.py", "tools/zoo/*.py")
 MOST_MODELS = 40  # of a bundle: some three seconds each
+DRAWN = ".drawn"  # behind the name of a model without its large weights
 
 
 def models_in(folder):
-    """{model's name: path} of a bundle."""
+    """{model's name: path} of a bundle; draws weights that were left out."""
+    for path in folder.glob("*.onnx" + DRAWN):
+        whole = path.with_suffix("")
+        if not whole.exists():
+            drawn.write_filled(path, whole)
     return {path.stem: path for path in sorted(folder.glob("*.onnx"))}
+
+
+def is_drawn(path):
+    """Whether a bundle's model has weights that were drawn."""
+    return path.with_name(path.name + DRAWN).exists()
 
 
 def by_variety(wanted):
@@ -61,14 +73,18 @@ def bytes_of(folder):
 def write(zoo):
     """Bundles of all models that run, numbered from 1 below --folder; names what is too large for any."""
     folder, most_bytes = zoo.arguments.folder, zoo.arguments.mib << 20
-    inputs, wanted = folder / "inputs", {}
+    inputs, files, wanted = folder / "inputs", {}, {}
     inputs.mkdir(parents=True)
     for model in zoo.models:
         if model.refused:
             continue
         made = packages.saved(zoo.arguments.cache, model, model.sizes[0])
         numpy.savez_compressed(inputs / made.name, **numpy.load(made))
-        size = zoo.paths[model.name].stat().st_size + (inputs / made.name).stat().st_size
+        files[model.name] = zoo.paths[model.name]
+        if zoo.arguments.drawn is not None and files[model.name].stat().st_size > zoo.arguments.drawn:
+            files[model.name] = inputs / f"{model.name}.onnx{DRAWN}"
+            drawn.write_emptied(zoo.paths[model.name], files[model.name])
+        size = files[model.name].stat().st_size + (inputs / made.name).stat().st_size
         wanted[model.name] = (size, model)
     write_source(folder)
     source_bytes = bytes_of(folder / "source")
@@ -78,7 +94,8 @@ def write(zoo):
         (place / "inputs").mkdir(parents=True)
         write_source(place)
         for model in bundle:
-            shutil.copyfile(zoo.paths[model.name], place / f"{model.name}.onnx")
+            suffix = DRAWN if files[model.name].parent == inputs else ""
+            shutil.copyfile(files[model.name], place / f"{model.name}.onnx{suffix}")
             made = packages.input_name(model, model.sizes[0])
             (inputs / made).rename(place / "inputs" / made)
         print(f"bundle {number} {bytes_of(place) / 2**20:.1f} MiB: {' '.join(model.name for model in bundle)}")

@@ -125,3 +125,56 @@ def file_bytes(count):
     source = pathlib.Path(__file__).read_bytes()
     row = numpy.frombuffer((source * (count // len(source) + 1))[:count], numpy.uint8).astype(numpy.int32)
     return lambda rows: {"bytes": numpy.stack([numpy.roll(row, i) for i in range(rows)])}
+
+
+def tokens(count, vocabulary):
+    """Numbers of tokens, [1, count]: the bytes of TEXT, spread over the vocabulary."""
+    text = " ".join(TEXT).encode()
+    return numpy.array([[1 + text[i % len(text)] * 131 % (vocabulary - 1) for i in range(count)]], numpy.int64)
+
+
+def sentence(vocabulary, segments=False):
+    """A sentence of a BERT, nothing of it masked; size: tokens."""
+    def make(count):
+        fed = {"input_ids": tokens(count, vocabulary), "attention_mask": numpy.ones((1, count), numpy.int64)}
+        return {**fed, "token_type_ids": numpy.zeros((1, count), numpy.int64)} if segments else fed
+    return make
+
+
+def letters(name, vocabulary):
+    """Letters as numbers; size: letters."""
+    return lambda count: {name: tokens(count, vocabulary)}
+
+
+def reaction(count):
+    """Atoms of a reaction in a chain; size: atoms."""
+    at = numpy.arange(count)
+    return {"atoms": tokens(count, 17), "neighbors": 1 + tokens(count, 4),
+            "distances": numpy.minimum(numpy.abs(at[:, None] - at[None]), 9)[None].astype(numpy.int64),
+            "roles": (1 + (at > count // 2))[None].astype(numpy.int64)}
+
+
+def name_to_read(count):
+    """A name's letters; size: letters."""
+    return {"src": tokens(count, 40), "src_mask": numpy.ones((1, count), bool)}
+
+
+def name_read(count):
+    """What a decoder has of a name while it writes the eighth letter; size: letters of the name."""
+    noise = rng().standard_normal((1, count + 2, 256)).astype(numpy.float32)
+    return {"prefix": tokens(8, 100), "memory": noise[:, :count].copy(), "src_mask": numpy.ones((1, count), bool),
+            "hidden": noise[:, count:].copy()}
+
+
+def frame(first, width, second):
+    """A frame of `width` and the state of two LSTMs of 128."""
+    return lambda _: {first: speech(9000)[None, None, -width:], second: numpy.zeros((1, 2, 128, 2), numpy.float32)}
+
+
+def spectrum(bins):
+    """The logarithm of a spectrum's power, of its kind; size: frames."""
+    return lambda frames: {"input": numpy.log10(speech(frames * bins) ** 2 + 1e-6).reshape(1, frames, bins).astype(numpy.float32)}
+
+
+def two_pictures(_):
+    return {name: drawn(60, 60, size)[None] / 255 for name, size in (("input_1", 20), ("input_2", 24))}

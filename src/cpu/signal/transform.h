@@ -10,7 +10,7 @@
 #include <samebit/isa.h>
 
 /* Lines, and numbers of their spectra, that a tile has. */
-#define SB_TRANSFORM_LINES 4
+#define SB_TRANSFORM_LINES 6
 #define SB_TRANSFORM_NUMBERS 16
 
 typedef struct sb_transform_tile {
