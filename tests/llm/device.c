@@ -416,7 +416,8 @@ static int check_mixed(const char *path) {
             sb_tensor *logits;
             int64_t piece = t->count - done < 512 ? t->count - done : 512;
             CHECK(sb_llm_step(alone, piece, t->tokens + done, piece, rows, &logits, &error));
-            memcpy(t->expected + done * vocabulary, sb_tensor_data(logits), (size_t)(piece * vocabulary) * sizeof(float));
+            memcpy(t->expected + done * vocabulary, sb_tensor_data(logits),
+                   (size_t)(piece * vocabulary) * sizeof(float));
             sb_tensor_release(logits);
         }
     }
@@ -546,9 +547,9 @@ static int time_logging(const char *path) {
                     best[with] = took;
             }
         }
-        printf("logging %s: %lld together, %lld tokens each: %.3f ms a step without, %.3f with receipts: %+.2f %%\n", path,
-               (long long)sizes[s], (long long)steps, 1e3 * best[0] / (double)steps, 1e3 * best[1] / (double)steps,
-               100 * (best[1] / best[0] - 1));
+        printf("logging %s: %lld together, %lld tokens each: %.3f ms a step without, %.3f with receipts: %+.2f %%\n",
+               path, (long long)sizes[s], (long long)steps, 1e3 * best[0] / (double)steps,
+               1e3 * best[1] / (double)steps, 100 * (best[1] / best[0] - 1));
         for (int with = 0; with < 2; with++) {
             sb_llm_batch_release(batch[with]);
             sb_llm_release(llm[with]);
@@ -571,7 +572,11 @@ int main(int argc, char **argv) {
     static const struct {
         const char *name;
         int (*run)(const char *path);
-    } parts[] = {{"cpu", check_cpu}, {"pieces", check_pieces}, {"mixed", check_mixed}, {"first", time_first}, {"logging", time_logging}};
+    } parts[] = {{"cpu", check_cpu},
+                 {"pieces", check_pieces},
+                 {"mixed", check_mixed},
+                 {"first", time_first},
+                 {"logging", time_logging}};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         if (strcmp(argv[1], parts[i].name) == 0)
             return parts[i].run(argv[2]);
