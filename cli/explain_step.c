@@ -171,10 +171,10 @@ void print_explained_step(const explained_step *explained, double bandwidth) {
     double whole = total_ns(explained), all = total_bytes(explained), times = 0;
     for (int i = 0; i < explained->count; i++)
         times += explained->kernels[i].times;
-    printf("\na token behind %lld: %.4g kernels and copies, one by one %.1f us in all (the mean of %d)\n", (long long)explained->length,
-           times, whole / 1e3, explained->steps);
-    printf("%9s %8s %9s %7s %12s %9s %9s  %s\n", "times", "us each", "us in all", "share", "bytes each", "GB/s", "of limit",
-           "kernel: node");
+    printf("\na token behind %lld: %.4g kernels and copies, one by one %.1f us in all (the mean of %d)\n",
+           (long long)explained->length, times, whole / 1e3, explained->steps);
+    printf("%9s %8s %9s %7s %12s %9s %9s  %s\n", "times", "us each", "us in all", "share", "bytes each", "GB/s",
+           "of limit", "kernel: node");
     for (int i = 0; i < explained->count; i++) {
         const explained_kernel *k = &explained->kernels[i];
         printf("%9.4g %8.2f %9.1f %5.1f %% %12s ", k->times, k->ns / k->times / 1e3, k->ns / 1e3, 100 * k->ns / whole,
@@ -195,11 +195,11 @@ json_t *explained_step_json(const explained_step *explained, double bandwidth) {
     for (int i = 0; i < explained->count; i++) {
         const explained_kernel *k = &explained->kernels[i];
         bool known = k->bytes > 0 && k->ns > 0 && bandwidth > 0;
-        json_array_append_new(kernels,
-                              json_pack("{s:s, s:s, s:s?, s:f, s:f, s:f, s:o}", "kernel", k->kernel, "nodes", k->node, "op", k->op,
-                                        "times", k->times, "us", k->ns / 1e3, "bytes", k->bytes, "bandwidth_share",
-                                        known ? json_real(k->bytes / (k->ns * 1e-9) / bandwidth) : json_null()));
+        json_array_append_new(
+            kernels, json_pack("{s:s, s:s, s:s?, s:f, s:f, s:f, s:o}", "kernel", k->kernel, "nodes", k->node, "op",
+                               k->op, "times", k->times, "us", k->ns / 1e3, "bytes", k->bytes, "bandwidth_share",
+                               known ? json_real(k->bytes / (k->ns * 1e-9) / bandwidth) : json_null()));
     }
-    return json_pack("{s:I, s:f, s:f, s:o}", "behind", (json_int_t)explained->length, "us", total_ns(explained) / 1e3, "bytes",
-                     total_bytes(explained), "kernels", kernels);
+    return json_pack("{s:I, s:f, s:f, s:o}", "behind", (json_int_t)explained->length, "us", total_ns(explained) / 1e3,
+                     "bytes", total_bytes(explained), "kernels", kernels);
 }

@@ -30,7 +30,8 @@ typedef struct plan {
     sb_graph_mode mode;
     bool sticky;
     asked asked[REQUESTS];
-    int reported, recovered, alone; /* failures of a whole run, generations that went well behind one, requests that ended by themselves */
+    int reported, recovered,
+        alone; /* failures of a whole run, generations that went well behind one, requests that ended by themselves */
 } plan;
 
 static void check_says_why(const char *message) {
@@ -224,7 +225,7 @@ static void check_failures(plan *plan, life *how, int result) {
     fresh(plan);
     assert_int_equal(live(plan, how), SB_OK);
     int calls = plan->fake->calls(NULL), stride = calls / 60 + 1, failed = 0;
-    for (int skip = 0; skip < calls; skip += skip > calls - 40 ? 1 : stride) {
+    for (int skip = 0; skip<calls; skip += skip> calls - 40 ? 1 : stride) {
         fresh(plan);
         int64_t blocks = sb_allocation_count().live_blocks;
         plan->fake->plan_failure(NULL, skip, result);
@@ -270,7 +271,8 @@ static void test_requests(void **unused) {
 /* Steps whose recording the driver refuses are given to it one by one: the same digest, and no error. */
 static void test_recording(void **unused) {
     (void)unused;
-    static const char *const calls[] = {"cuStreamBeginCapture", "cuStreamEndCapture", "cuGraphInstantiateWithFlags", "cuGraphCreate"};
+    static const char *const calls[] = {"cuStreamBeginCapture", "cuStreamEndCapture", "cuGraphInstantiateWithFlags",
+                                        "cuGraphCreate"};
     plan plan = {.fake = fake_with_kernels()};
     int happened = 0;
     open_fake();
