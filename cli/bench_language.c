@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "explain_step.h"
 #include "language_model.h"
 #include "placement.h"
 #include "progress.h"
@@ -34,11 +35,13 @@ typedef struct language_bench {
     int prompts;
     measurement measured[MOST_PROMPTS];
     int64_t longest;
+    bool explains;
+    explained_step explained; /* of a new token behind the longest prompt */
 } language_bench;
 
 /* ---- what is asked for ---- */
 
-static const char *const only_language[] = {"prompts", "count", "dtype", "bandwidth", "lines"};
+static const char *const only_language[] = {"prompts", "count", "dtype", "bandwidth", "lines", "explain-step"};
 
 bool check_no_language_bench(const arguments *arguments) {
     for (size_t i = 0; i < sizeof only_language / sizeof *only_language; i++) {
@@ -76,28 +79,39 @@ static int read_bench(const arguments *arguments, language_bench *bench) {
     if (bandwidth != NULL && (!parse_number(bandwidth, &bench->bandwidth) || !(bench->bandwidth > 0)))
         return usage_error("--bandwidth takes a number above 0, not %s", bandwidth);
     bench->bandwidth *= 1e9;
+    bench->explains = has_option(arguments, "explain-step");
     return read_prompts(prompts != NULL ? prompts : "128,512", bench);
 }
 
 /* ---- what a token reads ---- */
 
-/* The bytes that cannot be spared for a token behind `length` others: those of the nodes' rules, but for the cache, which
- * they count with the room that it has. */
-static int count_bytes(const sb_llm *llm, int64_t length, double *bytes) {
+/* The graph of a step of one token, of which the logits are wanted. */
+static int inspect_step(const sb_llm *llm, sb_inspection **graph) {
     static const char *const symbols[] = {"rows", "wanted"};
     static const int64_t ones[] = {1, 1};
-    const sb_llm_description *d = sb_llm_describe(llm);
     sb_inspect_options options = SB_INSPECT_OPTIONS_DEFAULT;
-    sb_inspection *graph;
     sb_error error;
     options.symbol_count = 2;
     options.symbols = symbols;
     options.symbol_values = ones;
-    if (sb_model_inspect(sb_llm_model(llm), &options, &graph, &error) != SB_OK)
-        return report(&error);
+    return sb_model_inspect(sb_llm_model(llm), &options, graph, &error) == SB_OK ? EXIT_RIGHT : report(&error);
+}
+
+/* Of the cache, all layers together. */
+static double cache_bytes(const sb_llm_description *d, int64_t length) {
     int64_t windowed = d->window > 0 && d->window < length ? d->window : length;
     int64_t rows = d->windowed_layers * windowed + (d->layers - d->windowed_layers) * length;
-    *bytes = (double)rows * 2 * (double)(d->key_heads * d->head_width) * (double)sb_dtype_size(d->dtype);
+    return (double)rows * 2 * (double)(d->key_heads * d->head_width) * (double)sb_dtype_size(d->dtype);
+}
+
+/* The bytes that cannot be spared for a token behind `length` others: those of the nodes' rules, but for the cache, which
+ * they count with the room that it has. */
+static int count_bytes(const sb_llm *llm, int64_t length, double *bytes) {
+    sb_inspection *graph;
+    int code = inspect_step(llm, &graph);
+    if (code != EXIT_RIGHT)
+        return code;
+    *bytes = cache_bytes(sb_llm_describe(llm), length);
     for (int i = 0; i < sb_inspection_node_count(graph); i++) {
         const sb_inspected_node *node = sb_inspection_node(graph, i);
         if (strncmp(node->op, "Paged", 5) != 0)
@@ -105,6 +119,41 @@ static int count_bytes(const sb_llm *llm, int64_t length, double *bytes) {
     }
     sb_inspection_release(graph);
     return EXIT_RIGHT;
+}
+
+typedef struct step_bytes {
+    const sb_inspection *graph;
+    const sb_llm_description *about;
+    int64_t length;
+} step_bytes;
+
+/* Likewise of the node of a name. Attention reads the cache (where only some layers have a window, each its share of all), and what
+ * puts keys and values there reads and writes one row of each. */
+static double bytes_of_node(const void *context, const char *name) {
+    const step_bytes *step = context;
+    const sb_llm_description *d = step->about;
+    for (int i = 0; i < sb_inspection_node_count(step->graph); i++) {
+        const sb_inspected_node *node = sb_inspection_node(step->graph, i);
+        if (strcmp(node->name, name) != 0)
+            continue;
+        if (strcmp(node->op, "PagedAttention") == 0)
+            return cache_bytes(d, step->length + 1) / (double)d->layers;
+        if (strncmp(node->op, "Paged", 5) == 0)
+            return 4 * (double)(d->key_heads * d->head_width) * (double)sb_dtype_size(d->dtype);
+        return node->byte_count > 0 ? (double)node->byte_count : 0;
+    }
+    return 0;
+}
+
+static int explain(language_bench *bench, sb_llm *llm, const sb_session_options *options, const int64_t *tokens) {
+    sb_inspection *graph;
+    int code = inspect_step(llm, &graph);
+    if (code != EXIT_RIGHT)
+        return code;
+    const step_bytes bytes = {graph, sb_llm_describe(llm), bench->longest};
+    code = explain_step(llm, options, bench->longest, tokens, bytes_of_node, &bytes, &bench->explained);
+    sb_inspection_release(graph);
+    return code;
 }
 
 /* ---- measuring ---- */
@@ -162,7 +211,7 @@ static int measure(const language_bench *bench, sb_llm_session *session, const i
     return EXIT_RIGHT;
 }
 
-static int measure_all(language_bench *bench, const sb_llm *llm, sb_llm_session *session) {
+static int measure_all(language_bench *bench, sb_llm *llm, const sb_session_options *options, sb_llm_session *session) {
     int64_t vocabulary = sb_llm_describe(llm)->vocabulary, *tokens = calloc((size_t)bench->longest, sizeof *tokens);
     int code = tokens != NULL ? EXIT_RIGHT : out_of_memory();
     for (int64_t i = 0; i < bench->longest && code == EXIT_RIGHT; i++)
@@ -178,6 +227,8 @@ static int measure_all(language_bench *bench, const sb_llm *llm, sb_llm_session 
     }
     action.sa_handler = SIG_DFL;
     sigaction(SIGINT, &action, NULL);
+    if (code == EXIT_RIGHT && bench->explains)
+        code = explain(bench, llm, options, tokens);
     free(tokens);
     return code;
 }
@@ -200,6 +251,8 @@ static void print_table(const language_bench *bench) {
             printf(", %.1f %% of the bandwidth", 100 * read_rate(m) / bench->bandwidth);
         printf("\n");
     }
+    if (bench->explains)
+        print_explained_step(&bench->explained, bench->bandwidth);
 }
 
 static void print_lines(const arguments *arguments, const language_bench *bench) {
@@ -234,6 +287,8 @@ static int print_json(const arguments *arguments, const language_bench *bench, c
     json_t *json = json_pack("{s:o, s:s, s:s, s:i, s:I, s:I, s:o}", "model", text_json(arguments->positional[0]),
                              "dtype", sb_dtype_name(about->dtype), "isa", isa, "threads", threads, "runs",
                              (json_int_t)bench->runs, "batch", (json_int_t)1, "measurements", all);
+    if (bench->explains)
+        json_object_set_new(json, "step", explained_step_json(&bench->explained, bench->bandwidth));
     return print_json_value(stdout, json) ? EXIT_RIGHT : EXIT_FAILED;
 }
 
@@ -284,9 +339,10 @@ int bench_language_model(const arguments *arguments) {
                                sb_llm_session_create(llm, &options, &session, &error) != SB_OK))
         code = report(&error);
     if (code == EXIT_RIGHT)
-        code = measure_all(&bench, llm, session);
+        code = measure_all(&bench, llm, &options, session);
     if (code == EXIT_RIGHT)
         code = print_bench(arguments, &bench, llm, model.isa, options.threads, as_json, as_lines);
+    free_explained_step(&bench.explained);
     sb_llm_session_destroy(session);
     sb_llm_release(llm);
     sb_device_release(device);

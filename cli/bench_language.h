@@ -11,6 +11,9 @@
         {"dtype", "NAME", false, "With --llm: compute in f32, f16 or bf16, as for generate"},                          \
         {"bandwidth", "GB/S", false,                                                                                   \
          "With --llm: what the memory can give, in 10^9 bytes a second; prints the share that generating takes"},      \
+        {"explain-step", NULL, false,                                                                                  \
+         "With --llm: list the kernels of a new token behind the longest prompt, what each reads and how long it "     \
+         "takes"},                                                                                                     \
     {                                                                                                                  \
         "lines", NULL, false, "With --llm: print a line for scripts for each measurement"                              \
     }

@@ -2,6 +2,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,6 +13,7 @@
 #include "generate_many.h"
 #include "language_model.h"
 #include "placement.h"
+#include "progress.h"
 #include "telling.h"
 #include "text.h"
 #include "tokenizing.h"
@@ -174,8 +176,42 @@ static void print_result(const arguments *arguments, const sb_llm_result *result
         printf("%s\n", result->digest);
 }
 
+/* The most memory that was in use, and of how much: of the device, else of the process, with the files' pages that it has touched. */
+static void print_memory(const arguments *arguments, const sb_device *device) {
+    char used[TEXT_BYTES], of[TEXT_BYTES];
+    const char *limit = option_value(arguments, "memory-limit");
+    double most, all = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+    long long bytes;
+    struct rusage usage = {0};
+    if (device != NULL) {
+        sb_device_counters counters;
+        sb_device_list *list;
+        sb_device_count(device, &counters);
+        if (sb_device_list_create(NULL, &list, NULL) != SB_OK)
+            return;
+        most = (double)counters.device_bytes_most;
+        all = 0;
+        if (sb_device_index(device) < sb_device_list_count(list))
+            all = (double)sb_device_list_at(list, sb_device_index(device))->memory_bytes;
+        sb_device_list_release(list);
+    } else {
+        getrusage(RUSAGE_SELF, &usage);
+        most = 1024.0 * (double)usage.ru_maxrss;
+    }
+    bool limited = limit != NULL && parse_bytes(limit, &bytes) && bytes > 0;
+    all = limited ? (double)bytes : all;
+    fprintf(stderr, "; memory: %s", bytes_text(most, used));
+    if (all > 0)
+        fprintf(stderr, ", %.1f %% of %s%s", 100 * most / all,
+                limited          ? "the limit of "
+                : device != NULL ? "the device's "
+                                 : "the machine's ",
+                bytes_text(all, of));
+}
+
 /* How fast it was, for whoever watches or asks. */
-static void print_statistics(const arguments *arguments, const sb_llm_result *result, const telling *told) {
+static void print_statistics(const arguments *arguments, const sb_llm_result *result, const telling *told,
+                             const sb_device *device) {
     char prompt[TEXT_BYTES], first[TEXT_BYTES], each[TEXT_BYTES];
     if (!has_option(arguments, "stats") && !isatty(STDERR_FILENO))
         return;
@@ -188,7 +224,9 @@ static void print_statistics(const arguments *arguments, const sb_llm_result *re
     if (steps > 0)
         fprintf(stderr, ", then %s each (%.1f/s)", duration(result->decode_ns / (double)steps, each),
                 (double)steps * 1e9 / result->decode_ns);
-    fprintf(stderr, "; ended by %s\n", generation_end_name(result->end, told->answer.watch.found));
+    fprintf(stderr, "; ended by %s", generation_end_name(result->end, told->answer.watch.found));
+    print_memory(arguments, device);
+    fprintf(stderr, "\n");
 }
 
 static json_t *result_json(const sb_llm_result *result, const telling *told) {
@@ -234,12 +272,13 @@ static void interrupt(int signal) {
 }
 
 /* Generates, with what is told of it in `to`. */
-static int tell_all(const arguments *arguments, sb_llm *llm, sb_llm_session *session, sb_llm_generation *generation,
-                    telling *to) {
+static int tell_all(const arguments *arguments, sb_llm *llm, sb_llm_session *session, const sb_device *device,
+                    sb_llm_generation *generation, telling *to) {
     int64_t *tokens = NULL, count = 0;
     sb_error error;
     sb_llm_result result;
     sb_llm_receipt *receipt = NULL;
+    char weights[TEXT_BYTES];
     int code = read_prompt(arguments, llm, to->tokenizer, &tokens, &count);
     to->vocabulary = sb_llm_describe(llm)->vocabulary;
     generation->on_token = tell_token;
@@ -252,8 +291,14 @@ static int tell_all(const arguments *arguments, sb_llm *llm, sb_llm_session *ses
     sigaction(SIGINT, &action, NULL); /* the second one ends the process */
     if (code == EXIT_RIGHT && to->form != TELL_JSON)
         print_settings(llm, generation, suggesting(arguments));
-    if (code == EXIT_RIGHT && (sb_llm_generate(session, count, tokens, generation, &result, &error) != SB_OK ||
-                               tell_rest(to, &error) != SB_OK)) {
+    if (code == EXIT_RIGHT)
+        show_progress("weights of %s, and a prompt of %lld tokens",
+                      bytes_text((double)sb_llm_describe(llm)->weight_bytes, weights), (long long)count);
+    sb_status status = SB_OK;
+    if (code == EXIT_RIGHT)
+        status = sb_llm_generate(session, count, tokens, generation, &result, &error);
+    clear_progress();
+    if (code == EXIT_RIGHT && (status != SB_OK || tell_rest(to, &error) != SB_OK)) {
         if (to->form != TELL_JSON)
             printf("\n");
         code = report(&error);
@@ -265,7 +310,7 @@ static int tell_all(const arguments *arguments, sb_llm *llm, sb_llm_session *ses
         print_result(arguments, &result);
     }
     if (code == EXIT_RIGHT)
-        print_statistics(arguments, &result, to);
+        print_statistics(arguments, &result, to, device);
     if (receipt != NULL && code == EXIT_RIGHT)
         code = write_receipt(arguments, receipt);
     action.sa_handler = SIG_DFL;
@@ -364,13 +409,14 @@ static int generate_one(const arguments *arguments, sb_llm *llm, const sb_sessio
     sb_llm_session *session = NULL;
     telling told = {0};
     sb_error error;
-    int code = EXIT_RIGHT;
-    if (sb_llm_session_create(llm, options, &session, &error) != SB_OK)
+    int64_t fit;
+    int code = read_cache_memory(arguments, llm, sb_llm_describe(llm)->context, &fit);
+    if (code == EXIT_RIGHT && sb_llm_session_create(llm, options, &session, &error) != SB_OK)
         code = report(&error);
     if (code == EXIT_RIGHT)
         code = begin_telling(arguments, tokenizer, stops, &told);
     if (code == EXIT_RIGHT)
-        code = tell_all(arguments, llm, session, generation, &told);
+        code = tell_all(arguments, llm, session, options->device, generation, &told);
     end_telling(&told);
     sb_llm_session_destroy(session);
     return code;

@@ -1,5 +1,7 @@
 #include "generate_many.h"
 
+#include "language_model.h"
+
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
@@ -350,7 +352,7 @@ static int run_queue(sb_llm_batch *batch, const sb_llm_queue_options *how, const
 int generate_many(const arguments *arguments, sb_llm *llm, const sb_session_options *options,
                   const sb_tokenizer *tokenizer, const sb_llm_generation *about, request_list *list) {
     long long parallel = 16, pages = 0;
-    int64_t answers = 0;
+    int64_t answers = 0, fit = INT64_MAX;
     sb_llm_queue_options how = SB_LLM_QUEUE_OPTIONS_DEFAULT;
     sb_llm_batch_options batch_options = SB_LLM_BATCH_OPTIONS_DEFAULT;
     sb_llm_batch *batch = NULL;
@@ -370,9 +372,15 @@ int generate_many(const arguments *arguments, sb_llm *llm, const sb_session_opti
     batch_options.session = options;
     batch_options.pages = pages > 0 ? pages : count_pages(llm, list, answers, parallel);
     how.parallel = parallel;
-    if (of.answers == NULL || batch_options.pages == 0)
+    if (pages > 0 && has_option(arguments, "cache-memory"))
+        code = usage_error("--pages and --cache-memory say the same: give one");
+    if (code == EXIT_RIGHT)
+        code = read_cache_memory(arguments, llm, SB_LLM_PAGE_POSITIONS, &fit);
+    if (fit / SB_LLM_PAGE_POSITIONS < batch_options.pages)
+        batch_options.pages = fit / SB_LLM_PAGE_POSITIONS;
+    if (code == EXIT_RIGHT && (of.answers == NULL || batch_options.pages == 0))
         code = out_of_memory();
-    else if (sb_llm_batch_create(llm, &batch_options, &batch, &error) != SB_OK)
+    if (code == EXIT_RIGHT && sb_llm_batch_create(llm, &batch_options, &batch, &error) != SB_OK)
         code = report(&error);
     if (code == EXIT_RIGHT)
         code = run_queue(batch, &how, list, about, &of);

@@ -13,9 +13,14 @@
      "input"},                                                                                                         \
         {"samples", "N", false,                                                                                        \
          "How many to generate from a prompt, as request --request, the next, …; 1 by default. A line of JSON each"},  \
-        {"parallel", "N", false, "The most that run at a time; 16 by default. Changes no bit"}, {                      \
-        "pages", "N", false,                                                                                           \
-            "Pages of 16 positions for all that run; by default enough for the longest. Changes no bit"                \
+        {"parallel", "N", false, "The most that run at a time; 16 by default. Changes no bit"},                        \
+        {"pages", "N", false,                                                                                          \
+         "Pages of 16 positions for all that run; by default enough for the longest. Changes no bit"},                 \
+    {                                                                                                                  \
+        "cache-memory", "BYTES", false,                                                                                \
+            "The most memory for keys and values, such as 500M or 2G: with --batch and --samples in place of "         \
+            "--pages, "                                                                                                \
+            "else a context that takes more is an error"                                                               \
     }
 
 typedef struct request_list {

@@ -2,6 +2,9 @@
 
 #include <string.h>
 
+#include "progress.h"
+#include "text.h"
+
 bool read_language_dtype(const arguments *arguments, sb_dtype *dtype) {
     static const sb_dtype known[] = {SB_F32, SB_F16, SB_BF16};
     const char *name = option_value(arguments, "dtype");
@@ -27,5 +30,28 @@ int load_language_model(const arguments *arguments, const sb_model_options *mode
     options.context = context;
     options.model = model;
     options.receipts = receipts;
-    return sb_llm_load(arguments->positional[0], &options, llm, &error) == SB_OK ? EXIT_RIGHT : report(&error);
+    show_progress("opening %s", arguments->positional[0]);
+    sb_status status = sb_llm_load(arguments->positional[0], &options, llm, &error);
+    clear_progress();
+    return status == SB_OK ? EXIT_RIGHT : report(&error);
+}
+
+int read_cache_memory(const arguments *arguments, const sb_llm *llm, int64_t positions, int64_t *fit) {
+    const char *text = option_value(arguments, "cache-memory");
+    const sb_llm_description *about = sb_llm_describe(llm);
+    char have[TEXT_BYTES], needed[TEXT_BYTES];
+    double each = (double)about->cache_bytes / (double)about->context;
+    long long bytes;
+    *fit = INT64_MAX;
+    if (text == NULL)
+        return EXIT_RIGHT;
+    if (!parse_bytes(text, &bytes))
+        return usage_error("--cache-memory takes a number of bytes, such as 500M or 2G, not %s", text);
+    double most = (double)bytes / each;
+    *fit = most < 1e15 ? (int64_t)most : INT64_MAX;
+    if (*fit >= positions)
+        return EXIT_RIGHT;
+    return usage_error("--cache-memory %s is %s: %lld positions take %s, and %lld fit", text,
+                       bytes_text((double)bytes, have), (long long)positions,
+                       bytes_text(each * (double)positions, needed), (long long)*fit);
 }

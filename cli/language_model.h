@@ -31,4 +31,8 @@ bool read_language_dtype(const arguments *arguments, sb_dtype *dtype);
 /** Loads the first operand, for receipts if `receipts`. Exit codes as in options.h, after printing what is wrong. */
 int load_language_model(const arguments *arguments, const sb_model_options *model, bool receipts, sb_llm **llm);
 
+/** Reads --cache-memory: how many positions of a cache fit into it (INT64_MAX where it is not given). Exit codes as in options.h, after
+ * printing what is wrong, which it is where `positions` do not fit. */
+int read_cache_memory(const arguments *arguments, const sb_llm *llm, int64_t positions, int64_t *fit);
+
 #endif

@@ -28,8 +28,9 @@ void show_progress(const char *format, ...) {
 }
 
 void clear_progress(void) {
-    if (visible)
-        fputs("\r\033[K", stderr);
+    if (!visible)
+        return;
+    fputs("\r\033[K", stderr);
     fflush(stderr);
     visible = false;
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "progress.h"
 #include "text.h"
 
 #define MOST_TOP 100
@@ -76,6 +77,7 @@ static void tell_row(const sb_llm_token *token, const char *piece) {
 sb_status tell_token(void *context, const sb_llm_token *token, bool *stop, sb_error *error) {
     telling *to = context;
     size_t bytes = 0;
+    clear_progress();
     const char *piece = to->tokenizer != NULL ? sb_tokenizer_token(to->tokenizer, token->token, &bytes) : NULL;
     if (to->form == TELL_JSON)
         tell_json(to, token, piece, bytes);

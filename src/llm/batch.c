@@ -3,6 +3,7 @@
 
 #include "base/allocation.h"
 #include "llm/llm.h"
+#include "runtime/state.h"
 
 #define DEFAULT_SEQUENCES 8
 
@@ -254,6 +255,9 @@ static sb_status run(sb_llm_batch *batch, int count, const sb_llm_step_part *par
     if (status == SB_OK) {
         fill_inputs(count, parts, &extents, inputs);
         status = sb_session_run_tensors(batch->session, inputs, outputs, error);
+        /* What it may have written lies behind the sequences' lengths, where nobody looks, on pages that are theirs alone. */
+        if (status != SB_OK)
+            sb_state_mend(batch->state);
     }
     for (int i = 0; i < SB_LLM_INPUTS; i++)
         sb_tensor_release(inputs[i]);

@@ -3,6 +3,7 @@
 
 #include "base/allocation.h"
 #include "llm/llm.h"
+#include "runtime/state.h"
 
 static int64_t pages_for(const sb_llm_batch *batch, int64_t positions) {
     return positions / batch->page_positions + (positions % batch->page_positions != 0);
@@ -109,6 +110,8 @@ static sb_status copy_next(sb_llm_sequence *sequence, sb_error *error) {
     sb_llm_pages_drop(&batch->pages, status == SB_OK ? *page : copy);
     if (status == SB_OK)
         *page = copy;
+    else
+        sb_state_mend(batch->state); /* the page that was written on is nobody's */
     return status;
 }
 

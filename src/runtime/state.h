@@ -103,6 +103,9 @@ sb_status sb_state_wait_for_run(sb_state *state, sb_state_run *run, sb_error *er
 sb_status sb_state_end_run(sb_state *state, const sb_state_run *run, sb_status status, sb_error *error);
 /** Notes that the contents are torn, for the reason `error`; with NULL, that they are whole again. (Entered.) */
 void sb_state_set_torn(sb_state *state, const sb_error *error);
+/** Takes a torn state for whole: for callers who know that a run that fails leaves all as it was that is ever looked at again. Waits
+ * for runs that are left to a device. (Not entered.) */
+void sb_state_mend(sb_state *state);
 
 /** The extent of that symbol, or -1 where it has no capacity. */
 int sb_state_extent_index(const sb_state *state, const char *symbol);

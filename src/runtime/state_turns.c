@@ -163,6 +163,14 @@ void sb_state_leave(sb_state *state) {
     pthread_mutex_unlock(&state->lock);
 }
 
+void sb_state_mend(sb_state *state) {
+    sb_error unread;
+    if (sb_state_enter(state, false, NULL, &unread) != SB_OK)
+        return; /* (a run of this thread is in it, and will say what has become of it) */
+    sb_state_set_torn(state, NULL);
+    sb_state_leave(state);
+}
+
 /* ---- looking at it ---- */
 
 void sb_state_set_version(sb_state *state, sb_held_variable *variable, int64_t version) {

@@ -40,6 +40,13 @@ bench --prompts 7 --count 3 --json
 json runs=2 batch=1 dtype=bf16
 says out '"new_tokens": 3'
 says out '"bandwidth_share": null'
+bench --prompts 7 --count 3 --explain-step
+says out "a token behind 7: "
+says out "layer.*.attention (PagedAttention)"
+bench --prompts 7 --count 3 --explain-step --bandwidth 10 --json
+json step.behind=7
+says out '"op": "PagedAttention"'
+refused "--explain-step is for --llm" "$samebit" bench "$models/gemma3" --explain-step
 refused "--seconds is not for --llm" "$samebit" bench "$models/gemma3" --llm --seconds 1
 refused "--set is not for --llm" "$samebit" bench "$models/gemma3" --llm --set a=1
 refused "--prompts is for --llm" "$samebit" bench "$model" --prompts 3

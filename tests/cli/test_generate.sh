@@ -348,6 +348,14 @@ says err "requests.jsonl: there are no requests"
 runs 3 "$samebit" generate "$models/llama-text" --batch none.jsonl
 says err "cannot read none.jsonl"
 printf '{"tokens": [1, 2], "count": 30}\n' >requests.jsonl
+runs 2 "$samebit" generate "$models/llama-text" --batch requests.jsonl --pages 4 --cache-memory 1M
+says err "--pages and --cache-memory say the same: give one"
+runs 2 "$samebit" generate "$models/llama-text" --tokens 1,5 --cache-memory 5K
+says err "64 positions take"
+runs 2 "$samebit" generate "$models/llama-text" --tokens 1,5 --samples 2 --cache-memory 10
+says err "16 positions take"
+runs 0 "$samebit" generate "$models/llama-text" --tokens 1,5 --count 3 --cache-memory 1M --stats
+says err "; memory: "
 runs 2 "$samebit" generate "$models/llama-text" --batch requests.jsonl --pages 1
 says err "line 1: a prompt of 2 tokens and 30 new ones need 2 pages of 16 positions, and there are 1"
 runs 2 "$samebit" generate "$models/llama-text" --batch requests.jsonl -p a

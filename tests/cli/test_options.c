@@ -40,7 +40,7 @@ static bool is_of_states(const option *option) {
 
 /* What bench has for language models. */
 static bool is_of_language(const command *command, const option *option) {
-    static const char *const names[] = {"llm", "prompts", "count", "dtype", "bandwidth", "lines"};
+    static const char *const names[] = {"llm", "prompts", "count", "dtype", "bandwidth", "lines", "explain-step"};
     for (size_t i = 0; i < sizeof names / sizeof names[0] && strcmp(command->name, "bench") == 0; i++) {
         if (strcmp(option->name, names[i]) == 0)
             return true;
@@ -161,6 +161,7 @@ static const struct {
     {NULL, "samples", "2"},
     {NULL, "parallel", "2"},
     {NULL, "pages", "9"},
+    {NULL, "cache-memory", "8M"},
     {NULL, "dtype", "bf16"},
     {NULL, "context", "64"},
     {NULL, "receipt", RECEIPT},

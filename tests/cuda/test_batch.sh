@@ -1,5 +1,6 @@
-# Many requests over a driver that has the kernels: test_batch.sh SAMEBIT TOOL SOURCE WORK FAKE_GPU MODELS.
-fake=$(realpath "$5") models=$6
+# Many requests over a driver that has the kernels: test_batch.sh SAMEBIT TOOL SOURCE WORK DRIVER MODELS.
+case $5 in */*) fake=$(realpath "$5") ;; *) fake=$5 ;; esac
+models=$(realpath "$6")
 set -- "$1" "$2" "$3" "$4" - -
 . "$3/tests/cli/common.sh"
 export SAMEBIT_CUDA_DRIVER="$fake"

@@ -122,10 +122,10 @@ static sb_status set_up(const sb_cuda_driver *driver, size_t staging_bytes, size
 
 #define PIECE 64
 
-static void check_round_trip(size_t bytes) {
+static void check_round_trip(size_t piece, size_t bytes) {
     const fake_cuda_control *fake = fresh_fake();
     setting setting = {0};
-    assert_int_equal(set_up(open_fake(), PIECE, bytes, &setting), SB_OK);
+    assert_int_equal(set_up(open_fake(), piece, bytes, &setting), SB_OK);
     sb_cuda_queue queue = {.stream = setting.stream};
     unsigned char *sent = malloc(bytes + 1), *received = malloc(bytes + 1);
     assert_true(sent != NULL && received != NULL);
@@ -138,7 +138,7 @@ static void check_round_trip(size_t bytes) {
         fail_msg("%s", error.message);
     assert_memory_equal(sent, received, bytes);
     sb_cuda_counters counters = sb_cuda_device_counters(setting.device);
-    int64_t pieces = (int64_t)((bytes + PIECE - 1) / PIECE);
+    int64_t pieces = (int64_t)((bytes + piece - 1) / piece);
     assert_int_equal(counters.copies_to_device, pieces);
     assert_int_equal(counters.copies_to_host, pieces);
     assert_int_equal(counters.bytes_to_device, bytes);
@@ -153,7 +153,9 @@ static void check_round_trip(size_t bytes) {
 static void test_round_trips(void **unused) {
     static const size_t sizes[] = {0, 1, PIECE - 1, PIECE, PIECE + 1, 2 * PIECE, 3 * PIECE - 1, 10 * PIECE + 5};
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
-        check_round_trip(sizes[i]);
+        check_round_trip(PIECE, sizes[i]);
+    /* So large that several threads fill the blocks. */
+    check_round_trip((1 << 20) + 768, (9 << 20) + 5);
 }
 
 /* Copies in the order of the queue, more than blocks may be on their way with, of many sizes: the bytes are those of

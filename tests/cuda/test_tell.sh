@@ -1,5 +1,5 @@
-# The text of examples/austen over a driver that has the kernels: test_tell.sh SAMEBIT TOOL SOURCE WORK FAKE_GPU.
-fake=$(realpath "$5")
+# The text of examples/austen over a driver that has the kernels: test_tell.sh SAMEBIT TOOL SOURCE WORK DRIVER.
+case $5 in */*) fake=$(realpath "$5") ;; *) fake=$5 ;; esac
 set -- "$1" "$2" "$3" "$4" - -
 . "$3/tests/cli/common.sh"
 austen=$source/examples/austen

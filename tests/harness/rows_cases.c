@@ -183,6 +183,22 @@ HARNESS_GROUP(rows, layers, HARNESS_CUDA) {
     }
 }
 
+/* Rows of 16 bits whose factors, and so whose results, are f32: norms of language models that add 1 to their weights. */
+HARNESS_GROUP(rows, wide_factors, HARNESS_CUDA) {
+    static const int64_t dims[][2] = {{1, 1152}, {3, 256}, {40, 640}, {2, 5000}, {5, 1}, {0, 8}};
+    for (size_t d = 0; d < sizeof dims / sizeof *dims; d++) {
+        for (int t = 0; t < 2; t++) {
+            for (int strided = 0; strided < 2; strided++) {
+                harness_case test = harness_op("RMSNormalization", 23);
+                add_input(&test, number_tensor(h, t == 0 ? SB_F16 : SB_BF16, 2, dims[d], strided == 1));
+                add_input(&test, number_tensor(h, SB_F32, 1, &dims[d][1], false));
+                set_int(&test, "axis", -1);
+                harness_run(h, &test);
+            }
+        }
+    }
+}
+
 HARNESS_GROUP(rows, channels, HARNESS_CUDA) {
     static const struct {
         const char *op;

@@ -2,10 +2,15 @@
 
 Tokenizers of every kind are trained here, on text that Python and Debian ship; then text in many languages, code, random
 characters and random bytes are encoded and decoded by both, and token by token.
+
+With --whole FOLDER…, all text of these folders is gone through once, in pieces, with random texts between, up to --megabytes and
+--seconds for each tokenizer: documentation, messages in the languages of the world (.mo), sources. Where a piece differs and does
+not without the characters of which versions of Unicode say different things, it is counted apart.
 """
 
 import argparse
 import ctypes
+import gzip
 import json
 import pathlib
 import random
@@ -28,6 +33,10 @@ parser.add_argument("--megabytes", type=float, default=4)
 parser.add_argument("--only", default="", help="tokenizers whose name contains this")
 parser.add_argument("--show", type=int, default=4, help="how many differences of each tokenizer are shown")
 parser.add_argument("--all-characters", action="store_true", help="also those that not every version of Unicode has")
+parser.add_argument("--whole", nargs="+", default=[], metavar="FOLDER", help="compare all text in these folders")
+parser.add_argument("--skip", type=float, default=0, metavar="MEGABYTES", help="with --whole: begin behind so much of it")
+parser.add_argument("--keep", type=pathlib.Path, metavar="FOLDER", help="where tokenizers that were trained are kept for the next time")
+parser.add_argument("--seconds", type=float, default=1e9, help="with --whole: the most time for each tokenizer")
 options = parser.parse_args()
 rng = random.Random(16)
 # Emoji are newer than the oldest version of Unicode that Python knows, and everywhere.
@@ -152,6 +161,41 @@ def documents():
             yield part
             if amount >= options.megabytes * 1e6:
                 break
+
+
+def content_of(file):
+    """The text of a file, or "". Catalogues of messages are texts with zero bytes between, behind numbers."""
+    try:
+        data = file.read_bytes()
+        if file.suffix == ".gz":
+            data = gzip.decompress(data)
+        if file.suffix == ".mo":
+            table = int.from_bytes(data[16:20], "little")  # (of translations: lengths and places)
+            first = int.from_bytes(data[table + 4 : table + 8], "little")
+            return data[first:].replace(b"\0", b"\n").decode(errors="ignore")
+        return data.decode()
+    except (OSError, EOFError, UnicodeDecodeError, gzip.BadGzipFile):
+        return ""
+
+
+def whole_documents():
+    """Pieces of all files, each once, of up to 60,000 characters, and after every fourth a random text."""
+    files = [file for folder in options.whole for file in sorted(pathlib.Path(folder).rglob("*")) if file.is_file() and not file.is_symlink()]
+    random.Random(7).shuffle(files)
+    skipped, count = options.skip * 1e6, 0
+    for file in files:
+        text = content_of(file)
+        for at in range(0, len(text), 60000):
+            part = text[at : at + 60000]
+            skipped -= len(part.encode())
+            if skipped > 0:
+                continue
+            yield part
+            count += 1
+            if count % 4 == 0:
+                yield "".join(random_text(SPECIALS) for _ in range(40))
+            if count % 64 == 0:
+                yield rng.randbytes(60000).decode(errors="replace")
 
 
 texts = []
@@ -409,13 +453,38 @@ def compare(name, theirs, ours, batch, plain, report):
                 report("stream", text, "")
 
 
+def compare_whole(name, theirs, ours, report):
+    """Returns how many bytes and pieces there were, and how many differ by characters that versions of Unicode know differently."""
+    begin, amount, count, versions = time.time(), 0, 0, 0
+    for text in whole_documents():
+        found, expected = ours.encode(text, False), theirs.encode(text, add_special_tokens=False).ids
+        amount += len(text.encode())
+        count += 1
+        if found == expected:
+            decoded, expected = ours.decode(found, False), theirs.decode(expected, skip_special_tokens=False)
+            if decoded != expected:
+                report("decode", text, first_difference(expected, decoded))
+        else:
+            known = "".join(filter(is_compared, text))
+            if known != text and ours.encode(known, False) == theirs.encode(known, add_special_tokens=False).ids:
+                versions += 1
+            else:
+                report("encode", text, first_difference([theirs.id_to_token(i) for i in expected], [theirs.id_to_token(i) for i in found]))
+        if amount >= options.megabytes * 1e6 or time.time() - begin > options.seconds:
+            break
+    return amount, count, versions
+
+
 failed = []
 for name, make in kinds.items():
-    if options.only not in name:
+    if options.only not in name or (options.whole and name.startswith("part")):
         continue
     start = time.time()
     try:
-        theirs = make()
+        kept = options.keep / f"{name}.json" if options.keep and not options.files else None
+        theirs = Tokenizer.from_file(str(kept)) if kept and kept.exists() else make()
+        if kept and not kept.exists():
+            theirs.save(str(kept))
         theirs.no_padding()
         ours = Samebit(theirs.to_str())
     except RuntimeError as problem:
@@ -428,6 +497,15 @@ for name, make in kinds.items():
     def report(what, text, more):
         problems.append((what, text, more))
 
+    if options.whole:
+        amount, count, versions = compare_whole(name, theirs, ours, report)
+        print(f"{name:28} {len(problems)} of {count} pieces differ, {amount / 1e6:.1f} MB; {versions} by characters that Unicode's versions know "
+              f"differently; {time.time() - start:.0f} s", flush=True)
+        for what, text, more in sorted(problems, key=lambda problem: len(problem[1]))[: options.show]:
+            print(f"    {what} {show(text)}\n        {more}")
+        if problems:
+            failed.append(name)
+        continue
     batch = [""] + [random_text(SPECIALS) for _ in range(1500)]
     if name.startswith("part"):
         batch += all_points()

@@ -1,5 +1,5 @@
-/* logits MODEL DTYPE CONTEXT CHUNK TOKENS FILE.npy: the logits [tokens, vocabulary] of a language model for each of TOKENS
- * (ids with commas between), handed over CHUNK at a time. */
+/* logits MODEL DTYPE CONTEXT CHUNK TOKENS FILE.npy [DRIVER]: the logits [tokens, vocabulary] of a language model for each of TOKENS
+ * (ids with commas between), handed over CHUNK at a time; with DRIVER on its first device. */
 #include <samebit/samebit.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 int main(int argc, char **argv) {
     static int64_t tokens[1 << 16], wanted[1 << 16];
     sb_error error;
-    if (argc != 7)
+    if (argc != 7 && argc != 8)
         return 2;
     sb_llm_options options = SB_LLM_OPTIONS_DEFAULT;
     options.dtype = strcmp(argv[2], "f32") == 0 ? SB_F32 : strcmp(argv[2], "f16") == 0 ? SB_F16 : SB_BF16;
@@ -30,8 +30,15 @@ int main(int argc, char **argv) {
     }
     sb_llm *llm;
     sb_llm_session *session;
+    sb_session_options how = SB_SESSION_OPTIONS_DEFAULT;
+    if (argc == 8) {
+        sb_device_options driver = SB_DEVICE_OPTIONS_DEFAULT;
+        driver.cuda_driver = argv[7];
+        CHECK(sb_device_open(&driver, 0, &how.device, &error));
+        how.require_device = true;
+    }
     CHECK(sb_llm_load(argv[1], &options, &llm, &error));
-    CHECK(sb_llm_session_create(llm, NULL, &session, &error));
+    CHECK(sb_llm_session_create(llm, &how, &session, &error));
     int64_t vocabulary = sb_llm_describe(llm)->vocabulary;
     sb_tensor *all, *piece;
     CHECK(sb_tensor_create(SB_F32, 2, (int64_t[]){count, vocabulary}, &all, &error));
@@ -46,5 +53,6 @@ int main(int argc, char **argv) {
     sb_tensor_release(all);
     sb_llm_session_destroy(session);
     sb_llm_release(llm);
+    sb_device_release(how.device);
     return 0;
 }

@@ -3,6 +3,8 @@
 
     make_template_cases.py PROGRAM [COUNT [SEED]]   compares the cases of template_cases.py and COUNT random templates, which
                                                     PROGRAM (tests/llm/templates.c) renders, and the recorded cases
+    make_template_cases.py PROGRAM --files FOLDER   compares the folder's templates (*.jinja), such as those that models are published
+                                                    with, over conversations of many kinds
     make_template_cases.py --write                  records what jinja2 makes of the cases in template_cases.json
 
 Exits with 77 where there is no jinja2."""
@@ -100,7 +102,57 @@ def compare(program, cases):
     return words
 
 
+def conversations():
+    """Messages and what is given beside them, as templates of the families expect it, or not."""
+    talk, calls = template_cases.TALK, template_cases.CALLS
+    parts = [{"role": "user", "content": [{"type": "text", "text": " What is\n this? "}, {"type": "image"}, {"type": "text", "text": "é"}]}]
+    thought = [{"role": "user", "content": "2 + 2?"},
+               {"role": "assistant", "content": "4", "reasoning_content": "Two and two.", "thinking": "Two and two."},
+               {"role": "user", "content": " And 3 + 3? "}]
+    written = [dict(message, tool_calls=[{"id": "abcdefghi", "type": "function", "function": dict(
+        call["function"], arguments=json.dumps(call["function"]["arguments"]))} for call in message["tool_calls"]], content="Let me see.")
+        if "tool_calls" in message else message for message in calls]
+    named = [dict(message, tool_call_id="abcdefghi", name="get_weather") if message["role"] == "tool" else message for message in written]
+    texts = [talk, talk[1:], talk[:2], talk[1:2], calls, written, named, parts, thought, thought[:2], parts + thought[1:], [],
+             [dict(talk[0], content=[{"type": "text", "text": "Be brief."}])] + talk[1:], [dict(talk[0], role="developer")] + talk[1:],
+             [talk[1], talk[1]], talk + [{"role": "critic", "content": "?"}]]
+    for messages in texts:
+        for more in ({}, {"add_generation_prompt": True}, {"tools": [template_cases.TOOL], "add_generation_prompt": True},
+                     {"tools": [template_cases.TOOL] * 2}, {"add_generation_prompt": True, "enable_thinking": False},
+                     {"add_generation_prompt": True, "enable_thinking": True, "thinking": True, "reasoning_effort": "high"},
+                     {"documents": [{"title": "a", "text": "b <c>"}], "add_generation_prompt": True, "date_string": "26 Jul 2024"}):
+            yield {"messages": messages, **template_cases.TOKENS, **more}
+
+
+def compare_files(program, folder):
+    """Each file over all conversations; what Samebit has no word for is told by its reason."""
+    files, faults, refused = sorted(pathlib.Path(folder).glob("*.jinja")), 0, []
+    templates, all_words = environment(), collections.Counter()
+    for file in files:
+        cases = [(file.read_text(), variables) for variables in conversations()]
+        words, why = collections.Counter(), collections.Counter()
+        for (template, variables), got in zip(cases, ask(program, cases), strict=True):
+            wanted = render(templates, template, variables)
+            word = judge(wanted, got)
+            words[word] += 1
+            if word == "not understood":
+                why[got.get("message", "")[:150]] += 1
+            if word in ("differs", "accepted"):
+                faults += 1
+                if words[word] <= 2:
+                    print(f"{word}: {file.name} with {json.dumps(variables)}\njinja2:  {wanted!r}\nSamebit: {got}")
+        all_words += words
+        if words["not understood"]:
+            refused.append(file.name)
+            print(f"{file.name}: {words['not understood']} of {len(cases)} not understood: {dict(why)}")
+    print(f"{len(files)} templates, of which {len(refused)} are not understood whole: "
+          + ", ".join(f"{count} {word}" for word, count in sorted(all_words.items())))
+    return 1 if faults else 0
+
+
 def main():
+    if len(sys.argv) == 4 and sys.argv[2] == "--files":
+        return compare_files(sys.argv[1], sys.argv[3])
     made = [(case.template, case.variables) for case in template_cases.CASES]
     templates = environment()
     recorded = [{"template": template, "variables": variables, "text": render(templates, template, variables)}

@@ -47,7 +47,8 @@ static void choose_kernel(const sb_call *call, sb_cuda_normalization *parameters
     const char *suffix = sb_dtype_name(dtype);
     sb_cuda_rows *rows = &parameters->rows;
     sb_cuda_row_vector vector;
-    bool factors = scale != NULL && scale->dtype == dtype && (bias == NULL || bias->dtype == dtype);
+    bool same = given->tensors[SB_CUDA_ROW_OUT] == NULL || given->tensors[SB_CUDA_ROW_OUT]->dtype == dtype;
+    bool factors = same && scale != NULL && scale->dtype == dtype && (bias == NULL || bias->dtype == dtype);
     bool moments = parameters->kind == SB_CUDA_NORM_MOMENTS || parameters->kind == SB_CUDA_NORM_RMS;
     if (factors && moments && given->means == NULL && given->inverses == NULL &&
         sb_cuda_rows_vector(rows, dtype, LONGEST_VECTOR, &vector)) {
@@ -81,6 +82,8 @@ static sb_status launch_rows(sb_call *call, sb_cuda_normalization *parameters, i
     parameters->bias_dtype = bias != NULL ? (int32_t)bias->dtype : 0;
     parameters->means = given->means != NULL ? given->means->data : NULL;
     parameters->inverses = given->inverses != NULL ? given->inverses->data : NULL;
+    parameters->out_dtype =
+        given->tensors[SB_CUDA_ROW_OUT] != NULL ? (int32_t)given->tensors[SB_CUDA_ROW_OUT]->dtype : 0;
     const sb_tensor *note = given->means != NULL ? given->means : given->inverses;
     parameters->note_dtype = note != NULL ? (int32_t)note->dtype : 0;
     char name[NAME_BYTES], module[NAME_BYTES];
@@ -103,7 +106,8 @@ static sb_status launch_rows(sb_call *call, sb_cuda_normalization *parameters, i
 static bool supports_layer(const sb_kernel_query *query, char *why) {
     if (!sb_cuda_takes(query, query->inputs[0], SB_SET_FLOAT, why))
         return false;
-    if (query->outputs[0].dtype == query->inputs[0]->dtype)
+    sb_dtype from = query->inputs[0]->dtype, to = query->outputs[0].dtype;
+    if (to == from || (to == SB_F32 && (from == SB_F16 || from == SB_BF16)))
         return true;
     snprintf(why, SB_WHY_BYTES, "%s from %s to %s has no GPU kernel", query->node->op->name,
              sb_dtype_name(query->inputs[0]->dtype), sb_dtype_name(query->outputs[0].dtype));

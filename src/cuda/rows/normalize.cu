@@ -9,7 +9,7 @@
 #include "ops/number.h"
 #include "ops/type_lists.h"
 
-/* Scale and bias may be of another type, and are then converted. */
+/* Scale and bias may be of another type, and are then converted; so may the result of 16 bits, which then does not round to them. */
 #define FACTOR(type, real, load, dtype_code, factor_dtype, address)                                                    \
     ((factor_dtype) == (dtype_code) ? load(SB_CUDA_CONST_ELEMENT(type, address, 0))                                    \
                                     : (real)sb_number_load((sb_dtype)(factor_dtype), (address), 0))
@@ -60,7 +60,11 @@ DEFINE_NORM(double, f64)
         if (bias != NULL)                                                                                              \
             result = result + FACTOR(type, real, load, suffix_code, p->bias_dtype,                                     \
                                      bias + SB_CUDA_ROW_OFFSET(rows, SB_CUDA_ROW_BIAS, at));                           \
-        SB_CUDA_ELEMENT(type, out, SB_CUDA_ROW_OFFSET(rows, SB_CUDA_ROW_OUT, at)) = store(result);                     \
+        char *to = out + SB_CUDA_ROW_OFFSET(rows, SB_CUDA_ROW_OUT, at);                                                \
+        if (p->out_dtype == (suffix_code))                                                                             \
+            SB_CUDA_ELEMENT(type, to, 0) = store(result);                                                              \
+        else                                                                                                           \
+            sb_number_store((sb_dtype)p->out_dtype, to, 0, (double)result);                                            \
     } while (0)
 
 #define ROW_POINTERS                                                                                                   \

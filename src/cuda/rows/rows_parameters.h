@@ -85,7 +85,8 @@ typedef struct sb_cuda_normalization {
     float epsilon;
     int32_t scale_dtype, bias_dtype; /* sb_dtype */
     int32_t note_dtype;              /* of means and inverses */
-    char *means, *inverses;          /* one element a row, packed; may be NULL */
+    int32_t out_dtype;
+    char *means, *inverses; /* one element a row, packed; may be NULL */
 } sb_cuda_normalization;
 
 /* Local response normalisation: rows are columns of channels. */
