@@ -75,9 +75,10 @@ static void drop(flight *f) {
 
 static sb_status fly(sb_llm_session *session, sb_generating *g, sb_error *error) {
     flight f = {.session = session, .length = sb_llm_session_length(session)};
+    int depth = session->batch->options.queue_depth, most = depth < MOST_AHEAD ? depth : MOST_AHEAD;
     sb_status status = SB_OK;
     while (status == SB_OK && !g->ended) {
-        while (f.status == SB_OK && f.count < MOST_AHEAD && sb_generating_may_go_on(g, f.count))
+        while (f.status == SB_OK && f.count < most && sb_generating_may_go_on(g, f.count))
             give(&f, g);
         status = f.count > 0 ? take(&f, g, error) : sb_fail(error, f.status, "%s", f.error.message);
     }

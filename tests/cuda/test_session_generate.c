@@ -71,8 +71,8 @@ static void generate(sb_llm_session *session, const sb_llm_generation *about, in
 }
 
 static void check_equal(const heard *left, const heard *right) {
-    assert_int_equal(left->status, right->status);
     assert_string_equal(left->error.message, right->error.message);
+    assert_int_equal(left->status, right->status);
     assert_int_equal(left->count, right->count);
     assert_memory_equal(left->tokens, right->tokens, sizeof left->tokens);
     assert_memory_equal(left->lengths, right->lengths, sizeof left->lengths);
