@@ -101,11 +101,15 @@ static SB_HD_HOT float sb_choose_noisy(float scaled, float exponent) {
     return scaled == -sb_infinity_f32() ? sb_bits_to_f32(SB_CHOOSE_NEVER) : sum;
 }
 
-/** The key of a token's logit, divided by the temperature, with its noise; 0: it cannot be chosen. */
-static SB_HD uint64_t sb_choose_drawn(float scaled, const sb_choose_settings *by, int64_t token) {
+/** A token's logit, divided by the temperature, with its noise. */
+static SB_HD float sb_choose_drawn(float scaled, const sb_choose_settings *by, int64_t token) {
     uint32_t word = sb_choose_word(by->seed, by->request, by->position, (uint32_t)token);
-    float noisy = sb_choose_noisy(scaled, sb_choose_exponent(sb_choose_uniform(word)));
-    return scaled == -sb_infinity_f32() ? 0 : sb_choose_key(noisy, token);
+    return sb_choose_noisy(scaled, sb_choose_exponent(sb_choose_uniform(word)));
+}
+
+/** The key of such a number; 0: the token cannot be chosen. */
+static SB_HD_HOT uint64_t sb_choose_drawn_key(float noisy, int64_t token) {
+    return sb_bits_from_f32(noisy) == SB_CHOOSE_NEVER ? 0 : sb_choose_key(noisy, token);
 }
 
 /* ---- leaving tokens out ---- */
@@ -157,7 +161,7 @@ static inline int64_t sb_choose_draw(const float *scaled, const uint64_t *keys, 
     uint64_t best = 0;
     for (int64_t i = 0; i < count; i++) {
         int64_t token = sb_choose_token(keys[i]);
-        uint64_t key = sb_choose_drawn(scaled[token], by, token);
+        uint64_t key = sb_choose_drawn_key(sb_choose_drawn(scaled[token], by, token), token);
         best = key > best ? key : best;
     }
     return best != 0 ? sb_choose_token(best) : sb_choose_failed(SB_CHOOSE_VANISHED, 0);

@@ -10,16 +10,24 @@ static int in_place_choose(const sb_kernel_query *query) {
     return SB_CHOOSE_SLOTS;
 }
 
+static sb_status make_room(sb_call *call, int64_t choices, int64_t each, size_t size, sb_cuda_work *work,
+                           void **memory) {
+    size_t bytes = size;
+    if (__builtin_mul_overflow(bytes, (size_t)choices, &bytes) || __builtin_mul_overflow(bytes, (size_t)each, &bytes) ||
+        choices * each > INT32_MAX)
+        return sb_call_fail(call, SB_ERROR_LIMIT, "%lld choices of so many tokens are too many at a time",
+                            (long long)choices);
+    SB_TRY(sb_call_workspace(call, bytes, memory));
+    sb_cuda_work_touches(work, *memory, bytes, true);
+    return SB_OK;
+}
+
 static sb_status make_parts(sb_call *call, sb_cuda_choose *p, sb_cuda_work *work) {
-    void *memory;
-    size_t bytes = sizeof *p->part;
-    if (__builtin_mul_overflow(bytes, (size_t)p->choices, &bytes) ||
-        __builtin_mul_overflow(bytes, (size_t)p->parts, &bytes) || p->choices * p->parts > INT32_MAX)
-        return sb_call_fail(call, SB_ERROR_LIMIT, "%lld choices of %lld tokens are too many at a time",
-                            (long long)p->choices, (long long)p->vocabulary);
-    SB_TRY(sb_call_workspace(call, bytes, &memory));
-    p->part = memory;
-    sb_cuda_work_touches(work, memory, bytes, true);
+    void *parts, *noisy;
+    SB_TRY(make_room(call, p->choices, p->vocabulary, sizeof *p->noisy, work, &noisy));
+    SB_TRY(make_room(call, p->choices, p->parts, sizeof *p->part, work, &parts));
+    p->noisy = noisy;
+    p->part = parts;
     return SB_OK;
 }
 

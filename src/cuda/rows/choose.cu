@@ -20,7 +20,22 @@ typedef struct sb_choosing {
     sb_choose_settings by;
     float factor;
     int32_t maximum; /* that weights are relative to */
+    bool cuts;
+    float *noisy; /* where it does: [vocabulary] */
 } sb_choosing;
+
+/* Logits that a thread asks for together: while they come, others are looked at by nobody. */
+#define HELD 8
+
+/* A thread's turns over `count` tokens: in each, HELD of them, a block apart. */
+#define EACH_TURN(first, count)                                                                                        \
+    SB_CUDA_KEEP_LOOP                                                                                                  \
+    for (int64_t first = threadIdx.x; first < (count); first += HELD * THREADS)
+/* Its tokens of a turn. */
+#define EACH_TOKEN(token, held, first, count)                                                                          \
+    SB_CUDA_UNROLL                                                                                                     \
+    for (int held = 0; held < HELD; held++)                                                                            \
+        for (int64_t token = (first) + held * THREADS, again = 1; again != 0 && token < (count); again = 0)
 
 /* ---- over a block ---- */
 
@@ -94,8 +109,12 @@ SB_CUDA_FUNCTION void look(const sb_choosing *c, int64_t at, sb_cuda_choose_part
     held[threadIdx.x] = logit;
     if (is_there) {
         key = sb_choose_key(logit, token);
-        if (c->by.temperature != 0.0f && !sb_choose_cuts(c->by.top_k, c->by.top_p, c->by.min_p))
-            drawn = sb_choose_drawn(logit * c->factor, &c->by, token);
+        if (c->by.temperature != 0.0f) {
+            const float noisy = sb_choose_drawn(logit * c->factor, &c->by, token);
+            drawn = sb_choose_drawn_key(noisy, token);
+            if (c->cuts)
+                c->noisy[token] = noisy;
+        }
     }
     key = largest_key(key);
     drawn = largest_key(drawn);
@@ -126,10 +145,20 @@ SB_CUDA_FUNCTION float scaled_of(const sb_choosing *c, int64_t token) {
     return c->logits[token] * c->factor;
 }
 
+/* The logits of a turn, divided by the temperature. */
+SB_CUDA_FUNCTION void ask_for(const sb_choosing *c, int64_t first, float *scaled) {
+    SB_CUDA_UNROLL
+    for (int h = 0; h < HELD; h++)
+        scaled[h] = first + h * THREADS < c->vocabulary ? c->logits[first + h * THREADS] : 0.0f;
+    SB_CUDA_UNROLL
+    for (int h = 0; h < HELD; h++)
+        scaled[h] = scaled[h] * c->factor;
+}
+
 /* Sums and numbers of tokens by ranges. */
 typedef struct sb_choose_ranges {
     int64_t sums[RANGES];
-    int64_t counts[RANGES];
+    int32_t counts[RANGES];
 } sb_choose_ranges;
 
 /* Of all threads of the block. */
@@ -149,24 +178,41 @@ SB_CUDA_FUNCTION void sum_ranges(const sb_choose_ranges *own, sb_choose_ranges *
         SB_CUDA_KEEP_LOOP
         for (int warp = 0; warp < WARPS; warp++)
             sum += found[warp][threadIdx.x];
-        *(threadIdx.x < RANGES ? &all->sums[threadIdx.x] : &all->counts[threadIdx.x - RANGES]) = sum;
+        if (threadIdx.x < RANGES)
+            all->sums[threadIdx.x] = sum;
+        else
+            all->counts[threadIdx.x - RANGES] = (int32_t)sum;
     }
     SB_CUDA_BARRIER();
 }
 
-SB_CUDA_FUNCTION void add_token(const sb_choosing *c, const sb_choose_goal *goal, uint64_t key, uint64_t range,
-                                sb_choose_ranges *ranges) {
-    const int64_t units = goal->weighs ? sb_choose_units(scaled_of(c, sb_choose_token(key)), c->maximum) : 1;
+/* Keys in the making: those from `least` on that begin as `prefix` does, but for their lowest `end` bits, of which the upper `bits` say
+ * which range it is. */
+typedef struct sb_choose_digit {
+    uint64_t least, prefix;
+    int end, bits;
+} sb_choose_digit;
+
+/* What keys have in common but for their lowest `bits`. */
+SB_CUDA_FUNCTION uint64_t above(uint64_t key, int bits) {
+    return bits < 64 ? key >> bits : 0;
+}
+
+SB_CUDA_FUNCTION bool is_in_play(const sb_choose_digit *digit, uint64_t key) {
+    return key >= digit->least && above(key, digit->end) == above(digit->prefix, digit->end);
+}
+
+SB_CUDA_FUNCTION void add_token(const sb_choosing *c, bool weighs, const sb_choose_digit *digit, uint64_t key,
+                                float scaled, sb_choose_ranges *ranges) {
+    if (!is_in_play(digit, key))
+        return;
+    const uint32_t range = (uint32_t)(key >> (digit->end - digit->bits)) & ((1u << digit->bits) - 1);
+    const int64_t units = weighs ? sb_choose_units(scaled, c->maximum) : 1;
     SB_CUDA_UNROLL
-    for (uint64_t r = 0; r < RANGES; r++) {
+    for (uint32_t r = 0; r < RANGES; r++) {
         ranges->sums[r] += r == range ? units : 0;
         ranges->counts[r] += r == range;
     }
-}
-
-/* What keys above the lowest `shift` bits of a range have in common. */
-SB_CUDA_FUNCTION uint64_t above(uint64_t key, int shift) {
-    return shift < 64 ? key >> shift : 0;
 }
 
 /* Tokens of a range, which are so few that the block has them all. */
@@ -175,18 +221,43 @@ typedef struct sb_choose_list {
     uint32_t count;
 } sb_choose_list;
 
-SB_CUDA_FUNCTION void list_range(const sb_choosing *c, uint64_t least, uint64_t prefix, int shift,
-                                 sb_choose_list *list) {
+SB_CUDA_FUNCTION void list_range(const sb_choosing *c, const sb_choose_digit *digit, sb_choose_list *list) {
     if (threadIdx.x == 0)
         list->count = 0;
     SB_CUDA_BARRIER();
-    SB_CUDA_KEEP_LOOP
-    for (int64_t i = threadIdx.x; i < c->vocabulary; i += THREADS) {
-        const uint64_t key = sb_choose_key(scaled_of(c, i), i);
-        if (key >= least && above(key, shift) == above(prefix, shift))
-            list->keys[take_place(&list->count)] = key;
+    EACH_TURN(first, c->vocabulary) {
+        float scaled[HELD];
+        ask_for(c, first, scaled);
+        EACH_TOKEN(token, h, first, c->vocabulary) {
+            const uint64_t key = sb_choose_key(scaled[h], token);
+            if (is_in_play(digit, key))
+                list->keys[take_place(&list->count)] = key;
+        }
     }
     SB_CUDA_BARRIER();
+}
+
+/* Sums of the ranges, over all tokens or those of a list. */
+SB_CUDA_FUNCTION void sum_tokens(const sb_choosing *c, bool weighs, const sb_choose_digit *digit,
+                                 const sb_choose_list *list, sb_choose_ranges *all) {
+    sb_choose_ranges own;
+    SB_CUDA_UNROLL
+    for (int r = 0; r < RANGES; r++) {
+        own.sums[r] = 0;
+        own.counts[r] = 0;
+    }
+    if (list == NULL) {
+        EACH_TURN(first, c->vocabulary) {
+            float scaled[HELD];
+            ask_for(c, first, scaled);
+            EACH_TOKEN(token, h, first, c->vocabulary)
+                add_token(c, weighs, digit, sb_choose_key(scaled[h], token), scaled[h], &own);
+        }
+    } else if (threadIdx.x < list->count) {
+        const uint64_t key = list->keys[threadIdx.x];
+        add_token(c, weighs, digit, key, scaled_of(c, sb_choose_token(key)), &own);
+    }
+    sum_ranges(&own, all);
 }
 
 /* The least key of those that are kept: of the token with which the goal is reached, among tokens from `least` on in their order; `least`
@@ -194,25 +265,17 @@ SB_CUDA_FUNCTION void list_range(const sb_choosing *c, uint64_t least, uint64_t 
 SB_CUDA_FUNCTION uint64_t search(const sb_choosing *c, sb_choose_goal goal, uint64_t least) {
     SB_CUDA_SHARED sb_choose_list list;
     SB_CUDA_SHARED sb_choose_ranges all;
-    uint64_t prefix = 0;
+    sb_choose_digit digit;
     int64_t before = 0;
     bool has_list = false;
+    digit.least = least;
+    digit.prefix = 0;
+    digit.end = 64;
     SB_CUDA_KEEP_LOOP
-    for (int shift = 64 - RANGE_BITS; shift >= 0; shift -= shift >= RANGE_BITS ? RANGE_BITS : 1) {
-        const int bits = shift > 0 ? RANGE_BITS : 1;
-        const int64_t count = has_list ? (int64_t)list.count : c->vocabulary;
-        sb_choose_ranges own;
-        SB_CUDA_UNROLL
-        for (int r = 0; r < RANGES; r++)
-            own.sums[r] = own.counts[r] = 0;
-        SB_CUDA_KEEP_LOOP
-        for (int64_t i = threadIdx.x; i < count; i += THREADS) {
-            const uint64_t key = has_list ? list.keys[i] : sb_choose_key(scaled_of(c, i), i);
-            if (key >= least && above(key, shift + bits) == above(prefix, shift + bits))
-                add_token(c, &goal, key, key >> shift & ((1u << bits) - 1), &own);
-        }
-        sum_ranges(&own, &all);
-        if (shift == 64 - RANGE_BITS) {
+    while (digit.end > 0) {
+        digit.bits = digit.end > 1 ? RANGE_BITS : 1; /* 21 digits and a bit */
+        sum_tokens(c, goal.weighs, &digit, has_list ? &list : NULL, &all);
+        if (digit.end == 64) {
             int64_t total = 0;
             SB_CUDA_KEEP_LOOP
             for (int r = 0; r < RANGES; r++)
@@ -225,37 +288,38 @@ SB_CUDA_FUNCTION uint64_t search(const sb_choosing *c, sb_choose_goal goal, uint
         SB_CUDA_KEEP_LOOP
         while (range > 0 && !is_reached(&goal, before + all.sums[range]))
             before += all.sums[range--];
-        prefix |= (uint64_t)range << shift;
-        const int64_t found = all.counts[range];
+        digit.end -= digit.bits;
+        digit.prefix |= (uint64_t)range << digit.end;
+        const int32_t found = all.counts[range];
         SB_CUDA_BARRIER();
         if (found == 1)
             break;
         if (!has_list && found <= THREADS) {
-            list_range(c, least, prefix, shift, &list);
+            list_range(c, &digit, &list);
             has_list = true;
         }
     }
-    return LARGER(prefix, least);
+    return LARGER(digit.prefix, least);
 }
 
 /* The least key behind all tokens that are too light: behind the first of them none is kept, whatever it weighs. */
-SB_CUDA_FUNCTION uint64_t heavy_enough(const sb_choosing *c, uint64_t first) {
-    const int64_t heaviest = sb_choose_units(scaled_of(c, sb_choose_token(first)), c->maximum);
-    const double enough = (double)c->by.min_p * (double)heaviest;
+SB_CUDA_FUNCTION uint64_t heavy_enough(const sb_choosing *c, float heaviest) {
+    const double enough = (double)c->by.min_p * (double)sb_choose_units(heaviest, c->maximum);
     uint64_t light = 0;
-    SB_CUDA_KEEP_LOOP
-    for (int64_t i = threadIdx.x; i < c->vocabulary && c->by.min_p != 0.0f; i += THREADS) {
-        const float scaled = scaled_of(c, i);
-        const uint64_t key = sb_choose_key(scaled, i);
-        if (key > light && (double)sb_choose_units(scaled, c->maximum) < enough)
-            light = key;
+    EACH_TURN(first, c->vocabulary) {
+        float scaled[HELD];
+        ask_for(c, first, scaled);
+        EACH_TOKEN(token, h, first, c->vocabulary) {
+            const uint64_t key = sb_choose_key(scaled[h], token);
+            if (key > light && (double)sb_choose_units(scaled[h], c->maximum) < enough)
+                light = key;
+        }
     }
-    light = largest_key(light);
-    return light + 1 < first ? light + 1 : first;
+    return largest_key(light) + 1;
 }
 
 /* The least key of those that are kept by all settings: docs/numerics.md, section 11. */
-SB_CUDA_FUNCTION uint64_t least_kept(const sb_choosing *c, uint64_t first) {
+SB_CUDA_FUNCTION uint64_t least_kept(const sb_choosing *c, float heaviest) {
     uint64_t least = 0;
     SB_CUDA_KEEP_LOOP
     for (int weighs = 0; weighs < 2; weighs++) {
@@ -266,27 +330,26 @@ SB_CUDA_FUNCTION uint64_t least_kept(const sb_choosing *c, uint64_t first) {
         if (goal.weighs ? c->by.top_p != 1.0f || c->by.min_p != 0.0f : goal.count > 0)
             least = search(c, goal, least);
     }
-    const uint64_t light = heavy_enough(c, first);
-    return LARGER(light, least);
+    if (c->by.min_p == 0.0f)
+        return least;
+    const uint64_t heavy = heavy_enough(c, heaviest);
+    return LARGER(heavy, least);
 }
 
-SB_CUDA_FUNCTION uint64_t draw_kept(const sb_choosing *c) {
-    uint64_t first = 0, drawn = 0;
-    SB_CUDA_KEEP_LOOP
-    for (int64_t i = threadIdx.x; i < c->vocabulary; i += THREADS) {
-        const uint64_t key = sb_choose_key(scaled_of(c, i), i);
-        first = LARGER(key, first);
-    }
-    first = largest_key(first);
+/* `first` is the first by logits: divided by the temperature its logit is the largest, too. */
+SB_CUDA_FUNCTION uint64_t draw_kept(const sb_choosing *c, int64_t first) {
+    uint64_t drawn = 0;
     sb_choosing with = *c;
-    with.maximum = sb_choose_maximum(scaled_of(c, sb_choose_token(first)));
-    const uint64_t least = least_kept(&with, first);
-    SB_CUDA_KEEP_LOOP
-    for (int64_t i = threadIdx.x; i < c->vocabulary; i += THREADS) {
-        const float scaled = scaled_of(c, i);
-        if (sb_choose_key(scaled, i) >= least) {
-            const uint64_t key = sb_choose_drawn(scaled, &c->by, i);
-            drawn = LARGER(key, drawn);
+    with.maximum = sb_choose_maximum(scaled_of(c, first));
+    const uint64_t least = least_kept(&with, scaled_of(c, first));
+    EACH_TURN(begin, c->vocabulary) {
+        float scaled[HELD];
+        ask_for(c, begin, scaled);
+        EACH_TOKEN(token, h, begin, c->vocabulary) {
+            if (sb_choose_key(scaled[h], token) >= least) {
+                const uint64_t key = sb_choose_drawn_key(c->noisy[token], token);
+                drawn = LARGER(key, drawn);
+            }
         }
     }
     return largest_key(drawn);
@@ -337,7 +400,7 @@ SB_CUDA_FUNCTION int64_t choose(const sb_choosing *c, const sb_choose_sum *all) 
         return sb_choose_failed(SB_CHOOSE_NOTHING, 0);
     if (c->by.temperature == 0.0f)
         return first;
-    const uint64_t drawn = sb_choose_cuts(c->by.top_k, c->by.top_p, c->by.min_p) ? draw_kept(c) : all->drawn;
+    const uint64_t drawn = c->cuts ? draw_kept(c, first) : all->drawn;
     return drawn != 0 ? sb_choose_token(drawn) : sb_choose_failed(SB_CHOOSE_VANISHED, 0);
 }
 
@@ -351,6 +414,8 @@ SB_CUDA_FUNCTION bool begin(const sb_cuda_choose *p, int64_t choice, sb_choosing
     c->by = sb_choose_read(integers, reals);
     c->factor = c->by.temperature != 0.0f ? sb_div_f32(1.0f, c->by.temperature) : 0.0f;
     c->maximum = 0;
+    c->cuts = sb_choose_cuts(c->by.top_k, c->by.top_p, c->by.min_p);
+    c->noisy = p->noisy + choice * p->vocabulary;
     return true;
 }
 

@@ -26,6 +26,7 @@ typedef struct sb_cuda_choose {
     int64_t slot_count, slot_step;
     double *chosen;
     sb_cuda_choose_part *part; /* [choices][parts] */
+    float *noisy;              /* [choices][vocabulary]: of choices that leave tokens out, sb_choose_noisy of each */
     uint32_t *arrived;         /* [choices], zeros between launches; NULL: another kernel chooses */
 } sb_cuda_choose;
 
