@@ -79,6 +79,7 @@ static sb_status answer(answering *a, const int64_t *prompt, size_t count, answe
     if (status != SB_OK)
         return status;
     a->generation.on_token = hear;
+    a->generation.no_logits = true;
     a->generation.context = a;
     sb_llm_session_clear_interrupt(a->session);
     status = sb_llm_generate(a->session, (int64_t)count, prompt, &a->generation, &what->result, error);

@@ -284,6 +284,7 @@ static int tell_all(const arguments *arguments, sb_llm *llm, sb_llm_session *ses
     generation->on_token = tell_token;
     generation->no_logps = !has_option(arguments, "logprobs");
     generation->no_digest = !has_option(arguments, "digest") && !has_option(arguments, "json");
+    generation->no_logits = to->top == 0;
     generation->context = to;
     generation->receipt = has_option(arguments, "receipt") ? &receipt : NULL;
     struct sigaction action = {.sa_handler = interrupt, .sa_flags = (int)SA_RESETHAND};

@@ -264,7 +264,8 @@ typedef struct sb_llm_token {
     bool stops;          /**< it is one that ends the text; it is not put behind the sequence */
     bool has_logp;       /**< whether `logp` is there: always but for a prompt's first token, and with no_logps */
     float logp;          /**< its log-probability under the logits of the position before */
-    const float *logits; /**< that it was chosen from, or scored by; vocabulary of them, until the call returns */
+    const float *logits; /**< that it was chosen from, or scored by; vocabulary of them, until the call returns. NULL for a prompt's first
+                          * token, and, with no_logits, where a device has chosen it */
 } sb_llm_token;
 
 /** What is told of each token. A status other than SB_OK ends the generation with it; *stop = true ends it well. */
@@ -287,12 +288,15 @@ typedef struct sb_llm_generation {
     int64_t present;
     bool no_logps;  /**< on_token wants no log-probabilities of new tokens: 80 us each of 128,256 */
     bool no_digest; /**< nobody wants sb_llm_result.digest, which is empty then: 520 us a token of 128,256 */
+    /** on_token looks at no logits of new tokens. With no_digest, logits then stay on a device, which chooses by itself and is a token or two
+     * ahead of on_token; with penalties, biases or a constraint they come to the host all the same. Changes no bit. */
+    bool no_logits;
 } sb_llm_generation;
 
 #define SB_LLM_GENERATION_DEFAULT                                                                                      \
     {                                                                                                                  \
         sizeof(sb_llm_generation), 128, 0, SB_LLM_SAMPLING_DEFAULT, false, false, NULL, NULL, NULL, NULL, 0, false,    \
-            false                                                                                                      \
+            false, false                                                                                               \
     }
 
 /** Why a generation ended. */

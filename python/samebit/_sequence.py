@@ -270,7 +270,7 @@ class Sequence(Handle):
 
         callback = ON_TOKEN(hear)
         generation = LlmGeneration(ctypes.sizeof(LlmGeneration), limit, chunk, chosen, ignore_stops, False,
-                                   ctypes.cast(callback, ctypes.c_void_p), None, None, None, 0, False, not digest)
+                                   ctypes.cast(callback, ctypes.c_void_p), None, None, None, 0, False, not digest, True)
         result = LlmResult()
         try:
             self._call("sb_llm_generate", len(ids), address_of_ids(ids), ctypes.byref(generation), ctypes.byref(result))

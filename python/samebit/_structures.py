@@ -561,6 +561,7 @@ class LlmGeneration(ctypes.Structure):
         ("present", _INT64),
         ("no_logps", _BOOL),
         ("no_digest", _BOOL),
+        ("no_logits", _BOOL),
     ]
 
 

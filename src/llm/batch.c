@@ -3,6 +3,7 @@
 
 #include "base/allocation.h"
 #include "llm/llm.h"
+#include "runtime/leaving_out.h"
 #include "runtime/state.h"
 
 #define DEFAULT_SEQUENCES 8
@@ -118,7 +119,8 @@ int64_t sb_llm_batch_free_pages(const sb_llm_batch *batch) {
 
 /* ---- checking a step ---- */
 
-static sb_status check_part(const sb_llm_batch *batch, const sb_llm_step_part *part, sb_error *error) {
+/* `ahead`: a part may take the token that waits for it. */
+static sb_status check_part(const sb_llm_batch *batch, const sb_llm_step_part *part, bool ahead, sb_error *error) {
     const sb_llm_description *about = &batch->llm->description;
     int64_t length = part->sequence->length;
     if (part->sequence->batch != batch)
@@ -133,7 +135,8 @@ static sb_status check_part(const sb_llm_batch *batch, const sb_llm_step_part *p
         return sb_fail(error, SB_ERROR_LIMIT,
                        "%lld tokens behind %lld are more than the context of %lld: load the model with a longer one",
                        (long long)part->count, (long long)length, (long long)about->context);
-    for (int64_t i = 0; i < part->count; i++) {
+    bool waits = ahead && part->tokens == NULL && part->count == 1 && length > 0;
+    for (int64_t i = 0; i < part->count && !waits; i++) {
         if (part->tokens[i] < 0 || part->tokens[i] >= about->vocabulary)
             return sb_fail(error, SB_ERROR_INVALID_ARGUMENT, "token %lld of %lld is %lld; the model has %lld",
                            (long long)i, (long long)part->count, (long long)part->tokens[i],
@@ -159,11 +162,12 @@ static bool are_distinct(int count, const sb_llm_step_part *parts) {
     return distinct;
 }
 
-static sb_status check_parts(const sb_llm_batch *batch, int count, const sb_llm_step_part *parts, sb_error *error) {
+static sb_status check_parts(const sb_llm_batch *batch, int count, const sb_llm_step_part *parts, bool ahead,
+                             sb_error *error) {
     if (count < 1)
         return sb_fail(error, SB_ERROR_INVALID_ARGUMENT, "there are no parts");
     for (int i = 0; i < count; i++)
-        SB_TRY(check_part(batch, &parts[i], error));
+        SB_TRY(check_part(batch, &parts[i], ahead, error));
     if (!are_distinct(count, parts))
         return sb_fail(error, SB_ERROR_INVALID_ARGUMENT, "a sequence is in two parts of one step");
     return SB_OK;
@@ -172,8 +176,16 @@ static sb_status check_parts(const sb_llm_batch *batch, int count, const sb_llm_
 /* ---- what a run is told ---- */
 
 typedef struct step_extents {
-    int64_t rows, wanted, scored, sequences, columns;
+    int64_t rows, wanted, scored, sequences, columns, choices;
 } step_extents;
+
+/* A step on its way. */
+typedef struct stepping {
+    int count;
+    const sb_llm_step_part *parts;
+    const sb_llm_ahead *ahead; /* NULL: the caller waits for it */
+    bool scored;               /* logits are computed */
+} stepping;
 
 static int64_t round_up(int64_t number) {
     int64_t power = 1;
@@ -184,37 +196,61 @@ static int64_t round_up(int64_t number) {
 
 /* Sequences and columns of the table are rounded up to powers of two, so that most steps find a plan: a sequence behind the
  * last begins behind all rows. */
-static step_extents measure(int count, const sb_llm_step_part *parts, bool scored) {
-    step_extents extents = {.sequences = round_up(count)};
-    for (int i = 0; i < count; i++) {
-        extents.rows += parts[i].count;
-        extents.wanted += parts[i].wanted_count;
-        if (parts[i].sequence->page_count > extents.columns)
-            extents.columns = parts[i].sequence->page_count;
+static step_extents measure(const stepping *s) {
+    step_extents extents = {.sequences = round_up(s->count), .choices = s->ahead != NULL ? s->ahead->count : 0};
+    for (int i = 0; i < s->count; i++) {
+        extents.rows += s->parts[i].count;
+        extents.wanted += s->parts[i].wanted_count;
+        if (s->parts[i].sequence->page_count > extents.columns)
+            extents.columns = s->parts[i].sequence->page_count;
     }
     extents.columns = round_up(extents.columns);
-    extents.scored = scored ? extents.wanted : 0;
+    extents.scored = s->scored ? extents.wanted : 0;
     return extents;
 }
 
 static sb_status create_inputs(const step_extents *extents, sb_tensor *inputs[SB_LLM_INPUTS], sb_error *error) {
     const int64_t rows[] = {1, extents->rows}, table[] = {extents->sequences, extents->columns};
+    const int64_t integers[] = {extents->choices, SB_CHOOSE_INTEGER_COLUMNS};
+    const int64_t reals[] = {extents->choices, SB_CHOOSE_REAL_COLUMNS};
     SB_TRY(sb_tensor_create(SB_S64, 2, rows, &inputs[SB_LLM_TOKENS], error));
     SB_TRY(sb_tensor_create(SB_S64, 2, rows, &inputs[SB_LLM_POSITIONS], error));
     for (int i = SB_LLM_STARTS; i <= SB_LLM_BEGINS; i++)
         SB_TRY(sb_tensor_create(SB_S64, 1, table, &inputs[i], error));
     SB_TRY(sb_tensor_create(SB_S64, 2, table, &inputs[SB_LLM_TABLE], error));
     SB_TRY(sb_tensor_create(SB_S64, 1, &extents->wanted, &inputs[SB_LLM_WANTED], error));
+    SB_TRY(sb_tensor_create(SB_S64, 2, integers, &inputs[SB_LLM_CHOICES], error));
+    SB_TRY(sb_tensor_create(SB_F32, 2, reals, &inputs[SB_LLM_SETTINGS], error));
     return sb_tensor_create(SB_S64, 1, &extents->scored, &inputs[SB_LLM_SCORED], error);
 }
 
-static void fill_inputs(int count, const sb_llm_step_part *parts, const step_extents *extents,
-                        sb_tensor *inputs[SB_LLM_INPUTS]) {
+/* The page of a position that the sequence has, or is about to have: where the token behind it waits. */
+static int64_t page_of(const sb_llm_sequence *sequence, int64_t position) {
+    return sequence->pages[position / sequence->batch->page_positions];
+}
+
+static int64_t token_of(const sb_llm_step_part *part, int64_t row) {
+    return part->tokens != NULL ? part->tokens[row]
+                                : sb_choose_waiting(page_of(part->sequence, part->sequence->length - 1));
+}
+
+static void fill_choices(const stepping *s, sb_tensor *inputs[SB_LLM_INPUTS]) {
+    int64_t *integers = sb_tensor_mutable_data(inputs[SB_LLM_CHOICES]);
+    float *reals = sb_tensor_mutable_data(inputs[SB_LLM_SETTINGS]);
+    for (int i = 0; s->ahead != NULL && i < s->ahead->count; i++) {
+        const sb_llm_choice *choice = &s->ahead->choices[i];
+        const sb_llm_step_part *part = &s->parts[choice->part];
+        sb_choose_write(&choice->by, choice->row, page_of(part->sequence, part->sequence->length + part->count - 1),
+                        integers + i * SB_CHOOSE_INTEGER_COLUMNS, reals + i * SB_CHOOSE_REAL_COLUMNS);
+    }
+}
+
+static void fill_inputs(const stepping *step, const step_extents *extents, sb_tensor *inputs[SB_LLM_INPUTS]) {
     int64_t *to[SB_LLM_INPUTS], row = 0, wanted = 0;
     for (int i = 0; i < SB_LLM_INPUTS; i++)
-        to[i] = sb_tensor_mutable_data(inputs[i]);
+        to[i] = i != SB_LLM_SETTINGS ? sb_tensor_mutable_data(inputs[i]) : NULL;
     for (int64_t s = 0; s < extents->sequences; s++) {
-        const sb_llm_step_part *part = s < count ? &parts[s] : NULL;
+        const sb_llm_step_part *part = s < step->count ? &step->parts[s] : NULL;
         const sb_llm_sequence *sequence = part != NULL ? part->sequence : NULL;
         to[SB_LLM_BEGINS][s] = row;
         to[SB_LLM_STARTS][s] = part != NULL ? sequence->length : 0;
@@ -225,12 +261,13 @@ static void fill_inputs(int count, const sb_llm_step_part *parts, const step_ext
         for (int64_t i = 0; part != NULL && i < part->wanted_count; i++)
             to[SB_LLM_WANTED][wanted++] = row + part->wanted[i];
         for (int64_t i = 0; part != NULL && i < part->count; i++) {
-            to[SB_LLM_TOKENS][row] = part->tokens[i];
+            to[SB_LLM_TOKENS][row] = token_of(part, i);
             to[SB_LLM_POSITIONS][row++] = sequence->length + i;
         }
     }
     for (int64_t i = 0; i < extents->scored; i++)
         to[SB_LLM_SCORED][i] = i;
+    fill_choices(step, inputs);
 }
 
 /* ---- a step ---- */
@@ -246,38 +283,56 @@ static sb_status reserve(int count, const sb_llm_step_part *parts, sb_error *err
     return SB_OK;
 }
 
+static sb_status give(sb_llm_batch *batch, sb_tensor *const inputs[SB_LLM_INPUTS], bool logits, uint64_t *run,
+                      sb_error *error) {
+    sb_value values[SB_LLM_INPUTS];
+    for (int i = 0; i < SB_LLM_INPUTS; i++)
+        values[i] = (sb_value){.kind = SB_KIND_TENSOR, .tensor = inputs[i]};
+    sb_session_leave_out(batch->session, logits ? 0 : 1 << SB_LLM_LOGITS);
+    return sb_session_enqueue(batch->session, values, run, error);
+}
+
+/* Nobody chooses: there is nothing to be had. */
+static sb_status run_now(sb_llm_batch *batch, sb_tensor *const inputs[SB_LLM_INPUTS], sb_tensor *outputs[SB_LLM_OUTPUTS],
+                         sb_error *error) {
+    sb_session_leave_out(batch->session, 0);
+    SB_TRY(sb_session_run_tensors(batch->session, inputs, outputs, error));
+    sb_tensor_release(outputs[SB_LLM_CHOSEN]);
+    outputs[SB_LLM_CHOSEN] = NULL;
+    return SB_OK;
+}
+
 /* (A graph without hidden states takes no SB_LLM_SCORED, the last of the inputs.) */
-static sb_status run(sb_llm_batch *batch, int count, const sb_llm_step_part *parts, bool scored,
-                     sb_tensor *outputs[SB_LLM_OUTPUTS], sb_error *error) {
+static sb_status start(sb_llm_batch *batch, const stepping *s, uint64_t *run, sb_tensor *outputs[SB_LLM_OUTPUTS],
+                       sb_error *error) {
     sb_tensor *inputs[SB_LLM_INPUTS] = {NULL};
-    const step_extents extents = measure(count, parts, scored);
+    const step_extents extents = measure(s);
     sb_status status = create_inputs(&extents, inputs, error);
     if (status == SB_OK) {
-        fill_inputs(count, parts, &extents, inputs);
-        status = sb_session_run_tensors(batch->session, inputs, outputs, error);
-        /* What it may have written lies behind the sequences' lengths, where nobody looks, on pages that are theirs alone. */
+        fill_inputs(s, &extents, inputs);
+        status = s->ahead != NULL ? give(batch, inputs, s->ahead->logits, run, error)
+                                  : run_now(batch, inputs, outputs, error);
         if (status != SB_OK)
-            sb_state_mend(batch->state);
+            sb_llm_batch_mend(batch);
     }
     for (int i = 0; i < SB_LLM_INPUTS; i++)
         sb_tensor_release(inputs[i]);
     return status;
 }
 
-static sb_status step(sb_llm_batch *batch, int count, const sb_llm_step_part *parts, bool scored,
-                      sb_tensor *outputs[SB_LLM_OUTPUTS], sb_error *error) {
-    outputs[SB_LLM_LOGITS] = outputs[SB_LLM_HIDDEN] = NULL;
-    SB_TRY(check_parts(batch, count, parts, error));
+static sb_status step(sb_llm_batch *batch, const stepping *s, uint64_t *run, sb_tensor *outputs[SB_LLM_OUTPUTS],
+                      sb_error *error) {
+    SB_TRY(check_parts(batch, s->count, s->parts, s->ahead != NULL, error));
     if (batch->version != batch->llm->version)
         SB_TRY(renew(batch, error));
-    sb_status status = reserve(count, parts, error);
+    sb_status status = reserve(s->count, s->parts, error);
     if (status == SB_OK)
-        status = run(batch, count, parts, scored, outputs, error);
-    for (int i = 0; i < count; i++) {
-        sb_llm_sequence *sequence = parts[i].sequence;
+        status = start(batch, s, run, outputs, error);
+    for (int i = 0; i < s->count; i++) {
+        sb_llm_sequence *sequence = s->parts[i].sequence;
         if (status == SB_OK) {
             sequence->version = batch->version;
-            sequence->length += parts[i].count;
+            sequence->length += s->parts[i].count;
         } else {
             sb_llm_sequence_let_go(sequence);
         }
@@ -285,15 +340,47 @@ static sb_status step(sb_llm_batch *batch, int count, const sb_llm_step_part *pa
     return status;
 }
 
+static void no_outputs(sb_tensor *outputs[SB_LLM_OUTPUTS]) {
+    for (int i = 0; i < SB_LLM_OUTPUTS; i++)
+        outputs[i] = NULL;
+}
+
+bool sb_llm_batch_has_device(const sb_llm_batch *batch) {
+    return sb_session_has_device(batch->session);
+}
+
+sb_status sb_llm_batch_enqueue(sb_llm_batch *batch, int count, const sb_llm_step_part *parts, const sb_llm_ahead *ahead,
+                               uint64_t *run, sb_error *error) {
+    const stepping s = {count, parts, ahead, true};
+    return step(batch, &s, run, NULL, error);
+}
+
+sb_status sb_llm_batch_collect(sb_llm_batch *batch, uint64_t run, sb_tensor *outputs[SB_LLM_OUTPUTS], sb_error *error) {
+    sb_value values[SB_LLM_OUTPUTS] = {{0}};
+    no_outputs(outputs);
+    SB_TRY(sb_session_wait(batch->session, run, values, error));
+    for (int i = 0; i < SB_LLM_OUTPUTS; i++)
+        outputs[i] = values[i].kind == SB_KIND_TENSOR ? values[i].tensor : NULL;
+    return SB_OK;
+}
+
+void sb_llm_batch_mend(sb_llm_batch *batch) {
+    sb_state_mend(batch->state);
+}
+
 sb_status sb_llm_batch_run(sb_llm_batch *batch, int count, const sb_llm_step_part *parts,
                            sb_tensor *outputs[SB_LLM_OUTPUTS], sb_error *error) {
-    return step(batch, count, parts, true, outputs, error);
+    const stepping s = {count, parts, NULL, true};
+    no_outputs(outputs);
+    return step(batch, &s, NULL, outputs, error);
 }
 
 sb_status sb_llm_batch_look(sb_llm_batch *batch, int count, const sb_llm_step_part *parts, sb_tensor **hidden,
                             sb_error *error) {
     sb_tensor *outputs[SB_LLM_OUTPUTS];
-    SB_TRY(step(batch, count, parts, false, outputs, error));
+    const stepping s = {count, parts, NULL, false};
+    no_outputs(outputs);
+    SB_TRY(step(batch, &s, NULL, outputs, error));
     sb_tensor_release(outputs[SB_LLM_LOGITS]);
     *hidden = outputs[SB_LLM_HIDDEN];
     return SB_OK;

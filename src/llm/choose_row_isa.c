@@ -1,13 +1,12 @@
 /* Loops over blocks of logits, compiled once per instruction set. */
 #include "llm/choose_row.h"
-#include "llm/sample.h"
 
 extern const sb_choose_loops SB_ISA_NAME(sb_choose_loops);
 
 static sb_choose_block look(const float *logits, int count) {
     int32_t largest = INT32_MIN, odd = 0;
     for (int i = 0; i < count; i++) {
-        int32_t order = sb_sample_order(logits[i]);
+        int32_t order = sb_choose_order(logits[i]);
         largest = order > largest ? order : largest;
         odd |= logits[i] < sb_infinity_f32() ? 0 : 1;
     }
@@ -15,18 +14,16 @@ static sb_choose_block look(const float *logits, int count) {
 }
 
 /* Step after step over the whole block, so that each becomes a loop of vectors. */
-static void draw(const float *logits, int count, float factor, const sb_choose_noise *noise, int64_t first,
+static void draw(const float *logits, int count, float factor, const sb_choose_settings *by, int64_t first,
                  float *noisy) {
     uint32_t words[SB_CHOOSE_BLOCK];
     float exponents[SB_CHOOSE_BLOCK];
     for (int i = 0; i < count; i++)
-        words[i] = sb_sample_word(noise->seed, noise->request, noise->position, (uint32_t)first + (uint32_t)i);
+        words[i] = sb_choose_word(by->seed, by->request, by->position, (uint32_t)first + (uint32_t)i);
     for (int i = 0; i < count; i++)
-        exponents[i] = -sb_log1p_f32(-sb_sample_uniform(words[i]));
-    for (int i = 0; i < count; i++) {
-        float scaled = logits[i] * factor, sum = scaled + -sb_log_f32(exponents[i]);
-        noisy[i] = scaled == -sb_infinity_f32() ? sb_bits_to_f32(SB_CHOOSE_NEVER) : sum;
-    }
+        exponents[i] = sb_choose_exponent(sb_choose_uniform(words[i]));
+    for (int i = 0; i < count; i++)
+        noisy[i] = sb_choose_noisy(logits[i] * factor, exponents[i]);
 }
 
 const sb_choose_loops SB_ISA_NAME(sb_choose_loops) = {look, draw};

@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "base/allocation.h"
+#include "llm/sample.h"
 #include "llm/score.h"
 
 static double now_ns(void) {
@@ -139,20 +140,19 @@ static bool wants_logps(const sb_generating *g) {
 /* A token at `position`, whose logits are in row `row`; -1: the first token of the prompt, which has none. */
 static sb_status tell(sb_generating *g, const taken *from, int64_t position, int64_t token, bool given, int64_t row,
                       float logp, sb_error *error) {
-    const float *logits = row >= 0 ? logits_of(g, from, row) : NULL;
+    const float *logits = row >= 0 && from->outputs[SB_LLM_LOGITS] != NULL ? logits_of(g, from, row) : NULL;
     sb_llm_token what = {.position = position,
                          .token = token,
                          .given = given,
                          .stops = !given && is_stop(g, token),
-                         .has_logp = logits != NULL && (given || wants_logps(g)),
+                         .has_logp = row >= 0 && (given || wants_logps(g)),
                          .logits = logits};
     if (!g->about.no_digest)
         sb_digest_add_integer(&g->digest, token);
-    if (logits != NULL) {
+    if (row >= 0)
         what.logp = logp;
-        if (!g->about.no_digest)
-            SB_TRY(digest_logits(g, logits, error));
-    }
+    if (logits != NULL && !g->about.no_digest)
+        SB_TRY(digest_logits(g, logits, error));
     if (g->receipt != NULL && !given)
         SB_TRY(sb_receipt_add(g->receipt, token, what.logp, from->outputs[SB_LLM_HIDDEN], from->first + row, error));
     return g->about.on_token != NULL ? g->about.on_token(g->about.context, &what, &g->stopped, error) : SB_OK;
@@ -184,18 +184,14 @@ static sb_status end(sb_generating *g, sb_llm_end why) {
     return SB_OK;
 }
 
-/* Chooses the token behind all that are there, from the logits of row `row`. */
-static sb_status choose(sb_generating *g, const taken *from, int64_t row, sb_error *error) {
-    int64_t token, position = g->begin + g->count + g->result.new_tokens;
-    if (g->result.new_tokens == g->about.limit)
-        return end(g, SB_LLM_END_LIMIT);
-    const float *adjusted;
-    bool complete;
-    SB_TRY(sb_chooser_adjust(&g->chooser, logits_of(g, from, row), &adjusted, &complete, error));
-    if (complete)
-        return end(g, SB_LLM_END_COMPLETE);
-    SB_TRY(sb_llm_sample(adjusted, g->llm->config.vocabulary, &g->about.sampling, position, &token, error));
-    float logp = wants_logps(g) ? sb_llm_logp(logits_of(g, from, row), g->llm->config.vocabulary, token) : 0;
+/* The position of the token that comes behind all that are there, and `ahead` more. */
+static int64_t next_position(const sb_generating *g, int64_t ahead) {
+    return g->begin + g->count + g->result.new_tokens + ahead;
+}
+
+/* Tells of the token behind all that are there, which has been chosen from the logits of row `row`, and says whether it is the last. */
+static sb_status place(sb_generating *g, const taken *from, int64_t row, int64_t token, float logp, sb_error *error) {
+    int64_t position = next_position(g, 0);
     SB_TRY(tell(g, from, position, token, false, row, logp, error));
     if (g->result.new_tokens++ == 0)
         g->result.first_token_ns = now_ns() - g->begun;
@@ -212,6 +208,21 @@ static sb_status choose(sb_generating *g, const taken *from, int64_t row, sb_err
     return SB_OK;
 }
 
+/* Chooses the token behind all that are there, from the logits of row `row`. */
+static sb_status choose(sb_generating *g, const taken *from, int64_t row, sb_error *error) {
+    int64_t token, position = next_position(g, 0);
+    if (g->result.new_tokens == g->about.limit)
+        return end(g, SB_LLM_END_LIMIT);
+    const float *adjusted;
+    bool complete;
+    SB_TRY(sb_chooser_adjust(&g->chooser, logits_of(g, from, row), &adjusted, &complete, error));
+    if (complete)
+        return end(g, SB_LLM_END_COMPLETE);
+    SB_TRY(sb_llm_sample(adjusted, g->llm->config.vocabulary, &g->about.sampling, position, &token, error));
+    float logp = wants_logps(g) ? sb_llm_logp(logits_of(g, from, row), g->llm->config.vocabulary, token) : 0;
+    return place(g, from, row, token, logp, error);
+}
+
 sb_status sb_generating_take(sb_generating *g, const sb_llm_step_part *part, sb_tensor *const outputs[SB_LLM_OUTPUTS],
                              int64_t row, sb_error *error) {
     const taken from = {outputs, row};
@@ -226,6 +237,35 @@ sb_status sb_generating_take(sb_generating *g, const sb_llm_step_part *part, sb_
             return SB_OK;
     }
     return choose(g, &from, part->wanted_count - 1, error);
+}
+
+/* ---- tokens that a device chooses ---- */
+
+bool sb_generating_is_plain(const sb_generating *g) {
+    return g->chooser.logits == NULL;
+}
+
+bool sb_generating_wants_logits(const sb_generating *g) {
+    return !g->about.no_digest || (g->about.on_token != NULL && !g->about.no_logits);
+}
+
+bool sb_generating_may_go_on(const sb_generating *g, int64_t ahead) {
+    return g->result.new_tokens + ahead < g->about.limit && next_position(g, ahead) <= g->llm->description.context;
+}
+
+sb_choose_settings sb_generating_settings(const sb_generating *g, int64_t ahead) {
+    return sb_llm_choose_settings(&g->about.sampling, next_position(g, ahead));
+}
+
+sb_status sb_generating_take_chosen(sb_generating *g, sb_tensor *const outputs[SB_LLM_OUTPUTS], int64_t row,
+                                    sb_error *error) {
+    const taken from = {outputs, row};
+    const double *chosen =
+        (const double *)sb_tensor_data(outputs[SB_LLM_CHOSEN]) + row * SB_CHOOSE_CHOSEN_COLUMNS;
+    int64_t token = (int64_t)chosen[SB_CHOOSE_TOKEN];
+    if (token < 0)
+        return sb_llm_fail_choice(token, &g->about.sampling, error);
+    return place(g, &from, 0, token, wants_logps(g) ? (float)chosen[SB_CHOOSE_LOGP] : 0, error);
 }
 
 /* ---- ending ---- */

@@ -37,6 +37,18 @@ void sb_generating_next(sb_generating *g, int64_t most, sb_llm_step_part *part);
  * ends. Errors: those of sb_llm_sample and the caller's function. */
 sb_status sb_generating_take(sb_generating *g, const sb_llm_step_part *part, sb_tensor *const outputs[SB_LLM_OUTPUTS],
                              int64_t row, sb_error *error);
+/** Whether a device may choose its tokens, from the first one behind the prompt on: nothing is done to logits before. */
+bool sb_generating_is_plain(const sb_generating *g);
+/** Whether logits of new tokens are wanted on the host all the same. */
+bool sb_generating_wants_logits(const sb_generating *g);
+/** Whether, once `ahead` more tokens have been chosen behind those that it has, another can be, as far as numbers tell. */
+bool sb_generating_may_go_on(const sb_generating *g, int64_t ahead);
+/** By what that token is chosen. */
+sb_choose_settings sb_generating_settings(const sb_generating *g, int64_t ahead);
+/** Takes the outputs of a step that has chosen the next token, whose row is `row`: tells of it, or ends. Errors: as for
+ * sb_generating_take. */
+sb_status sb_generating_take_chosen(sb_generating *g, sb_tensor *const outputs[SB_LLM_OUTPUTS], int64_t row,
+                                    sb_error *error);
 /** What came of one that has ended, and its receipt, which goes to the caller. Errors: OUT_OF_MEMORY. */
 sb_status sb_generating_finish(sb_generating *g, sb_llm_result *result, sb_error *error);
 /** Lets go of what it holds. */

@@ -10,16 +10,23 @@
 
 /* ---- what goes in ---- */
 
+static sb_status add_input_of(building *b, int index, sb_dtype dtype, const char *name, int rank, const int64_t *dims,
+                              const char *const *texts, sb_error *error) {
+    const sb_value_description description = {
+        .name = name, .kind = SB_KIND_TENSOR, .dtype = dtype, .rank = rank, .dims = dims, .dim_texts = texts};
+    return sb_builder_input(b->builder, &description, &b->inputs[index], error);
+}
+
 static sb_status add_input(building *b, int index, const char *name, int rank, const int64_t *dims,
                            const char *const *texts, sb_error *error) {
-    const sb_value_description description = {
-        .name = name, .kind = SB_KIND_TENSOR, .dtype = SB_S64, .rank = rank, .dims = dims, .dim_texts = texts};
-    return sb_builder_input(b->builder, &description, &b->inputs[index], error);
+    return add_input_of(b, index, SB_S64, name, rank, dims, texts, error);
 }
 
 static sb_status add_inputs(building *b, sb_error *error) {
     static const int64_t rows[] = {1, -1}, some[] = {-1}, pages[] = {-1, -1};
     static const char *const row_texts[] = {NULL, "rows"}, *const wanted[] = {"wanted"}, *const scored[] = {"scored"};
+    static const int64_t integers[] = {-1, SB_CHOOSE_INTEGER_COLUMNS}, reals[] = {-1, SB_CHOOSE_REAL_COLUMNS};
+    static const char *const choices[] = {"choices", NULL};
     static const char *const sequences[] = {"sequences"}, *const columns[] = {"sequences", "columns"};
     SB_TRY(add_input(b, SB_LLM_TOKENS, "tokens", 2, rows, row_texts, error));
     SB_TRY(add_input(b, SB_LLM_POSITIONS, "positions", 2, rows, row_texts, error));
@@ -28,6 +35,8 @@ static sb_status add_inputs(building *b, sb_error *error) {
     SB_TRY(add_input(b, SB_LLM_BEGINS, "begins", 1, some, sequences, error));
     SB_TRY(add_input(b, SB_LLM_TABLE, "table", 2, pages, columns, error));
     SB_TRY(add_input(b, SB_LLM_WANTED, "wanted_rows", 1, some, wanted, error));
+    SB_TRY(add_input(b, SB_LLM_CHOICES, "choices", 2, integers, choices, error));
+    SB_TRY(add_input_of(b, SB_LLM_SETTINGS, SB_F32, "settings", 2, reals, choices, error));
     return b->plan->receipts ? add_input(b, SB_LLM_SCORED, "scored_rows", 1, some, scored, error) : SB_OK;
 }
 
@@ -51,6 +60,18 @@ static sb_status add_ropes(building *b, sb_error *error) {
     b->cosines[1] = b->cosines[0];
     b->sines[1] = b->sines[0];
     return family->local_base != 0 ? add_rope(b, 1, &b->config->local_rope, error) : SB_OK;
+}
+
+/* Tokens that have been chosen and wait for a step, a slot for each page. */
+static sb_status add_next(building *b, sb_error *error) {
+    static const int64_t dims[] = {-1};
+    static const char *const texts[] = {SB_LLM_PAGES_SYMBOL};
+    const sb_value_description description = {
+        .name = "next", .kind = SB_KIND_TENSOR, .dtype = SB_S64, .rank = 1, .dims = dims, .dim_texts = texts};
+    sb_variable_options options = SB_VARIABLE_OPTIONS_DEFAULT;
+    options.slots = true; /* a page is copied with the token that waits there */
+    SB_TRY(sb_builder_add_variable(b->builder, &description, NULL, &options, &b->next, error));
+    return sb_builder_read(b->builder, b->next, &b->waiting, error);
 }
 
 /* ---- embeddings ---- */
@@ -80,8 +101,10 @@ static sb_status scale_embedding(building *b, value x, value *scaled, sb_error *
 }
 
 static sb_status embed(building *b, value *x, sb_error *error) {
-    value tokens, positions;
-    SB_TRY(look_up(b, SB_ROLE_EMBEDDING, "embedding", b->inputs[SB_LLM_TOKENS], &tokens, error));
+    value given, tokens, positions;
+    SB_TRY(sb_llm_node(b, "PendingTokens", "pending", 2, (value[]){b->inputs[SB_LLM_TOKENS], b->waiting}, 0, NULL,
+                       &given, error));
+    SB_TRY(look_up(b, SB_ROLE_EMBEDDING, "embedding", given, &tokens, error));
     if (b->config->family->learned_positions) {
         SB_TRY(look_up(b, SB_ROLE_POSITIONS, "position_embedding", b->inputs[SB_LLM_POSITIONS], &positions, error));
         return sb_llm_node(b, "Add", "embeddings", 2, (value[]){tokens, positions}, 0, NULL, x, error);
@@ -192,10 +215,19 @@ static sb_status cap(building *b, value x, value *y, sb_error *error) {
     return sb_llm_node(b, "Mul", "cap.multiply", 2, (value[]){bent, limit}, 0, NULL, y, error);
 }
 
+/* Choices from the logits of scored rows: their tokens wait for the next step. */
+static sb_status add_choices(building *b, value logits, value *chosen, sb_error *error) {
+    const value inputs[] = {b->waiting, logits, b->inputs[SB_LLM_CHOICES], b->inputs[SB_LLM_SETTINGS]};
+    value made[2];
+    SB_TRY(sb_llm_node_of_several(b, "ChooseTokens", "choose", 4, inputs, 0, NULL, 2, made, error));
+    *chosen = made[1];
+    return sb_builder_update(b->builder, b->next, made[0], error);
+}
+
 static sb_status add_head(building *b, value x, sb_error *error) {
     const sb_builder_attribute axis = sb_attribute_int("axis", 1);
     bool own = sb_llm_has_weight(b->plan->checkpoint, b->config, SB_ROLE_HEAD);
-    value wanted, normed, scored, logits;
+    value wanted, normed, scored, logits, chosen;
     SB_TRY(sb_llm_node(b, "Gather", "wanted", 2, (value[]){x, b->inputs[SB_LLM_WANTED]}, 1, &axis, &wanted, error));
     SB_TRY(sb_llm_normalize(b, SB_ROLE_FINAL_NORM, "final_norm", wanted, &normed, error));
     scored = normed;
@@ -205,7 +237,9 @@ static sb_status add_head(building *b, value x, sb_error *error) {
     SB_TRY(sb_llm_project_f32(b, own ? SB_ROLE_HEAD : SB_ROLE_EMBEDDING, "head", scored, &logits, error));
     if (b->config->final_cap != 0)
         SB_TRY(cap(b, logits, &logits, error));
+    SB_TRY(add_choices(b, logits, &chosen, error));
     SB_TRY(sb_builder_output(b->builder, logits, error));
+    SB_TRY(sb_builder_output(b->builder, chosen, error));
     return b->plan->receipts ? sb_builder_output(b->builder, normed, error) : SB_OK;
 }
 
@@ -214,6 +248,7 @@ sb_status sb_llm_build(const sb_llm_plan *plan, sb_builder *builder, sb_error *e
     value x;
     SB_TRY(sb_builder_entry(builder, "step", error));
     SB_TRY(add_inputs(&b, error));
+    SB_TRY(add_next(&b, error));
     SB_TRY(add_ropes(&b, error));
     SB_TRY(embed(&b, &x, error));
     for (b.layer = 0; b.layer < plan->config->layers; b.layer++)

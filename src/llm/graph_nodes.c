@@ -18,7 +18,8 @@ static void write_name(const building *b, const char *what, char name[NAME_BYTES
 
 /* Operators of Samebit's own. */
 static bool is_own(const char *op) {
-    static const char *const own[] = {"MatMulF32", "PagedAppend", "PagedAttention", "PagedScatter"};
+    static const char *const own[] = {"ChooseTokens",   "MatMulF32",    "PagedAppend",
+                                      "PagedAttention", "PagedScatter", "PendingTokens"};
     for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
         if (strcmp(op, own[i]) == 0)
             return true;

@@ -13,6 +13,8 @@ typedef struct building {
     sb_builder *builder;
     value inputs[SB_LLM_INPUTS];
     value cosines[2], sines[2]; /* of layers without a window, and with one */
+    sb_builder_variable next;   /* tokens that wait for a step … */
+    value waiting;              /* … as the step finds them */
     int64_t layer;              /* -1: of none */
 } building;
 

@@ -65,10 +65,39 @@ sb_status sb_llm_batch_make(sb_llm *llm, const sb_session_options *options, int6
 /** Drops pages behind those of the sequence's positions. */
 void sb_llm_sequence_let_go(sb_llm_sequence *sequence);
 
-/** sb_llm_batch_step with all outputs: outputs[SB_LLM_HIDDEN] is NULL for a model without receipts. The caller releases
- * them; on failure there are none. */
+/** sb_llm_batch_step with all outputs: outputs[SB_LLM_HIDDEN] is NULL for a model without receipts, and
+ * outputs[SB_LLM_CHOSEN] is. The caller releases them; on failure there are none. */
 sb_status sb_llm_batch_run(sb_llm_batch *batch, int count, const sb_llm_step_part *parts,
                            sb_tensor *outputs[SB_LLM_OUTPUTS], sb_error *error);
+
+/* A token that a step chooses where its logits are, and that waits there for the sequence's next step. */
+typedef struct sb_llm_choice {
+    int part;    /* of the step: whose sequence */
+    int64_t row; /* of the step's wanted rows, of all parts one behind the other */
+    sb_choose_settings by;
+} sb_llm_choice;
+
+/* What a step that is left to the device does beside running its parts. A part with tokens of NULL and a count of 1 takes the token that
+ * waits for its sequence, which the step before it has chosen. */
+typedef struct sb_llm_ahead {
+    int count;
+    const sb_llm_choice *choices;
+    bool logits; /* come to the host, too */
+} sb_llm_ahead;
+
+/** Whether steps are given to a device, which can choose tokens and go on with them before the host has seen them. */
+bool sb_llm_batch_has_device(const sb_llm_batch *batch);
+
+/** Gives a step to the device, behind those that it has; sequences are longer from now on. `*run` is for sb_llm_batch_collect. Errors:
+ * those of sb_llm_batch_step, after which the step is not underway; INVALID_ARGUMENT where more are than the session's queue_depth. */
+sb_status sb_llm_batch_enqueue(sb_llm_batch *batch, int count, const sb_llm_step_part *parts, const sb_llm_ahead *ahead,
+                               uint64_t *run, sb_error *error);
+/** Waits for a step. As sb_llm_batch_run's, but for logits that were not asked for (NULL), and with outputs[SB_LLM_CHOSEN]. On failure the
+ * positions of the step are not computed, nor those of steps behind it: sequences are to be trimmed, and the batch mended. */
+sb_status sb_llm_batch_collect(sb_llm_batch *batch, uint64_t run, sb_tensor *outputs[SB_LLM_OUTPUTS], sb_error *error);
+/** Behind a step that failed, when those behind it are collected too: the cache is whole, since what they may have written lies behind the
+ * sequences' lengths, where nobody looks, on pages that are theirs alone. */
+void sb_llm_batch_mend(sb_llm_batch *batch);
 
 /** sb_llm_batch_step of a model with hidden states, with those of the wanted rows alone: no logits are computed. */
 sb_status sb_llm_batch_look(sb_llm_batch *batch, int count, const sb_llm_step_part *parts, sb_tensor **hidden,

@@ -1,6 +1,6 @@
 /* Blocks of logits, compiled once per instruction set. */
 #include "base/isa.h"
-#include "kernel/logp/logp_block.h"
+#include "numerics/logp_block.h"
 #include "llm/score.h"
 
 extern sb_llm_reduce_block SB_ISA_NAME(sb_llm_reduce_block);

@@ -15,7 +15,7 @@
 /* A token's key among those that come first: NaNs come last. Keys are all different and above 0, which stands for a place that
  * nobody has yet. */
 static uint64_t top_key(float logit, int64_t token) {
-    uint64_t key = sb_sample_key(logit, token);
+    uint64_t key = sb_choose_key(logit, token);
     return logit != logit ? (uint32_t)key : key;
 }
 
@@ -42,7 +42,7 @@ static void find_top(const float *logits, int64_t vocabulary, int64_t count, int
             replace_least(heap, count, key);
     }
     for (int64_t left = count; left > 0; left--) { /* the least is the last */
-        int64_t token = sb_sample_token(heap[0]);
+        int64_t token = sb_choose_token(heap[0]);
         replace_least(heap, left - 1, heap[left - 1]);
         tokens[left - 1] = token;
     }

@@ -2,7 +2,7 @@
 #ifndef SB_LLM_SCORE_H
 #define SB_LLM_SCORE_H
 
-#include "kernel/logp/logp.h"
+#include "numerics/logp.h"
 #include "llm/llm.h"
 
 /** The pair of up to SB_LOGP_BLOCK logits, at least one; its sum is NaN where one of them is. */

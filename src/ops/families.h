@@ -77,6 +77,7 @@
     F(pool_global,            ops,  no,   no,   no,   no,   __VA_ARGS__) \
     F(order,                  no,   no,   no,   no,   cuda, __VA_ARGS__) \
     F(losses,                 ops,  axes, cost, no,   cuda, __VA_ARGS__) \
+    F(choose,                 ops,  axes, cost, no,   cuda, __VA_ARGS__) \
     F(recurrent,              ops,  axes, no,   cpu,  cuda, __VA_ARGS__) \
     F(attention,              ops,  axes, cost, cpu,  cuda, __VA_ARGS__) \
     F(paged,                  ops,  axes, cost, cpu,  no,   __VA_ARGS__) \

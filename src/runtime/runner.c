@@ -388,13 +388,21 @@ void sb_runner_note_cause(const sb_runner *runner, const sb_step *step, const ch
     }
 }
 
+void sb_runner_leave_out(sb_runner *runner, uint64_t outputs) {
+    runner->left_out = outputs;
+}
+
+bool sb_runner_leaves_out(const sb_runner *runner, size_t index) {
+    return index < 64 && (runner->left_out >> index & 1) != 0;
+}
+
 /* Bytes of outputs that lie on the device only, as far as they fit into an outbox. */
 static size_t bytes_to_fetch(const sb_runner *runner) {
     const sb_program *program = runner->program;
     size_t bytes = 0;
     for (size_t i = 0; i < program->leave_count && bytes <= SB_OUTBOX_BYTES; i++) {
         sb_value there = sb_runner_value(runner, SB_DEVICE, program->leave[i]);
-        if (sb_is_wanted_on_host(runner->plan, i) && there.kind == SB_KIND_TENSOR &&
+        if (sb_is_wanted_on_host(runner->plan, i) && !sb_runner_leaves_out(runner, i) && there.kind == SB_KIND_TENSOR &&
             sb_runner_value(runner, SB_HOST, program->leave[i]).kind == SB_KIND_NONE)
             bytes += sb_outbox_bytes(there.tensor->dtype, there.tensor->rank, there.tensor->dims);
     }
@@ -413,7 +421,7 @@ size_t sb_runner_planned_outbox(const sb_runner *runner) {
         sb_value_id value = runner->program->leave[i];
         int64_t dims[SB_MAX_RANK];
         const sb_fact *fact = &plan->facts[value];
-        if (sb_is_wanted_on_host(plan, i) && plan->sides[value] == SB_DEVICE && fact->kind == SB_KIND_TENSOR &&
+        if (sb_is_wanted_on_host(plan, i) && !sb_runner_leaves_out(runner, i) && plan->sides[value] == SB_DEVICE && fact->kind == SB_KIND_TENSOR &&
             fact->constant == NULL && sb_fact_is_concrete(fact, dims))
             bytes += sb_outbox_bytes(fact->dtype, fact->rank, dims);
     }
@@ -479,7 +487,8 @@ static sb_status hand_over_all(sb_runner *runner, bool host_outputs, sb_outbox *
     if (!stay)
         sb_staying_offer(runner);
     for (size_t i = 0; i < runner->program->leave_count; i++) {
-        if (!stay || binding->update[i] < 0)
+        bool updates = binding != NULL && binding->update[i] >= 0;
+        if (updates ? !stay : !sb_runner_leaves_out(runner, i))
             SB_TRY(hand_over(runner, i, outbox, &outputs[i], error));
     }
     return SB_OK;

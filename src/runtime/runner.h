@@ -57,6 +57,10 @@ sb_status sb_runner_run(sb_runner *runner, bool host_outputs, const sb_value *in
 sb_status sb_runner_start(sb_runner *runner, bool host_outputs, sb_outbox *outbox, const sb_value *inputs,
                           sb_value *outputs, sb_error *error);
 
+/** From the next run on, outputs whose bits are set are not handed over: they come out as nothing, and are not copied to the host. Of those
+ * from the 64th on all are. */
+void sb_runner_leave_out(sb_runner *runner, uint64_t outputs);
+
 /** Notes that the run in progress cannot be left to the device; the first note counts.
  * `step` NULL: no node is to blame. */
 void sb_runner_note_cause(const sb_runner *runner, const sb_step *step, const char *reason);

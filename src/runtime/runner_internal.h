@@ -29,6 +29,7 @@ struct sb_runner {
     sb_tensor *faults;           /* there, a word for each step */
     sb_host_block *fault_copies; /* as many words for each slot */
     bool may_fault;              /* a step has asked for its word, in any run */
+    uint64_t left_out;           /* outputs that are not handed over, a bit each */
     size_t nested_count, nested_capacity;
     sb_runner **nested; /* one per graph of a node that has run */
     /* The run in progress. */
@@ -63,6 +64,8 @@ sb_status sb_runner_allocate(sb_runner *runner, sb_side side, sb_value_id value,
 /** Before a run that updates variables where they lie: takes the memory of what is made or moved behind the first
  * update, with that of the run's outbox (NULL: none). Errors: OUT_OF_MEMORY; DEVICE. */
 sb_status sb_runner_reserve(sb_runner *runner, sb_outbox *outbox, sb_error *error);
+/** Whether output `index` is not handed over. */
+bool sb_runner_leaves_out(const sb_runner *runner, size_t index);
 /** Gives back what the run has not used. */
 void sb_runner_release_reserved(sb_runner *runner);
 /** The bytes of an outbox for what the plan makes on the device and the caller wants on the host; 0: none is used. */

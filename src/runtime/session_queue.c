@@ -5,6 +5,7 @@
 #include <fenv.h>
 
 #include "base/allocation.h"
+#include "runtime/leaving_out.h"
 #include "runtime/model.h"
 #include "runtime/session_internal.h"
 
@@ -295,6 +296,16 @@ sb_status sb_session_wait(sb_session *session, uint64_t run, sb_value *outputs, 
     SB_TRY(find_run(session, run, &place, error));
     sb_status status = finish(session, place, outputs, error);
     return status == SB_OK ? SB_OK : sb_fail_within(error, status, "run %llu: ", (unsigned long long)run);
+}
+
+/* ---- what comes out ---- */
+
+void sb_session_leave_out(sb_session *session, uint64_t outputs) {
+    sb_runner_leave_out(session->runner, outputs);
+}
+
+bool sb_session_has_device(const sb_session *session) {
+    return session->queue != NULL;
 }
 
 /* ---- runs that are waited for at once ---- */

@@ -1,7 +1,8 @@
-# What a token of a language model takes over a driver that has the kernels: test_decode_tasks.sh DECODE_TASKS MODELS FAKE_GPU.
+# What a token of a language model takes over a driver that has the kernels: test_decode_tasks.sh DECODE_TASKS MODELS FAKE_GPU CHOOSE.
 # The logits are the same in every way, and a layer of Llama is eight kernels, also where its keys have splits; all of it is one launch of
-# a graph and one copy to the device.
-tasks=$1 models=$2 fake=$3 failed=0
+# a graph and one copy to the device. Where the device chooses, that is one kernel more, and the host gets a token and words for faults in place
+# of logits.
+tasks=$1 models=$2 fake=$3 choose=$4 failed=0
 fail() {
     echo "$*" >&2
     failed=1
@@ -25,8 +26,12 @@ for prompt in 9 530; do
         digest=$(echo "$out" | sed -n 's/^  digest //p')
         alone=${alone:-$digest}
         [ -n "$digest" ] && [ "$digest" = "$alone" ] || fail "llama behind $prompt $way: other logits"
-        [ -n "$way" ] || echo "$out" | grep -q ' 20\.00 kernels' || fail "llama behind $prompt: $out"
+        [ -n "$way" ] || echo "$out" | grep -q ' 21\.00 kernels' || fail "llama behind $prompt: $out"
     done
 done
-echo "$told" | grep -q '1\.00 launches of graphs, 20\.00 kernels, copies: 1\.00 to the device of ' || fail "llama: $told"
+echo "$told" | grep -q '1\.00 launches of graphs, 21\.00 kernels, copies: 1\.00 to the device of ' || fail "llama: $told"
+chosen=$("$choose" "$models/llama" 9 20 "$fake") || fail "choosing: exit code $?"
+# A token with its log-probability, and a word for each of 24 steps.
+[ "$(echo "$chosen" | grep -c '  1\.00 launches of graphs, 22\.00 kernels, copies: 1\.00 to the device of .*, 2\.00 to the host of 112 bytes, 0\.00 ')" = 5 ] ||
+    fail "choosing: $chosen"
 exit "$failed"

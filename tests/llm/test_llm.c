@@ -373,14 +373,14 @@ static int64_t units(float scaled, int32_t maximum) {
 
 static int64_t count_left(const float *scaled, const uint64_t *order, int64_t count, const sb_llm_sampling *sampling) {
     sb_logp_scale scale = sb_logp_scale_of(1.0f);
-    int32_t maximum = sb_logp_exponent(sb_logp_shifted(sb_logp_hold(scaled[sb_sample_token(order[0])], scale), scale));
-    int64_t total = 0, sum = 0, largest = units(scaled[sb_sample_token(order[0])], maximum);
+    int32_t maximum = sb_logp_exponent(sb_logp_shifted(sb_logp_hold(scaled[sb_choose_token(order[0])], scale), scale));
+    int64_t total = 0, sum = 0, largest = units(scaled[sb_choose_token(order[0])], maximum);
     if (sampling->top_k > 0 && sampling->top_k < count)
         count = sampling->top_k;
     for (int64_t i = 0; i < count; i++)
-        total += units(scaled[sb_sample_token(order[i])], maximum);
+        total += units(scaled[sb_choose_token(order[i])], maximum);
     for (int64_t i = 0; i < count && (sampling->top_p != 1 || sampling->min_p != 0); i++) {
-        int64_t each = units(scaled[sb_sample_token(order[i])], maximum);
+        int64_t each = units(scaled[sb_choose_token(order[i])], maximum);
         if (i > 0 && ((double)sum >= (double)sampling->top_p * (double)total ||
                       (double)each < (double)sampling->min_p * (double)largest))
             return i;
@@ -394,19 +394,20 @@ static int64_t choose_plainly(const float *logits, int64_t count, const sb_llm_s
     float scaled[1000], inverse = sampling->temperature == 0 ? 1 : 1.0f / sampling->temperature;
     for (int64_t i = 0; i < count; i++) {
         scaled[i] = logits[i] * inverse;
-        order[i] = sb_sample_key(scaled[i], i);
+        order[i] = sb_choose_key(scaled[i], i);
     }
     qsort(order, (size_t)count, sizeof *order, larger_first);
     if (sampling->temperature == 0)
-        return sb_sample_token(order[0]);
+        return sb_choose_token(order[0]);
     int64_t left = count_left(scaled, order, count, sampling);
     for (int64_t i = 0; i < left; i++) {
-        int64_t token = sb_sample_token(order[i]);
-        float noise = sb_sample_noise(sampling->seed, sampling->request, position, token);
-        uint64_t key = sb_sample_key(scaled[token] + noise, token);
+        int64_t token = sb_choose_token(order[i]);
+        float noise = -sb_log_f32(sb_choose_exponent(
+            sb_choose_uniform(sb_choose_word(sampling->seed, sampling->request, position, (uint32_t)token))));
+        uint64_t key = sb_choose_key(scaled[token] + noise, token);
         best = scaled[token] > -INFINITY && key > best ? key : best;
     }
-    return sb_sample_token(best);
+    return sb_choose_token(best);
 }
 
 /* Logits of few different values, both zeros and minus infinity among them. */

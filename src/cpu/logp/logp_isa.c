@@ -1,7 +1,7 @@
 /* Loops over logits, compiled once per instruction set: plain ones that the compiler turns into vectors. */
 #include "base/isa.h"
 #include "cpu/logp/logp_cpu.h"
-#include "kernel/logp/logp_block.h"
+#include "numerics/logp_block.h"
 
 /* One loop for each format, without a question in it. */
 #define DIFFERENTIATE(round)                                                                                           \

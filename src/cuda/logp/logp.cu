@@ -1,5 +1,5 @@
 /* The steps of sb_linear_logp between its products: src/kernel/logp/logp_tasks.h says what each
- * does, src/kernel/logp/logp.h how. */
+ * does, src/numerics/logp.h how. */
 #include "cuda/common/words.cuh"
 #include "cuda/logp/logp.cuh"
 

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "kernel/contraction/check.h"
 #include "kernel/contraction/layout.h"
-#include "kernel/logp/logp.h"
+#include "numerics/logp.h"
 
 /* A chunk of logits: so many rows, unless all of them belong together, and so many elements. Many
  * rows keep the weights from being read more often than their product is worth. Forward, 32 MiB

@@ -4,7 +4,7 @@
 #ifndef SB_KERNEL_LOGP_LOGP_TASKS_H
 #define SB_KERNEL_LOGP_LOGP_TASKS_H
 
-#include "kernel/logp/logp.h"
+#include "numerics/logp.h"
 
 /* A chunk of logits, row-major, and the row vectors from its first row on. */
 typedef struct sb_logp_chunk {

@@ -8,12 +8,12 @@
  * Columns are cut from 0 into blocks of 128, and those of a block into four lanes, which take the
  * pairs of columns in turn. This is how tensor cores leave a row of a product in the registers of
  * four threads, so that an epilogue behind them needs no memory. */
-#ifndef SB_KERNEL_LOGP_LOGP_H
-#define SB_KERNEL_LOGP_LOGP_H
+#ifndef SB_NUMERICS_LOGP_H
+#define SB_NUMERICS_LOGP_H
 
-#include "numerics/convert.h"
-#include "numerics/exponent_split.h"
-#include "numerics/wide.h"
+#include "convert.h"
+#include "exponent_split.h"
+#include "wide.h"
 
 #define SB_LOGP_BLOCK 128
 #define SB_LOGP_LANES SB_SPLIT_LANES

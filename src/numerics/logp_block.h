@@ -1,9 +1,9 @@
 /* The pair of a block of logits on the host: plain loops that the compiler turns into vectors. For sources that are compiled once
  * per instruction set. */
-#ifndef SB_KERNEL_LOGP_LOGP_BLOCK_H
-#define SB_KERNEL_LOGP_LOGP_BLOCK_H
+#ifndef SB_NUMERICS_LOGP_BLOCK_H
+#define SB_NUMERICS_LOGP_BLOCK_H
 
-#include "kernel/logp/logp.h"
+#include "logp.h"
 
 /* Exponents and mantissas of a block. Columns that it lacks have mantissas of +0 and the first
  * one's exponent: adding +0 to a lane, which is never -0, is no different from leaving it out. */
