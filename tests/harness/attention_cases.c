@@ -109,6 +109,8 @@ static float factor_of(float spread, int64_t width) {
 
 HARNESS_GROUP(attention, extents, HARNESS_CPU) {
     for (int i = 0; i < 150; i++) {
+        harness_choose_attention(h,
+                                 i / (TYPES * SPREADS) % 2 == 0 ? SB_CUDA_ATTENTION_QUICKEST : SB_CUDA_ATTENTION_TILES);
         const sb_dtype dtype = types[i % TYPES];
         const float spread = spreads[i / TYPES % SPREADS];
         const int64_t batch = pick(h, 1, 2), group = pick(h, 1, 5), key_heads = pick(h, 1, 2), width = pick_width(h);
@@ -140,6 +142,7 @@ HARNESS_GROUP(attention, extents, HARNESS_CPU) {
         set_rules(h, &test, false);
         harness_run(h, &test);
     }
+    harness_choose_attention(h, SB_CUDA_ATTENTION_QUICKEST);
 }
 
 HARNESS_GROUP(attention, pages, HARNESS_CPU) {

@@ -154,14 +154,19 @@ SB_CUDA_FUNCTION void sb_attention16_place_tile(const sb_cuda_attention *p, sb_a
 }
 
 /* Tile `index`, of up to `count` rows. Splits that are used come first, whatever there is room for; and the last rows, to which a
- * causal mask leaves most. */
-SB_CUDA_FUNCTION sb_attention16_tile sb_attention16_find_tile(const sb_cuda_attention *p, int64_t index, int count) {
+ * causal mask leaves most. Of a tile of the same sample, `like`, or else NULL, it takes what numbers in memory say of that. */
+SB_CUDA_FUNCTION sb_attention16_tile sb_attention16_find_tile(const sb_cuda_attention *p, int64_t index, int count,
+                                                              const sb_attention16_tile *like) {
     sb_attention16_tile tile;
     int64_t rest = index;
     const int64_t key_head = sb_cuda_take(&rest, p->key_heads), batch = sb_cuda_take(&rest, p->batch);
     const int64_t number = p->row_tiles - 1 - sb_cuda_take(&rest, p->row_tiles);
-    const int64_t queries = sb_cuda_used(p->used_queries, p->queries);
-    sb_attention16_place_tile(p, &tile, batch, key_head, queries);
+    if (like != NULL && like->at.batch == batch) {
+        tile = *like;
+        tile.at.key_head = key_head;
+    } else {
+        sb_attention16_place_tile(p, &tile, batch, key_head, sb_cuda_used(p->used_queries, p->queries));
+    }
     tile.first_row = number * count;
     sb_attention16_bound(p, &tile, count, p->splits != 0 ? rest : -1);
     return tile;
@@ -204,15 +209,15 @@ SB_CUDA_FUNCTION bool sb_attention16_find_paged_tile(const sb_cuda_attention *p,
     return true;
 }
 
-/* Either of them, by a whole warp. */
+/* Either of them, by a whole warp. `like`: as above. */
 template <bool PAGED>
 SB_CUDA_FUNCTION bool sb_attention16_take_tile(const sb_cuda_attention *p, int64_t index, int count,
-                                               sb_attention16_tile *tile) {
+                                               const sb_attention16_tile *like, sb_attention16_tile *tile) {
     if (PAGED)
         return sb_attention16_find_paged_tile(p, index, count, tile);
     if (index >= sb_attention16_tiles(p))
         return false;
-    *tile = sb_attention16_find_tile(p, index, count);
+    *tile = sb_attention16_find_tile(p, index, count, like);
     return !sb_attention16_is_behind(p, tile);
 }
 
@@ -285,23 +290,40 @@ template <bool TRANSPOSED> SB_CUDA_FUNCTION void sb_attention16_fetch(uint32_t *
     sb_cuda_fetch_matrices<TRANSPOSED>(matrices, (const sb_cuda_eight *)(const void *)row);
 }
 
+/* Begins to copy 128 lines of D elements, which lie `step` bytes apart from `from` on, by 128 threads. Of a copy of 16 bytes nothing is
+ * worked out but its address, as the one before it and what lies between. */
+template <int D> SB_CUDA_FUNCTION void sb_attention16_load_whole(const char *from, int32_t step, uint16_t *to) {
+    const int together = THREADS / (D / 8), row = (int)threadIdx.x / (D / 8), column = (int)threadIdx.x % (D / 8) * 8;
+    const int64_t between = (int64_t)step * together;
+    from += (int64_t)step * row + column * 2;
+    to += row * SB_CUDA_ATTENTION16_PITCH(D) + column;
+    SB_CUDA_UNROLL
+    for (int i = 0; i < KEYS / together; i++, from += between)
+        sb_cuda_copy_16_or_zero(to + i * together * SB_CUDA_ATTENTION16_PITCH(D), from, true);
+}
+
 /* Begins to copy 128 keys, or their values, from `block` on, by 128 threads; zeros stand for those that no row sees, and for
  * columns behind `width`. */
 template <int D>
-SB_CUDA_FUNCTION void sb_attention16_load(const sb_cuda_attention_array *past, const sb_cuda_attention_array *fresh,
-                                          const sb_attention16_tile *tile, int64_t block, int64_t width, uint16_t *to) {
-    const sb_attention_lines<int32_t> lines = sb_attention_lines_of<int32_t>(past, fresh, &tile->at, 2);
-    const int32_t begin = (int32_t)tile->begin, end = (int32_t)tile->end;
+SB_CUDA_FUNCTION void sb_attention16_load(sb_attention_lines<int32_t> lines, const sb_attention16_tile *tile,
+                                          int64_t block, int64_t width, uint16_t *to) {
+    const int32_t begin = (int32_t)tile->begin, end = (int32_t)tile->end, key = (int32_t)block;
+    /* As nearly all blocks are, but for threads that do not share out evenly what a line has. */
+    if (THREADS % (D / 8) == 0 && width == D && key >= begin && key <= end - KEYS &&
+        (key >= lines.past_count || key + KEYS <= lines.past_count)) {
+        const int32_t step = key < lines.past_count ? lines.past_step : lines.fresh_step;
+        sb_attention16_load_whole<D>(sb_attention_line<int32_t>(&lines, key), step, to);
+        return;
+    }
     SB_CUDA_KEEP_LOOP
     for (int first = 0; first < D / 8; first += 4) {
         SB_CUDA_UNROLL
         for (int i = first; i < first + 4; i++) {
             const int piece = i * THREADS + (int)threadIdx.x, row = piece / (D / 8), column = piece % (D / 8) * 8;
-            const int32_t key = (int32_t)block + row;
-            const bool wanted = key >= begin && key < end && column < width;
+            const bool wanted = key + row >= begin && key + row < end && column < width;
             sb_cuda_copy_16_or_zero(
                 to + row * SB_CUDA_ATTENTION16_PITCH(D) + column,
-                sb_attention_line<int32_t>(&lines, wanted ? key : begin) + (wanted ? column * 2 : 0), wanted);
+                sb_attention_line<int32_t>(&lines, wanted ? key + row : begin) + (wanted ? column * 2 : 0), wanted);
         }
     }
 }

@@ -5,9 +5,6 @@
 
 #include "cuda/attention/attention16.cuh"
 
-/* Splits whose parts are on their way at once. */
-#define TOGETHER 8
-
 typedef struct sb_attention16_part {
     float value, sum;
     int32_t maximum;
@@ -43,15 +40,12 @@ SB_CUDA_FUNCTION sb_attention16_part sb_attention16_load_part(const sb_cuda_atte
     return part;
 }
 
-/* Splits that the row does not reach need not have been written. */
+/* Splits that the row does not reach need not have been written; a row that sees no key may begin within the last one. */
 SB_CUDA_FUNCTION sb_attention16_column sb_attention16_begin_column(const sb_attention_place *at, int64_t column) {
-    const sb_attention16_column begun = {*at,
-                                         column,
-                                         at->reach.first / SB_ATTENTION_SPLIT,
-                                         (at->reach.last + SB_ATTENTION_SPLIT - 1) / SB_ATTENTION_SPLIT,
-                                         {NONE, 0},
-                                         0,
-                                         false};
+    const int64_t end = (at->reach.last + SB_ATTENTION_SPLIT - 1) / SB_ATTENTION_SPLIT;
+    const sb_attention16_column begun = {
+        *at, column, at->reach.first / SB_ATTENTION_SPLIT, at->reach.first < at->reach.last ? end : 0, {NONE, 0},
+        0,   false};
     return begun;
 }
 
@@ -64,43 +58,31 @@ SB_CUDA_FUNCTION void sb_attention16_end_column(const sb_cuda_attention *p, cons
                     (double)result);
 }
 
-/* COUNT columns, of any rows, whose parts are on their way together. */
-template <class E, int COUNT>
-SB_CUDA_FUNCTION void sb_attention16_fold_columns(const sb_cuda_attention *p, int64_t parts_first,
-                                                  sb_attention16_column *columns) {
-    bool goes_on = true;
-    SB_CUDA_KEEP_LOOP
-    while (goes_on) {
-        sb_attention16_part parts[COUNT][TOGETHER / COUNT];
-        goes_on = false;
-        SB_CUDA_UNROLL
-        for (int c = 0; c < COUNT; c++) {
-            const sb_attention16_column *own = &columns[c];
-            SB_CUDA_UNROLL
-            for (int i = 0; i < TOGETHER / COUNT; i++) {
-                if (own->next + i < own->end)
-                    parts[c][i] = sb_attention16_load_part(p, parts_first, &own->at, own->next + i, own->column);
-            }
-        }
-        SB_CUDA_UNROLL
-        for (int c = 0; c < COUNT; c++) {
-            sb_attention16_column *own = &columns[c];
-            SB_CUDA_UNROLL
-            for (int i = 0; i < TOGETHER / COUNT; i++) {
-                if (own->next + i >= own->end)
-                    continue;
-                own->is_nan |= parts[c][i].maximum == -NONE;
-                sb_attention16_fold_value(&own->value, parts[c][i].value,
-                                          sb_attention16_fold_row(&own->total, parts[c][i].maximum, parts[c][i].sum));
-            }
-            own->next += TOGETHER / COUNT;
-            goes_on |= own->next < own->end;
-        }
-    }
-    SB_CUDA_UNROLL
-    for (int c = 0; c < COUNT; c++)
-        sb_attention16_end_column<E>(p, &columns[c]);
+/* What a split does to the totals of its row. */
+typedef struct sb_attention16_step {
+    float before, own; /* by which what was before and the split's are multiplied, but for the two below */
+    float sum;         /* of its weights */
+    int32_t maximum;   /* its largest exponent, as in a part */
+} sb_attention16_step;
+#define STEP_FIRST (-1.0f)   /* as `before`: nothing was before */
+#define STEP_SKIPPED (-2.0f) /* the row sees no key of the split */
+
+/* The step of a split whose part says `maximum` and `sum`, where the largest exponent of those before it is `before`. */
+SB_CUDA_FUNCTION sb_attention16_step sb_attention16_find_step(int32_t maximum, float sum, int32_t before) {
+    sb_attention16_step step = {STEP_SKIPPED, 0, sum, maximum};
+    if (maximum == NONE)
+        return step;
+    step.before = before == NONE ? STEP_FIRST : maximum < before ? 1 : sb_split_factor_f32(before, maximum);
+    step.own = maximum < before ? sb_split_factor_f32(maximum, before) : 1;
+    return step;
 }
 
-#undef TOGETHER
+/* Folds a value, or the sum of weights, as sb_attention16_fold_row and _value do: a factor of 1 changes nothing. */
+SB_CUDA_FUNCTION void sb_attention16_take_step(float *total, float value, sb_attention16_step by) {
+    if (by.before == STEP_FIRST)
+        *total = value;
+    else if (by.before != STEP_SKIPPED)
+        *total = *total * by.before + value * by.own;
+}
+
 #endif

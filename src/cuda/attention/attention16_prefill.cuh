@@ -245,11 +245,27 @@ SB_CUDA_FUNCTION bool sb_prefill_is_used(const sb_cuda_attention16_prefill *p, c
     return own < p->work.rows && tile->whole.first_row + own < tile->whole.rows;
 }
 
+/* Blocks of keys that all rows see, so many keys from `first` on, which lie in registers: nothing is hidden of them or cleared. */
+struct sb_prefill_plain {
+    int32_t first;
+    uint32_t keys;
+};
+
+SB_CUDA_FUNCTION sb_prefill_plain sb_prefill_find_plain(const sb_prefill_tile *tile) {
+    const int32_t first = (tile->full_begin + KEYS - 1) / KEYS * KEYS, end = tile->full_end / KEYS * KEYS;
+    const sb_prefill_plain plain = {first, first < end ? (uint32_t)(end - first) : 0};
+    return plain;
+}
+
+SB_CUDA_FUNCTION bool sb_prefill_is_inside(sb_prefill_plain plain, int32_t block) {
+    return (uint32_t)block - (uint32_t)plain.first < plain.keys;
+}
+
 /* Hides keys that a row does not see. Rows that are not there may see any. */
 SB_CUDA_FUNCTION void sb_prefill_see(const sb_cuda_attention16_prefill *p, const sb_prefill_tile *tile, int block,
-                                     float s[KEY_GROUPS][4]) {
+                                     sb_prefill_plain plain, float s[KEY_GROUPS][4]) {
     sb_attention_place rows[2];
-    if (block >= tile->full_begin && block + KEYS <= tile->full_end)
+    if (!SB_CUDA_SELDOM(!sb_prefill_is_inside(plain, block)))
         return;
     SB_CUDA_UNROLL
     EACH_ROW rows[r].reach = sb_attention16_reach(&p->work.attention, &tile->whole,
@@ -264,13 +280,106 @@ SB_CUDA_FUNCTION void sb_prefill_keep(float s[KEY_GROUPS][4]) {
         SB_CUDA_UNROLL for (int i = 0; i < 4; i++) SB_HOPPER_KEEP("+f"(s[j][i]));
 }
 
+/* ---- weights ---- */
+
+/* Whether it is so for any thread of the warp. */
+SB_CUDA_FUNCTION bool sb_prefill_any(bool is) {
+#if defined(__CUDACC__)
+    return __any_sync(0xffffffffu, is);
+#else
+    return sb_cuda_first_lane(is) >= 0;
+#endif
+}
+
+/* The largest of three. */
+SB_CUDA_FUNCTION int32_t sb_prefill_largest_of(int32_t a, int32_t b, int32_t c) {
+#if defined(__CUDA_ARCH__)
+    return __vimax3_s32(a, b, c);
+#else
+    const int32_t larger = a > b ? a : b;
+    return larger > c ? larger : c;
+#endif
+}
+
+SB_CUDA_FUNCTION uint32_t sb_prefill_most_of(uint32_t a, uint32_t b, uint32_t c) {
+#if defined(__CUDA_ARCH__)
+    return __vimax3_u32(a, b, c);
+#else
+    const uint32_t larger = a > b ? a : b;
+    return larger > c ? larger : c;
+#endif
+}
+
+/* The largest score of each of the thread's rows, and the lowest of the thread's own, 0 at most: as integers, whose order is that
+ * of numbers that are not below zero, and the other way round that of those that are. Three at a time, so that both take
+ * as many instructions as one by numbers. A largest one below 0 only says that no score is above it. */
+SB_CUDA_FUNCTION void sb_prefill_range(const float s[KEY_GROUPS][4], int32_t largest[2], int32_t lowest[2]) {
+    /* Two of each, so that fewer instructions wait for the one before. */
+    int32_t high[2][2];
+    uint32_t low[2][2];
+    SB_CUDA_UNROLL
+    EACH_ROW {
+        high[r][0] = high[r][1] = INT32_MIN;
+        low[r][0] = low[r][1] = 0;
+    }
+    SB_CUDA_UNROLL
+    for (int j = 0; j < KEY_GROUPS; j++) {
+        SB_CUDA_UNROLL
+        EACH_ROW {
+            const uint32_t left = sb_bits_from_f32(s[j][2 * r]), right = sb_bits_from_f32(s[j][2 * r + 1]);
+            high[r][j % 2] = sb_prefill_largest_of(high[r][j % 2], (int32_t)left, (int32_t)right);
+            low[r][j % 2] = sb_prefill_most_of(low[r][j % 2], left, right);
+        }
+    }
+    SB_CUDA_UNROLL
+    EACH_ROW {
+        largest[r] = sb_prefill_largest_of(high[r][0], high[r][1], INT32_MIN);
+        largest[r] = sb_prefill_largest_of(largest[r], sb_cuda_shuffle_exchange_s32(largest[r], 1), INT32_MIN);
+        largest[r] = sb_prefill_largest_of(largest[r], sb_cuda_shuffle_exchange_s32(largest[r], 2), INT32_MIN);
+        /* Not as the largest of three of which one is 0: of that nvcc 13.0 takes the upper bit to be 0. */
+        lowest[r] = (int32_t)(low[r][0] > low[r][1] ? low[r][0] : low[r][1]);
+        lowest[r] = lowest[r] < 0 ? lowest[r] : 0;
+    }
+}
+
+/* Below so large exponents no product of a score and the scale lies in the middle between two integers: the product is a multiple
+ * of the scale's odd part, or of a power of two below one half. */
+SB_CUDA_FUNCTION int32_t sb_prefill_untied(sb_split_scale_f32 by) {
+    const uint32_t whole = (sb_bits_from_f32(by.scale) & 0x7fffffu) | 0x800000u, odd = whole / (whole & (0u - whole));
+    const int32_t most = (int32_t)(odd / 2) - 66;
+    return most < SB_SPLIT_EXPONENT_LIMIT - 66 ? most : SB_SPLIT_EXPONENT_LIMIT - 66;
+}
+
+/* Whether the weights of a thread's row need no look at each score: none is below 2^-64, where +0 stands for it, and the
+ * exponents are small enough that it does not matter which way ties go. */
+SB_CUDA_FUNCTION bool sb_prefill_is_plain(int32_t lowest, int32_t maximum, sb_split_scale_f32 by, int32_t untied) {
+    const float held = sb_attention16_at_least(sb_bits_to_f32((uint32_t)lowest), -by.bound);
+    return sb_split_exponent_f32(sb_split_shifted_f32(held, by)) >= maximum - 64 && maximum <= untied &&
+           maximum >= -untied;
+}
+
+/* The weight of such a score: the shift that rounds has the maximum in it, so that its low bits are n - m, and are added to the exponent
+ * of P(f) as they are. `shift` is SB_ROUNDING_SHIFT_F32 - m - 62. */
+template <int HALF> SB_CUDA_FUNCTION float sb_prefill_plain_weight(float s, float scale, float shift) {
+    const float shifted = sb_fma_f32(s, scale, shift);
+    const float fraction = sb_fma_f32(s, scale, -(shifted - shift));
+    return sb_bits_to_f32(sb_bits_from_f32(sb_attention16_power<HALF>(fraction)) + (sb_bits_from_f32(shifted) << 23));
+}
+
 /* Scores of a block to weights that are not rounded. `factors` are what the split's sums of values are to be multiplied by. */
 template <int HALF>
-SB_CUDA_FUNCTION void sb_prefill_weigh(float s[KEY_GROUPS][4], sb_split_scale_f32 by, sb_prefill_rows *rows,
-                                       float factors[2]) {
-    int32_t less[2];
+SB_CUDA_FUNCTION void sb_prefill_weigh(float s[KEY_GROUPS][4], sb_split_scale_f32 by, int32_t untied,
+                                       sb_prefill_rows *rows, float factors[2]) {
+    int32_t top[2], lowest[2];
     float largest[2];
-    sb_attention16_largest<KEY_GROUPS>(s, largest);
+    bool is_plain = true;
+    /* Else the compiler takes them for integers ahead of the wait for them, and so makes products wait for each other. */
+    sb_prefill_keep(s);
+    sb_prefill_range(s, top, lowest);
+    SB_CUDA_UNROLL
+    EACH_ROW largest[r] = sb_bits_to_f32((uint32_t)top[r]);
+    if (SB_CUDA_SELDOM(sb_prefill_any(top[0] < 0 || top[1] < 0)))
+        sb_attention16_largest<KEY_GROUPS>(s, largest);
     SB_CUDA_UNROLL
     EACH_ROW {
         const int32_t n = sb_attention16_exponent(largest[r], by, &rows->is_nan[r], &rows->again[r]);
@@ -278,31 +387,66 @@ SB_CUDA_FUNCTION void sb_prefill_weigh(float s[KEY_GROUPS][4], sb_split_scale_f3
         factors[r] = rises ? sb_split_factor_f32(rows->maximum[r], n) : 1.0f;
         rows->lanes[r] = rows->lanes[r] * factors[r];
         rows->maximum[r] = rises ? n : rows->maximum[r];
-        less[r] = LESS(rows->maximum[r] == NONE ? 0 : rows->maximum[r]);
+        is_plain &= sb_prefill_is_plain(lowest[r], rows->maximum[r], by, untied);
     }
-    SB_CUDA_UNROLL
-    for (int j = 0; j < KEY_GROUPS; j++)
-        SB_CUDA_UNROLL for (int i = 0; i < 4; i++) s[j][i] = sb_attention16_weight<HALF>(s[j][i], by, less[i / 2]);
+    if (SB_CUDA_SELDOM(sb_prefill_any(!is_plain))) {
+        int32_t less[2];
+        SB_CUDA_UNROLL
+        EACH_ROW less[r] = LESS(rows->maximum[r] == NONE ? 0 : rows->maximum[r]);
+        SB_CUDA_UNROLL
+        for (int j = 0; j < KEY_GROUPS; j++)
+            SB_CUDA_UNROLL for (int i = 0; i < 4; i++) s[j][i] = sb_attention16_weight<HALF>(s[j][i], by, less[i / 2]);
+    } else {
+        float shifts[2];
+        SB_CUDA_UNROLL
+        EACH_ROW shifts[r] = sb_bits_to_f32(sb_bits_from_f32(SB_ROUNDING_SHIFT_F32) - (uint32_t)rows->maximum[r] - 62u);
+        SB_CUDA_UNROLL
+        for (int j = 0; j < KEY_GROUPS; j++)
+            SB_CUDA_UNROLL for (int i = 0; i < 4; i++) s[j][i] =
+                sb_prefill_plain_weight<HALF>(s[j][i], by.scale, shifts[i / 2]);
+    }
     sb_prefill_keep(s);
 }
 
-/* Rounds a block's weights, as the left factor of its values, and adds them up. No product may be in flight: those that read
- * weights would have to end before the first of these is written. */
-template <int HALF>
-SB_CUDA_FUNCTION void sb_prefill_round(float s[KEY_GROUPS][4], sb_prefill_rows *rows, uint32_t weights[KEYS / 16][4]) {
+/* Rounds a block's weights, as the left factor of its values. No product may be in flight: those that read weights would have to end
+ * before the first of these is written. */
+template <int HALF> SB_CUDA_FUNCTION void sb_prefill_round(float s[KEY_GROUPS][4], uint32_t weights[KEYS / 16][4]) {
     sb_prefill_keep(s);
+    SB_CUDA_UNROLL
+    for (int j = 0; j < KEY_GROUPS; j++)
+        SB_CUDA_UNROLL EACH_ROW weights[j / 2][j % 2 * 2 + r] = sb_cuda_round_pair<HALF>(s[j][2 * r], s[j][2 * r + 1]);
+}
+
+/* Adds up rounded weights: one behind the other, so that it takes as long as their number, while products go on that read them, too. */
+template <int HALF>
+SB_CUDA_FUNCTION void sb_prefill_add_up(sb_prefill_rows *rows, const uint32_t weights[KEYS / 16][4]) {
     SB_CUDA_UNROLL
     for (int j = 0; j < KEY_GROUPS; j++) {
         SB_CUDA_UNROLL
         EACH_ROW {
             float low, high;
-            const uint32_t pair = sb_cuda_round_pair<HALF>(s[j][2 * r], s[j][2 * r + 1]);
-            sb_cuda_widen_pair<HALF>(pair, &low, &high);
+            sb_cuda_widen_pair<HALF>(weights[j / 2][j % 2 * 2 + r], &low, &high);
             rows->lanes[r] = rows->lanes[r] + low;
             rows->lanes[r] = rows->lanes[r] + high;
-            weights[j / 2][j % 2 * 2 + r] = pair;
         }
     }
+}
+
+/* Makes what is done to the lanes behind it come behind what is ahead of it: else the compiler has it between the products, which then
+ * begin later. To it the lanes depend on whether a barrier is open, which `open` always is. */
+SB_CUDA_FUNCTION void sb_prefill_follow(uint32_t open, sb_prefill_rows *rows) {
+#if defined(__CUDA_ARCH__)
+    SB_CUDA_UNROLL
+    EACH_ROW asm volatile("{\n\t.reg .pred done;\n\t"
+                          "mbarrier.test_wait.parity.shared::cta.b64 done, [%1], 1;\n\t"
+                          "selp.f32 %0, %0, 0f00000000, done;\n\t}"
+                          : "+f"(rows->lanes[r])
+                          : "r"(open)
+                          : "memory");
+#else
+    (void)open;
+    (void)rows;
+#endif
 }
 
 /* Multiplies the split's sums by the powers between two maxima. */
@@ -378,9 +522,9 @@ SB_CUDA_FUNCTION void sb_prefill_release(const sb_prefill_shared<D> *shared, con
 /* Waits until the values of `block` are there, without those that no row sees. */
 template <int D>
 SB_CUDA_FUNCTION void sb_prefill_await_values(const sb_prefill_shared<D> *shared, const sb_prefill_group<D> *group,
-                                              const sb_prefill_tile *tile, int block) {
+                                              const sb_prefill_tile *tile, sb_prefill_plain plain, int block) {
     sb_barrier_wait(shared->full + 8 * group->at.stage, group->at.phase);
-    if (SB_CUDA_SELDOM(block < tile->begin || block + KEYS > tile->end))
+    if (SB_CUDA_SELDOM(!sb_prefill_is_inside(plain, block)) && (block < tile->begin || block + KEYS > tile->end))
         sb_prefill_clear<D>(sb_prefill_stage(shared, &group->at), sb_attention16_within(tile->begin - block),
                             sb_attention16_within(tile->end - block), group->number);
 }
@@ -393,15 +537,16 @@ SB_CUDA_FUNCTION void sb_prefill_sum(const sb_cuda_attention16_prefill *p, const
     float scores[KEY_GROUPS * 4], factors[2];
     uint32_t weights[KEYS / 16][4];
     sb_attention16_factors folding[2];
-    const int last = tile->block + (tile->blocks - 1) * KEYS;
+    const int last = tile->block + (tile->blocks - 1) * KEYS, untied = sb_prefill_untied(by);
+    const sb_prefill_plain plain = sb_prefill_find_plain(tile);
     int block = tile->block, adds = 0;
     sb_prefill_begin_scores<HALF, D>(shared, &group->at, group->queries, scores);
     SB_WGMMA_WAIT(0);
     sb_prefill_release<D>(shared, group, group->at.stage);
     sb_prefill_next<D>(&group->at);
-    sb_prefill_see(p, tile, block, (float(*)[4])scores);
-    sb_prefill_weigh<HALF>((float(*)[4])scores, by, rows, factors);
-    sb_prefill_round<HALF>((float(*)[4])scores, rows, weights);
+    sb_prefill_see(p, tile, block, plain, (float(*)[4])scores);
+    sb_prefill_weigh<HALF>((float(*)[4])scores, by, untied, rows, factors);
+    sb_prefill_round<HALF>((float(*)[4])scores, weights);
     SB_CUDA_KEEP_LOOP
     for (; block < last; block += KEYS) {
         const bool ends = (block + KEYS) % SB_ATTENTION_SPLIT == 0;
@@ -409,18 +554,21 @@ SB_CUDA_FUNCTION void sb_prefill_sum(const sb_cuda_attention16_prefill *p, const
         sb_prefill_begin_scores<HALF, D>(shared, &group->at, group->queries, scores);
         const int keys_stage = group->at.stage;
         sb_prefill_next<D>(&group->at);
-        sb_prefill_await_values<D>(shared, group, tile, block);
+        sb_prefill_await_values<D>(shared, group, tile, plain, block);
         sb_prefill_begin_values<HALF, D>(shared, &group->at, adds, weights, sums);
         /* Each warp by itself: else the turn could be this warpgroup's again before its last warp has seen this one. */
         __syncwarp();
         if (threadIdx.x % 32 == 0)
             sb_barrier_arrive(shared->turns + 8 * (1 - group->number));
+        sb_prefill_follow(shared->open, rows);
+        sb_prefill_add_up<HALF>(rows, weights);
+        sb_barrier_wait(shared->open, 1);
         SB_WGMMA_WAIT(1);
         sb_prefill_release<D>(shared, group, keys_stage);
         if (ends)
             sb_prefill_end_split(rows, folding);
-        sb_prefill_see(p, tile, block + KEYS, (float(*)[4])scores);
-        sb_prefill_weigh<HALF>((float(*)[4])scores, by, rows, factors);
+        sb_prefill_see(p, tile, block + KEYS, plain, (float(*)[4])scores);
+        sb_prefill_weigh<HALF>((float(*)[4])scores, by, untied, rows, factors);
         /* Which is none. Without something in between that could wait, the compiler has the next wait ahead of the weights, and
          * what they are computed in where the left factor lies. */
         sb_barrier_wait(shared->open, 1);
@@ -432,12 +580,13 @@ SB_CUDA_FUNCTION void sb_prefill_sum(const sb_cuda_attention16_prefill *p, const
         else
             sb_prefill_rescale<D>(factors, sums);
         adds = !ends;
-        sb_prefill_round<HALF>((float(*)[4])scores, rows, weights);
+        sb_prefill_round<HALF>((float(*)[4])scores, weights);
     }
     if (group->leads)
         sb_barrier_arrive(shared->queries_empty);
-    sb_prefill_await_values<D>(shared, group, tile, block);
+    sb_prefill_await_values<D>(shared, group, tile, plain, block);
     sb_prefill_begin_values<HALF, D>(shared, &group->at, adds, weights, sums);
+    sb_prefill_add_up<HALF>(rows, weights);
     SB_WGMMA_WAIT(0);
     sb_prefill_release<D>(shared, group, group->at.stage);
     sb_prefill_next<D>(&group->at);
