@@ -55,13 +55,25 @@ void sb_state_writes_clear(sb_state_writes *writes) {
     *writes = (sb_state_writes){0};
 }
 
+/* Elements that are repeated so often go to the device once, and are repeated there: the cache of a language model, of some gigabytes,
+ * begins as one zero. */
+#define LEAST_REPEATED 16
+
 /* The elements for `target`, where and as the copy takes them: an upload needs a contiguous target,
  * and a slot may be none. */
 static sb_status stage(const sb_state *state, const sb_tensor *target, sb_tensor *source, sb_tensor **staged,
                        sb_error *error) {
     sb_tensor *view, *host;
+    bool goes = state->queue != NULL && !sb_tensor_on_device(source);
+    int64_t few = sb_tensor_elements(source);
+    if (goes && few > 0 && few <= sb_tensor_elements(target) / LEAST_REPEATED) {
+        SB_TRY(sb_queue_to_device(state->queue, source, &host, error));
+        sb_status status = sb_tensor_broadcast(host, target->rank, target->dims, staged, error);
+        sb_tensor_release(host);
+        return status;
+    }
     SB_TRY(sb_tensor_broadcast(source, target->rank, target->dims, &view, error));
-    if (state->queue == NULL || sb_tensor_on_device(source) || sb_tensor_is_contiguous(target)) {
+    if (!goes || sb_tensor_is_contiguous(target)) {
         *staged = view;
         return SB_OK;
     }

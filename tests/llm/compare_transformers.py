@@ -104,7 +104,7 @@ PHI = dict(rope_type="longrope", long_factor=[1.0 + 0.5 * i for i in range(48)],
 WIDE_CASES = {
     "llama-2-7b": (T.LlamaConfig, wide(**shape(4096, 11008, 32, 32))),
     "llama-3-8b": (T.LlamaConfig, wide(**shape(4096, 14336, 32, 8), **turning(500000.0))),
-    "llama-3.2-3b": (T.LlamaConfig, wide(**shape(3072, 8192, 24, 8, 128), tie_word_embeddings=True, **turning(500000.0, **THREE))),
+    "llama-3.2-3b": (T.LlamaConfig, wide(positions=131072, **shape(3072, 8192, 24, 8, 128), tie_word_embeddings=True, **turning(500000.0, **THREE))),
     "mistral-7b": (T.MistralConfig, wide(**shape(4096, 14336, 32, 8), sliding_window=100)),
     "qwen2-7b": (T.Qwen2Config, wide(**shape(3584, 18944, 28, 4), **turning(1000000.0))),
     "qwen3-8b": (T.Qwen3Config, wide(**shape(4096, 12288, 32, 8, 128), **turning(1000000.0))),
