@@ -33,8 +33,8 @@ typedef struct choosing {
 } choosing;
 
 static const choosing choosings[] = {
-    {"the largest logit", 0, 0, 1, 0, false},      {"temperature 0.8", 0.8f, 0, 1, 0, false},
-    {"… with top-k 50", 0.8f, 50, 1, 0, false},    {"… with top-p 0.9", 0.8f, 0, 0.9f, 0, false},
+    {"the largest logit", 0, 0, 1, 0, false},        {"temperature 0.8", 0.8f, 0, 1, 0, false},
+    {"… with top-k 50", 0.8f, 50, 1, 0, false},      {"… with top-p 0.9", 0.8f, 0, 0.9f, 0, false},
     {"… with min-p 0.05", 0.8f, 0, 1, 0.05f, false}, {"the largest, logits fetched", 0, 0, 1, 0, true},
 };
 
@@ -97,15 +97,16 @@ static bool compare(sb_llm_session *session, sb_device *device, const choosing *
                     const int64_t *tokens, int64_t count) {
     heard ahead = generate(session, device, how, false, prompt, tokens, count);
     heard host = generate(session, device, how, true, prompt, tokens, count);
-    bool same = ahead.count == host.count &&
-                memcmp(ahead.tokens, host.tokens, (size_t)host.count * sizeof *host.tokens) == 0;
+    bool same =
+        ahead.count == host.count && memcmp(ahead.tokens, host.tokens, (size_t)host.count * sizeof *host.tokens) == 0;
     printf("%-30s %8.1f us a token, by the host %8.1f; %s\n", how->name, (ahead.end - ahead.begin) / (double)count,
            (host.end - host.begin) / (double)count, same ? "the same tokens" : "OTHER TOKENS");
 #define A_TOKEN(name) (double)(ahead.after.name - ahead.before.name) / (double)count
-    printf("  %.2f launches of graphs, %.2f kernels, copies: %.2f to the device of %.0f bytes, %.2f to the host of %.0f "
-           "bytes, %.2f allocations\n",
-           A_TOKEN(graph_launches), A_TOKEN(kernels), A_TOKEN(copies_to_device), A_TOKEN(bytes_to_device),
-           A_TOKEN(copies_to_host), A_TOKEN(bytes_to_host), A_TOKEN(device_allocations));
+    printf(
+        "  %.2f launches of graphs, %.2f kernels, copies: %.2f to the device of %.0f bytes, %.2f to the host of %.0f "
+        "bytes, %.2f allocations\n",
+        A_TOKEN(graph_launches), A_TOKEN(kernels), A_TOKEN(copies_to_device), A_TOKEN(bytes_to_device),
+        A_TOKEN(copies_to_host), A_TOKEN(bytes_to_host), A_TOKEN(device_allocations));
     free(ahead.tokens);
     free(host.tokens);
     fflush(stdout);

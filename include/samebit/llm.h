@@ -260,11 +260,12 @@ typedef struct sb_llm_constraint sb_llm_constraint;
 typedef struct sb_llm_token {
     int64_t position; /**< in the sequence */
     int64_t token;
-    bool given;          /**< it is one of the prompt's (score_prompt) */
-    bool stops;          /**< it is one that ends the text; it is not put behind the sequence */
-    bool has_logp;       /**< whether `logp` is there: always but for a prompt's first token, and with no_logps */
-    float logp;          /**< its log-probability under the logits of the position before */
-    const float *logits; /**< that it was chosen from, or scored by; vocabulary of them, until the call returns. NULL for a prompt's first
+    bool given;    /**< it is one of the prompt's (score_prompt) */
+    bool stops;    /**< it is one that ends the text; it is not put behind the sequence */
+    bool has_logp; /**< whether `logp` is there: always but for a prompt's first token, and with no_logps */
+    float logp;    /**< its log-probability under the logits of the position before */
+    const float *
+        logits; /**< that it was chosen from, or scored by; vocabulary of them, until the call returns. NULL for a prompt's first
                           * token, and, with no_logits, where a device has chosen it */
 } sb_llm_token;
 

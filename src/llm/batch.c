@@ -293,8 +293,8 @@ static sb_status give(sb_llm_batch *batch, sb_tensor *const inputs[SB_LLM_INPUTS
 }
 
 /* Nobody chooses: there is nothing to be had. */
-static sb_status run_now(sb_llm_batch *batch, sb_tensor *const inputs[SB_LLM_INPUTS], sb_tensor *outputs[SB_LLM_OUTPUTS],
-                         sb_error *error) {
+static sb_status run_now(sb_llm_batch *batch, sb_tensor *const inputs[SB_LLM_INPUTS],
+                         sb_tensor *outputs[SB_LLM_OUTPUTS], sb_error *error) {
     sb_session_leave_out(batch->session, 0);
     SB_TRY(sb_session_run_tensors(batch->session, inputs, outputs, error));
     sb_tensor_release(outputs[SB_LLM_CHOSEN]);

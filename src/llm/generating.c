@@ -260,8 +260,7 @@ sb_choose_settings sb_generating_settings(const sb_generating *g, int64_t ahead)
 sb_status sb_generating_take_chosen(sb_generating *g, sb_tensor *const outputs[SB_LLM_OUTPUTS], int64_t row,
                                     sb_error *error) {
     const taken from = {outputs, row};
-    const double *chosen =
-        (const double *)sb_tensor_data(outputs[SB_LLM_CHOSEN]) + row * SB_CHOOSE_CHOSEN_COLUMNS;
+    const double *chosen = (const double *)sb_tensor_data(outputs[SB_LLM_CHOSEN]) + row * SB_CHOOSE_CHOSEN_COLUMNS;
     int64_t token = (int64_t)chosen[SB_CHOOSE_TOKEN];
     if (token < 0)
         return sb_llm_fail_choice(token, &g->about.sampling, error);

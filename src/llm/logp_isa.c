@@ -1,7 +1,7 @@
 /* Blocks of logits, compiled once per instruction set. */
 #include "base/isa.h"
-#include "numerics/logp_block.h"
 #include "llm/score.h"
+#include "numerics/logp_block.h"
 
 extern sb_llm_reduce_block SB_ISA_NAME(sb_llm_reduce_block);
 

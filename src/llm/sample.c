@@ -46,8 +46,7 @@ sb_status sb_llm_fail_choice(int64_t failed, const sb_llm_sampling *sampling, sb
         return sb_fail(error, SB_ERROR_INVALID_ARGUMENT, "the logit of token %lld is %s: none can be chosen",
                        (long long)token, sb_choose_why(failed, &token) == SB_CHOOSE_NAN ? "NaN" : "infinite");
     case SB_CHOOSE_NOTHING:
-        return sb_fail(error, SB_ERROR_INVALID_ARGUMENT,
-                       "no logit is above minus infinity: no token can be chosen");
+        return sb_fail(error, SB_ERROR_INVALID_ARGUMENT, "no logit is above minus infinity: no token can be chosen");
     case SB_CHOOSE_VANISHED:
         return sb_fail(error, SB_ERROR_INVALID_ARGUMENT,
                        "no logit is above minus infinity when it is divided by the temperature %g: choose a "

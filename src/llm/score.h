@@ -2,8 +2,8 @@
 #ifndef SB_LLM_SCORE_H
 #define SB_LLM_SCORE_H
 
-#include "numerics/logp.h"
 #include "llm/llm.h"
+#include "numerics/logp.h"
 
 /** The pair of up to SB_LOGP_BLOCK logits, at least one; its sum is NaN where one of them is. */
 typedef sb_logp_pair sb_llm_reduce_block(const float *logits, int64_t count, sb_logp_scale scale);

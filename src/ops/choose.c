@@ -33,6 +33,21 @@ static sb_status infer_columns(const sb_infer *infer, const sb_fact *list, const
     return SB_OK;
 }
 
+static bool has_tokens(int64_t vocabulary) {
+    return vocabulary >= 1 && vocabulary <= SB_CHOOSE_MOST_TOKENS;
+}
+
+static sb_status infer_logits(const sb_infer *infer, const sb_fact *logits) {
+    int64_t vocabulary;
+    if (logits->rank == 0)
+        return sb_infer_fail(infer, SB_ERROR_SHAPE, "logits are a scalar: they need an axis of tokens");
+    if (logits->rank != SB_RANK_UNKNOWN && sb_dim_is_constant(logits->dims[logits->rank - 1], &vocabulary) &&
+        !has_tokens(vocabulary))
+        return sb_infer_fail(infer, SB_ERROR_SHAPE, "there are %lld tokens to choose from: 1 to 2^24 are possible",
+                             (long long)vocabulary);
+    return SB_OK;
+}
+
 static sb_status infer_choose(sb_infer *infer) {
     const sb_fact *slots, *logits, *integers, *reals;
     SB_TRY(sb_infer_require(infer, SB_CHOOSE_SLOTS, SB_SET(SB_S64), &slots));
@@ -43,8 +58,7 @@ static sb_status infer_choose(sb_infer *infer) {
     SB_TRY(infer_columns(infer, reals, "reals", SB_CHOOSE_REAL_COLUMNS));
     if (slots->rank != SB_RANK_UNKNOWN && slots->rank != 1)
         return sb_infer_fail(infer, SB_ERROR_SHAPE, "slots have rank %d where 1 is expected", slots->rank);
-    if (logits->rank == 0)
-        return sb_infer_fail(infer, SB_ERROR_SHAPE, "logits are a scalar: they need an axis of tokens");
+    SB_TRY(infer_logits(infer, logits));
     if (integers->rank == 2 && reals->rank == 2 && sb_dims_clash(integers->dims[0], reals->dims[0]))
         return sb_infer_fail(infer, SB_ERROR_SHAPE, "integers and reals must be of the same choices");
     sb_infer_shape_of(infer, SB_CHOOSE_SLOTS, slots, SB_S64);
@@ -66,7 +80,7 @@ sb_status sb_choose_check(const sb_call *call) {
         return sb_call_fail(call, SB_ERROR_SHAPE, "integers and reals must be [choices,%d] and [choices,%d]",
                             SB_CHOOSE_INTEGER_COLUMNS, SB_CHOOSE_REAL_COLUMNS);
     int64_t vocabulary = logits->dims[logits->rank - 1];
-    if (vocabulary >= 1 && vocabulary <= SB_CHOOSE_MOST_TOKENS)
+    if (has_tokens(vocabulary))
         return SB_OK;
     return sb_call_fail(call, SB_ERROR_SHAPE, "there are %lld tokens to choose from: 1 to 2^24 are possible",
                         (long long)vocabulary);
@@ -193,8 +207,8 @@ static sb_status eval_pending(sb_call *call) {
     const int64_t *from = (const int64_t *)(const void *)tokens->data;
     int64_t *to = (int64_t *)(void *)output->data, count = sb_tensor_elements(tokens);
     for (int64_t i = 0; i < count; i++)
-        to[i] = sb_choose_pending(from[i], (const int64_t *)(const void *)slots->data, slots->strides[0],
-                                  slots->dims[0]);
+        to[i] =
+            sb_choose_pending(from[i], (const int64_t *)(const void *)slots->data, slots->strides[0], slots->dims[0]);
     sb_tensor_release(tokens);
     return SB_OK;
 }

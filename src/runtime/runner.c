@@ -421,8 +421,8 @@ size_t sb_runner_planned_outbox(const sb_runner *runner) {
         sb_value_id value = runner->program->leave[i];
         int64_t dims[SB_MAX_RANK];
         const sb_fact *fact = &plan->facts[value];
-        if (sb_is_wanted_on_host(plan, i) && !sb_runner_leaves_out(runner, i) && plan->sides[value] == SB_DEVICE && fact->kind == SB_KIND_TENSOR &&
-            fact->constant == NULL && sb_fact_is_concrete(fact, dims))
+        if (sb_is_wanted_on_host(plan, i) && !sb_runner_leaves_out(runner, i) && plan->sides[value] == SB_DEVICE &&
+            fact->kind == SB_KIND_TENSOR && fact->constant == NULL && sb_fact_is_concrete(fact, dims))
             bytes += sb_outbox_bytes(fact->dtype, fact->rank, dims);
     }
     return bytes;

@@ -45,8 +45,8 @@ static sb_status reserve_outputs(sb_runner *runner, sb_outbox *outbox, sb_error 
         sb_value_id value = program->leave[i];
         int64_t dims[SB_MAX_RANK], elements;
         const sb_fact *fact = &runner->plan->facts[value];
-        if (!sb_is_wanted_on_host(runner->plan, i) || sb_runner_leaves_out(runner, i) || runner->plan->sides[value] == SB_HOST ||
-            !sb_fact_is_concrete(fact, dims))
+        if (!sb_is_wanted_on_host(runner->plan, i) || sb_runner_leaves_out(runner, i) ||
+            runner->plan->sides[value] == SB_HOST || !sb_fact_is_concrete(fact, dims))
             continue;
         SB_TRY(sb_count_elements(fact->dtype, fact->rank, dims, &elements, error));
         SB_TRY(reserve(runner, SB_HOST, value, (size_t)elements * sb_dtype_size(fact->dtype), error));

@@ -141,9 +141,9 @@ static void check_model(const char *name, sb_dtype dtype, int rounds) {
 }
 
 static void test_settings(void **unused) {
-    check_model("llama", SB_F32, 60);
-    check_model("gpt2", SB_F32, 12);
-    check_model("gemma2", SB_BF16, 12);
+    check_model("llama", SB_F32, 36);
+    check_model("gpt2", SB_F32, 6);
+    check_model("gemma2", SB_BF16, 6);
 }
 
 /* Up to the context, and where it ends. */
@@ -282,7 +282,8 @@ static int64_t step_twice(sb_llm_session *session, bool stale) {
             int64_t one = 1;
             MUST(sb_tensor_create(SB_S64, 1, &one, &wrong, error));
             *(int64_t *)sb_tensor_mutable_data(wrong) = 50;
-            MUST(sb_state_set(session->batch->state, sb_state_variable_index(session->batch->state, "next"), wrong, error));
+            MUST(sb_state_set(session->batch->state, sb_state_variable_index(session->batch->state, "next"), wrong,
+                              error));
             sb_tensor_release(wrong);
         }
     }
@@ -321,7 +322,7 @@ typedef struct attempt {
 
 static sb_llm_generation sampled(void) {
     sb_llm_generation about = SB_LLM_GENERATION_DEFAULT;
-    about.limit = 6;
+    about.limit = 4;
     about.sampling.temperature = 1;
     about.ignore_stops = about.no_digest = about.no_logits = true;
     return about;
@@ -384,7 +385,7 @@ static void test_calls(void **unused) {
     assert_int_equal(try_generating(&a), SB_OK);
     int failed = 0;
     bool happened = true;
-    for (int skip = 0; happened; skip += 1 + skip / 40) {
+    for (int skip = 0; happened; skip += 1 + skip / 20) {
         s.fake->plan_failure(NULL, skip, 999);
         sb_status status = try_generating(&a);
         happened = s.fake->failure_happened();

@@ -87,8 +87,8 @@ static sb_status launch_choose(sb_call *call) {
     for (int i = SB_CHOOSE_LOGITS; i < SB_CHOOSE_INPUTS && status == SB_OK; i++)
         status = sb_cuda_call_packed(call, i, &packed[i]);
     if (status == SB_OK)
-        status = choose(call, packed[SB_CHOOSE_LOGITS], packed[SB_CHOOSE_INTEGERS], packed[SB_CHOOSE_REALS], slots,
-                        chosen);
+        status =
+            choose(call, packed[SB_CHOOSE_LOGITS], packed[SB_CHOOSE_INTEGERS], packed[SB_CHOOSE_REALS], slots, chosen);
     for (int i = SB_CHOOSE_LOGITS; i < SB_CHOOSE_INPUTS; i++)
         sb_tensor_release(packed[i]);
     return status;

@@ -94,8 +94,7 @@ SB_CUDA_FUNCTION void reduce_pairs(const float *held, int64_t left, sb_cuda_choo
     SB_CUDA_UNROLL
     for (int i = 0; i < SB_LOGP_HELD; i++)
         logits[i] = held[block * SB_LOGP_BLOCK + first + sb_logp_held_column(i)];
-    const sb_logp_pair pair =
-        sb_logp_reduce_held(logits, left - block * SB_LOGP_BLOCK - first, sb_logp_scale_of(1.0f));
+    const sb_logp_pair pair = sb_logp_reduce_held(logits, left - block * SB_LOGP_BLOCK - first, sb_logp_scale_of(1.0f));
     if (first == 0)
         part->pairs[block] = pair;
 }
@@ -251,7 +250,7 @@ SB_CUDA_FUNCTION void sum_tokens(const sb_choosing *c, bool weighs, const sb_cho
             float scaled[HELD];
             ask_for(c, first, scaled);
             EACH_TOKEN(token, h, first, c->vocabulary)
-                add_token(c, weighs, digit, sb_choose_key(scaled[h], token), scaled[h], &own);
+            add_token(c, weighs, digit, sb_choose_key(scaled[h], token), scaled[h], &own);
         }
     } else if (threadIdx.x < list->count) {
         const uint64_t key = list->keys[threadIdx.x];
@@ -475,5 +474,5 @@ SB_CUDA_BLOCK_KERNEL_BOUNDED(sb_cuda_choose_of_parts, sb_cuda_choose, p, THREADS
 
 SB_CUDA_KERNEL(sb_cuda_pending_tokens, sb_cuda_pending, p) {
     SB_CUDA_EACH(i, p->count)
-        p->to[i] = sb_choose_pending(p->tokens[i], p->slots, p->slot_step, p->slot_count);
+    p->to[i] = sb_choose_pending(p->tokens[i], p->slots, p->slot_step, p->slot_count);
 }
