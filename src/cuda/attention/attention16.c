@@ -120,7 +120,6 @@ typedef struct plan {
     int count;
     int64_t splits;
     int64_t part_rows, parts_up_to; /* of the shares whose splits are apart; no row: there are none */
-    bool folds_itself;              /* the blocks that compute splits fold them */
     const char *name;
 } plan;
 
@@ -206,20 +205,6 @@ static plan plan_sequences(const sb_attention_work *a, int64_t widest, int64_t m
     return plan;
 }
 
-/* Whether blocks that compute splits can fold them, too: those of few rows, where there is room for few splits, and a word for each
- * tile. */
-static bool can_fold_itself(const sb_call *call, const sb_attention_work *a, const plan *plan) {
-    const int64_t group = a->heads / a->key_heads, queries = a->queries * group;
-    const bool is_paged = a->pages.table != NULL;
-    const int64_t tiles = is_paged ? queries / SB_CUDA_ATTENTION16_DECODE_ROWS + a->pages.sequences
-                                   : a->batch * up(queries, SB_CUDA_ATTENTION16_DECODE_ROWS);
-    bool all = sb_cuda_call_queue(call)->arrivals != NULL && plan->splits <= SB_CUDA_ATTENTION16_OWN_FOLD &&
-               tiles <= SB_CUDA_ARRIVALS / a->key_heads;
-    for (int i = 0; i < plan->count; i++)
-        all = all && (!plan->shares[i].is_split || plan->shares[i].way.rows == SB_CUDA_ATTENTION16_DECODE_ROWS);
-    return all;
-}
-
 /* Room for what each split comes to. */
 static sb_status make_room(sb_call *call, sb_cuda_attention_call *made, sb_cuda_work *work, const plan *plan) {
     const sb_attention_work *a = &made->attention;
@@ -271,8 +256,6 @@ static sb_status launch_share(sb_call *call, const sb_cuda_attention_call *made,
     snprintf(module, sizeof module, "%s%s_%d_%s", way->family, a->pages.table != NULL ? "_paged" : "", way->width,
              sb_dtype_name(a->dtype));
     snprintf(kernel, sizeof kernel, "sb_cuda_%s%s", module, is_general ? "_masked" : "");
-    if (share->is_split && plan->folds_itself)
-        p.arrived = sb_cuda_call_queue(call)->arrivals;
     work->shared_bytes = way->shared_bytes;
     return launch_one(call, work, &p, module, kernel, blocks);
 }
@@ -307,11 +290,8 @@ sb_status sb_cuda_attention16_run(sb_call *call, sb_cuda_attention_call *made, b
         find_page_lines(a, &made->parameters.page_lines);
     if (plan.part_rows > 0)
         SB_TRY(make_room(call, made, &work, &plan));
-    plan.folds_itself = plan.part_rows > 0 && can_fold_itself(call, a, &plan);
-    if (plan.folds_itself)
-        sb_cuda_work_touches(&work, sb_cuda_call_queue(call)->arrivals, SB_CUDA_ARRIVALS * sizeof(uint32_t), true);
     call->way.name = plan.name;
     for (int i = 0; i < plan.count; i++)
         SB_TRY(launch_share(call, made, &work, &plan, &plan.shares[i]));
-    return plan.part_rows > 0 && !plan.folds_itself ? launch_fold(call, made, &work, &plan) : SB_OK;
+    return plan.part_rows > 0 ? launch_fold(call, made, &work, &plan) : SB_OK;
 }

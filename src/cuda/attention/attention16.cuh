@@ -154,19 +154,14 @@ SB_CUDA_FUNCTION void sb_attention16_place_tile(const sb_cuda_attention *p, sb_a
 }
 
 /* Tile `index`, of up to `count` rows. Splits that are used come first, whatever there is room for; and the last rows, to which a
- * causal mask leaves most. Of a tile of the same sample, `like`, or else NULL, it takes what numbers in memory say of that. */
-SB_CUDA_FUNCTION sb_attention16_tile sb_attention16_find_tile(const sb_cuda_attention *p, int64_t index, int count,
-                                                              const sb_attention16_tile *like) {
+ * causal mask leaves most. */
+SB_CUDA_FUNCTION sb_attention16_tile sb_attention16_find_tile(const sb_cuda_attention *p, int64_t index, int count) {
     sb_attention16_tile tile;
     int64_t rest = index;
     const int64_t key_head = sb_cuda_take(&rest, p->key_heads), batch = sb_cuda_take(&rest, p->batch);
     const int64_t number = p->row_tiles - 1 - sb_cuda_take(&rest, p->row_tiles);
-    if (like != NULL && like->at.batch == batch) {
-        tile = *like;
-        tile.at.key_head = key_head;
-    } else {
-        sb_attention16_place_tile(p, &tile, batch, key_head, sb_cuda_used(p->used_queries, p->queries));
-    }
+    const int64_t queries = sb_cuda_used(p->used_queries, p->queries);
+    sb_attention16_place_tile(p, &tile, batch, key_head, queries);
     tile.first_row = number * count;
     sb_attention16_bound(p, &tile, count, p->splits != 0 ? rest : -1);
     return tile;
@@ -209,15 +204,15 @@ SB_CUDA_FUNCTION bool sb_attention16_find_paged_tile(const sb_cuda_attention *p,
     return true;
 }
 
-/* Either of them, by a whole warp. `like`: as above. */
+/* Either of them, by a whole warp. */
 template <bool PAGED>
 SB_CUDA_FUNCTION bool sb_attention16_take_tile(const sb_cuda_attention *p, int64_t index, int count,
-                                               const sb_attention16_tile *like, sb_attention16_tile *tile) {
+                                               sb_attention16_tile *tile) {
     if (PAGED)
         return sb_attention16_find_paged_tile(p, index, count, tile);
     if (index >= sb_attention16_tiles(p))
         return false;
-    *tile = sb_attention16_find_tile(p, index, count, like);
+    *tile = sb_attention16_find_tile(p, index, count);
     return !sb_attention16_is_behind(p, tile);
 }
 
@@ -305,8 +300,9 @@ template <int D> SB_CUDA_FUNCTION void sb_attention16_load_whole(const char *fro
 /* Begins to copy 128 keys, or their values, from `block` on, by 128 threads; zeros stand for those that no row sees, and for
  * columns behind `width`. */
 template <int D>
-SB_CUDA_FUNCTION void sb_attention16_load(sb_attention_lines<int32_t> lines, const sb_attention16_tile *tile,
-                                          int64_t block, int64_t width, uint16_t *to) {
+SB_CUDA_FUNCTION void sb_attention16_load(const sb_cuda_attention_array *past, const sb_cuda_attention_array *fresh,
+                                          const sb_attention16_tile *tile, int64_t block, int64_t width, uint16_t *to) {
+    const sb_attention_lines<int32_t> lines = sb_attention_lines_of<int32_t>(past, fresh, &tile->at, 2);
     const int32_t begin = (int32_t)tile->begin, end = (int32_t)tile->end, key = (int32_t)block;
     /* As nearly all blocks are, but for threads that do not share out evenly what a line has. */
     if (THREADS % (D / 8) == 0 && width == D && key >= begin && key <= end - KEYS &&

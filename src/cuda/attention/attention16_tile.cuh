@@ -370,7 +370,7 @@ SB_CUDA_FUNCTION void sb_attention16_tile_run(const sb_cuda_attention *p) {
     for (int64_t index = blockIdx.x;; index += gridDim.x) {
         if (threadIdx.x < (PAGED ? 32 : 1)) {
             /* Written where it stays, by a whole warp the same: a copy of their own costs the threads registers to the end. */
-            is_there = sb_attention16_take_tile<PAGED>(p, index, ROWS, NULL, &tile);
+            is_there = sb_attention16_take_tile<PAGED>(p, index, ROWS, &tile);
             again = 0;
         }
         SB_CUDA_BARRIER();

@@ -46,8 +46,6 @@ typedef struct sb_cuda_attention {
     int64_t splits;    /* 0: a block of threads goes through all of a row's splits; else that there is room for */
     int64_t part_rows; /* for which `partial` has room: the queries, or with pages of all sequences together */
     float *partial;    /* of splits: [batch, heads, part_rows, splits, value_width + 2] */
-    /* NULL: they are folded apart; else, for 16 rows at a time, a word of each tile for the splits that are done. */
-    uint32_t *arrived;
     /* Scores in place of those of q and k, or probabilities in place of weights; for kernels of attention.cu. */
     sb_cuda_attention_array given;
     int32_t given_dtype;
@@ -62,9 +60,6 @@ typedef struct sb_cuda_attention {
 #define SB_CUDA_ATTENTION16_ROWS 64
 #define SB_CUDA_ATTENTION16_DECODE_ROWS 16
 #define SB_CUDA_ATTENTION16_THREADS 128
-/* With room for up to so many splits the block that has finished last folds them: what it reads one behind the other costs less than a
- * launch. */
-#define SB_CUDA_ATTENTION16_OWN_FOLD 16
 /* Elements from a key, or its value, to the next in shared memory: eight rows of a matrix are in different banks. */
 #define SB_CUDA_ATTENTION16_PITCH(width) ((width) + 8)
 #define SB_CUDA_ATTENTION16_UNIT(width) (128 * SB_CUDA_ATTENTION16_PITCH(width) * 2)
