@@ -10,8 +10,10 @@
 #include "runtime/state_binding.h"
 #include "runtime/staying.h"
 
-/* Plans kept per runner; the least recently used one goes. */
-#define PLAN_LIMIT 8
+/* Plans kept per runner; the least recently used one goes. Making one takes as long as a run of 0.1 ms and more, and lines of text
+ * or seconds of speech have any extents. On a device they are few, since recordings take its memory. */
+#define HOST_PLANS 128
+#define DEVICE_PLANS 8
 
 /* ---- a runner ---- */
 
@@ -172,7 +174,7 @@ static sb_status find_plan(sb_runner *runner, bool host_outputs, const sb_value 
             sb_plan_destroy(plan, runner->program);
             return status;
         }
-        if (count >= PLAN_LIMIT) {
+        if (count >= (placement->queue == NULL ? HOST_PLANS : DEVICE_PLANS)) {
             for (link = &runner->plans; (*link)->next != NULL;)
                 link = &(*link)->next;
             (void)wait_for_device(runner, NULL);
