@@ -123,7 +123,6 @@ void host_products_wait(unsigned left);
 #define SB_WGMMA_8(...) SB_WGMMA_COLUMNS(8, __VA_ARGS__)
 #define SB_WGMMA_16(...) SB_WGMMA_COLUMNS(16, __VA_ARGS__)
 #define SB_WGMMA_32(...) SB_WGMMA_COLUMNS(32, __VA_ARGS__)
-#define SB_WGMMA_48(...) SB_WGMMA_COLUMNS(48, __VA_ARGS__)
 #define SB_WGMMA_64(...) SB_WGMMA_COLUMNS(64, __VA_ARGS__)
 #define SB_WGMMA_80(...) SB_WGMMA_COLUMNS(80, __VA_ARGS__)
 #define SB_WGMMA_96(...) SB_WGMMA_COLUMNS(96, __VA_ARGS__)

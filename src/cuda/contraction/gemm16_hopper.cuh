@@ -374,6 +374,7 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
         const sb_gemm16_batch a_batch = sb_gemm16_batch_in(&p->a_steps, &batch);
         const sb_gemm16_batch b_batch = sb_gemm16_batch_in(&p->b_steps, &batch);
         (void)a_batch; /* a convolution's is not asked for */
+        (void)b_batch; /* nor is what a cluster shares */
         SB_CUDA_KEEP_LOOP
         for (int block = 0; block < p->ahead; block += BOXES) {
             const int k = block * TILE_K;

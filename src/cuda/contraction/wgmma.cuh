@@ -21,7 +21,6 @@
 #define SB_FIELDS_4(d, i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3])
 #define SB_FIELDS_8(d, i) SB_FIELDS_4(d, i), SB_FIELDS_4(d, i + 4)
 #define SB_FIELDS_16(d, i) SB_FIELDS_8(d, i), SB_FIELDS_8(d, i + 8)
-#define SB_FIELDS_24(d, i) SB_FIELDS_16(d, i), SB_FIELDS_8(d, i + 16)
 #define SB_FIELDS_32(d, i) SB_FIELDS_16(d, i), SB_FIELDS_16(d, i + 16)
 #define SB_FIELDS_64(d, i) SB_FIELDS_32(d, i), SB_FIELDS_32(d, i + 32)
 #define SB_FIELDS_48(d, i) SB_FIELDS_32(d, i), SB_FIELDS_16(d, i + 32)
@@ -37,7 +36,6 @@
 #define SB_NUMBERS_4 "%0, %1, %2, %3"
 #define SB_NUMBERS_8 SB_NUMBERS_4 ", %4, %5, %6, %7"
 #define SB_NUMBERS_16 SB_NUMBERS_8 ", %8, %9, %10, %11, %12, %13, %14, %15"
-#define SB_NUMBERS_24 SB_NUMBERS_16 ", %16, %17, %18, %19, %20, %21, %22, %23"
 #define SB_NUMBERS_32                                                                                                  \
     SB_NUMBERS_16                                                                                                      \
     ", %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
@@ -84,8 +82,6 @@
     SB_WGMMA(8, "16", "%8", "%9", "%10", "%11", "%12", sums, adds, a, b, type, a_mn_major, b_mn_major)
 #define SB_WGMMA_32(sums, adds, a, b, type, a_mn_major, b_mn_major)                                                    \
     SB_WGMMA(16, "32", "%16", "%17", "%18", "%19", "%20", sums, adds, a, b, type, a_mn_major, b_mn_major)
-#define SB_WGMMA_48(sums, adds, a, b, type, a_mn_major, b_mn_major)                                                    \
-    SB_WGMMA(24, "48", "%24", "%25", "%26", "%27", "%28", sums, adds, a, b, type, a_mn_major, b_mn_major)
 #define SB_WGMMA_64(sums, adds, a, b, type, a_mn_major, b_mn_major)                                                    \
     SB_WGMMA(32, "64", "%32", "%33", "%34", "%35", "%36", sums, adds, a, b, type, a_mn_major, b_mn_major)
 #define SB_WGMMA_80(sums, adds, a, b, type, a_mn_major, b_mn_major)                                                    \
