@@ -33,7 +33,8 @@ CASES = ([("fwd", m, k, n) for m in (1, 8, 16, 32, 64) for k, n in SKINNY]
          + [(family, m, k, n) for family in ("fwd", "dA", "dB")
             for m in (128, 256, 512, 1024, 2048) for k, n in LAYERS])
 SOURCE = pathlib.Path(__file__).resolve().parents[1] / "src" / "cuda" / "contraction" / "gemm16_hopper.c"
-MULTIPROCESSORS, FEWEST_ROWS = 132, 32
+MULTIPROCESSORS, FEWEST_ROWS = 132, 16
+MOST_OPERATIONS = 800.0  # 10^6 in a microsecond
 
 
 def extents(family, m, k, n):
@@ -115,16 +116,23 @@ def read_lines(path):
                                                  (time.split("=") for time in times)}
 
 
+def at_once(shape):
+    """Clusters that run at the same time, as at_once() of the source says."""
+    cluster = shape["cluster"]
+    return MULTIPROCESSORS * 10 // 11 // 4 if cluster > 2 else MULTIPROCESSORS // cluster
+
+
 def rows_of(shape, family, m, k, n):
     """The rows that a tile takes, as rows_of() of the source says."""
     if not shape["swapped"] or family != "fwd":
         return shape["rows"]
-    share = math.ceil(n / max(MULTIPROCESSORS // shape["cluster"] // math.ceil(m / shape["n"]), 1))
+    share = math.ceil(n / max(at_once(shape) // math.ceil(m / shape["n"]) * shape["cluster"], 1))
     return min(shape["rows"], max(FEWEST_ROWS, math.ceil(share / 8) * 8))
 
 
 def describe(shape, family, m, k, n):
-    """What cost() of the source works on: rounds of tiles of 64 k, rounds, 10^6 bytes fetched from the cache, and moved."""
+    """What cost() of the source works on: rounds of tiles of 64 k, rounds, 10^6 bytes that all multiprocessors would fetch, did they
+    fetch as much as the busiest one, 10^6 bytes moved, and 10^6 operations."""
     rows, columns, inner = extents(family, m, k, n)
     moved = 2 * (rows * inner + inner * columns + rows * columns)
     most = rows_of(shape, family, m, k, n) * shape["cluster"]
@@ -132,20 +140,23 @@ def describe(shape, family, m, k, n):
         rows, columns = columns, rows
     tiles = math.ceil(rows / most) * math.ceil(columns / shape["n"])
     blocks = math.ceil(inner / 64 / shape["boxes"]) * shape["boxes"]
-    rounds = math.ceil(tiles / (MULTIPROCESSORS // shape["cluster"]))
-    return rounds * blocks, rounds, 1e-6 * tiles * (min(rows, most) + shape["n"]) * inner * 2, 1e-6 * moved
+    rounds = math.ceil(tiles / at_once(shape))
+    lines = min(rows, most // shape["cluster"]) + shape["n"]
+    fetched = rounds * at_once(shape) * shape["cluster"] * lines * inner * 2
+    operations = 2 * tiles * shape["cluster"] * shape["rows"] * shape["n"] * blocks * 64
+    return rounds * blocks, rounds, 1e-6 * fetched, 1e-6 * moved, 1e-6 * operations
 
 
 def cost(work, times):
     """Microseconds, as cost() of the source reckons them."""
-    steps, rounds, fetched, moved = work
+    steps, rounds, fetched, moved, operations = work
     step, around, turnover, cache, memory = times
     computing = steps * step + rounds * turnover
-    return around + (computing**4 + (fetched / cache) ** 4 + (moved / memory) ** 4) ** 0.25
+    return around + (computing**4 + (fetched / cache) ** 4 + (moved / memory) ** 4 + (operations / MOST_OPERATIONS) ** 4) ** 0.25
 
 
 # What times and rates may be, and where those that a schedule's products say nothing of are drawn to.
-BOUNDS = ((0.01, 2.0), (0.2, 20.0), (0.05, 6.0), (3.0, 30.0), (3.0, 6.0))
+BOUNDS = ((0.01, 2.0), (0.2, 20.0), (0.05, 6.0), (3.0, 30.0), (3.3, 5.0))
 USUAL = (None, None, (0.8, 3e-5), (8.0, 1e-4), (4.2, 1e-4))
 
 

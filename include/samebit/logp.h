@@ -55,8 +55,9 @@ typedef struct sb_linear_logp_gradient {
     size_t struct_bytes; /**< sizeof(sb_linear_logp_gradient): lets the struct grow */
     const float *d_logp; /**< M */
     sb_matrix d_hidden;  /**< M × K, SB_F32 or hidden's dtype: chains over V, rounded once; `data` NULL: not wanted */
-    sb_matrix d_weight;  /**< K × V, SB_F32: chains over the rows; `data` NULL: not wanted */
-    bool accumulate;     /**< the chains of d_weight continue from what it holds */
+    sb_matrix
+        d_weight; /**< K × V, SB_F32 or hidden's dtype: chains over the rows, rounded once; `data` NULL: not wanted */
+    bool accumulate;        /**< the chains of d_weight, which is SB_F32 then, continue from what it holds */
     const sb_row_map *rows; /**< how M is cut into groups in d_weight, as in sb_gemm; NULL: into 16 from 0 */
 } sb_linear_logp_gradient;
 
@@ -69,7 +70,7 @@ typedef struct sb_linear_logp_gradient {
  *
  * The forward pass works on up to 4096 rows at a time, and takes V / 16 bytes for each of these rows and about 32 MiB
  * for a chunk of logits: 73 MB at 4096 × 4096 × 151,936, where all logits in f32 would have 2,490 MB. The backward pass
- * takes 6 bytes for each of M rows (of up to 4096 without d_weight) and about 2^24 / M columns, at least 512: 101 MB
+ * takes 6 bytes for each of M rows (of up to 4096 without d_weight) and about 2^25 / M columns, at least 512: 208 MB
  * there, and 4 bytes for each element of a d_hidden of 16 bits: 67 MB there.
  *
  * Errors: INVALID_ARGUMENT, SHAPE, as the calls would report. */

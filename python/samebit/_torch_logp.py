@@ -66,9 +66,9 @@ def _linear_logp_gradient(d_logp: Tensor, hidden: Tensor, weight: Tensor, target
                           ignore_index: int, wants_hidden: bool, d_weight: Optional[Tensor],
                           accumulate: bool, sample_lengths: Optional[Tensor]) -> Tensor:
     """The gradient of hidden (without elements, unless it is wanted); that of weight is written to
-    d_weight, or added."""
+    d_weight, of float32 or weight's dtype, or added to one of float32."""
     check_place(hidden, d_logp=d_logp, weight=weight, targets=targets, d_weight=d_weight)
-    if d_weight is not None and d_weight.dtype != torch.float32:
+    if accumulate and d_weight.dtype != torch.float32:
         raise Error(f"main_grad is of {d_weight.dtype}; sums are kept in float32")
     engine, stream = engine_of(hidden)
     rows, targets = rows_of(hidden), targets.to(torch.int64).contiguous()
@@ -117,14 +117,15 @@ def _backward(ctx, d_logp, d_maximum, d_total):
     if wants_weight:
         d_weight = ctx.main_grad
         if d_weight is None:
-            d_weight = torch.empty_like(weight, dtype=torch.float32)
+            dtype = gradient_dtype(weight)
+            d_weight = torch.empty_like(weight, dtype=dtype if dtype == weight.dtype else torch.float32)
     d_hidden = _linear_logp_gradient(
         d_logp, hidden, weight, targets, maximum, total, ctx.inverse_temperature, ctx.ignore_index,
         wants_hidden, d_weight, ctx.main_grad is not None, sample_lengths)
     if ctx.main_grad is not None or not wants_weight:
         d_weight = None
     else:
-        d_weight = d_weight.to(gradient_dtype(weight))
+        d_weight = d_weight.to(dtype)
     return (d_hidden if wants_hidden else None), d_weight, None, None, None, None, None
 
 

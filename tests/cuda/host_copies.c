@@ -206,8 +206,7 @@ void host_barrier_arrive_at(uint32_t address, uint32_t rank) {
 
 void host_barrier_wait(uint32_t address, uint32_t parity) {
     bool full = is_of(address, "full_barriers"), empty = is_of(address, "empty_barriers");
-    if ((full && host_planted == HOST_PLANT_NO_FULL_WAIT) || (empty && host_planted == HOST_PLANT_NO_EMPTY_WAIT) ||
-        (is_of(address, "ready_barriers") && host_planted == HOST_PLANT_NO_READY_WAIT))
+    if ((full && host_planted == HOST_PLANT_NO_FULL_WAIT) || (empty && host_planted == HOST_PLANT_NO_EMPTY_WAIT))
         return;
     parity ^= (full && host_planted == HOST_PLANT_FULL_PARITY) || (empty && host_planted == HOST_PLANT_EMPTY_PARITY);
     parity = full && host_planted == HOST_PLANT_FULL_PARITY_STAYS ? 0 : parity;

@@ -127,19 +127,18 @@ static void test_one_warpgroup(void **unused) {
         int columns, boxes;
         bool swapped;
     } shapes[] = {
-        {"tile-64x128", "sb_gemm16_64x128_", 128, 2, false},   {"tile-64x112", "sb_gemm16_64x112_", 112, 2, false},
-        {"tile-64x64", "sb_gemm16_64x64_", 64, 2, false},      {"tile-64x32", "sb_gemm16_64x32_", 32, 2, false},
-        {"tile-64x16", "sb_gemm16_64x16_", 16, 4, false},      {"swapped-64x64", "sb_gemm16_64x64_", 64, 2, true},
-        {"swapped-64x32", "sb_gemm16_64x32_", 32, 2, true},    {"swapped-64x16", "sb_gemm16_64x16_", 16, 4, true},
-        {"swapped-64x8", "sb_gemm16_64x8_", 8, 2, true},       {"tile-64x96", "sb_gemm16_64x96_", 96, 2, false},
-        {"tile-64x80", "sb_gemm16_64x80_", 80, 2, false},      {"swapped-64x192", "sb_gemm16_64x192_", 192, 1, true},
-        {"swapped-64x160", "sb_gemm16_64x160_", 160, 1, true}, {"swapped-64x144", "sb_gemm16_64x144_", 144, 1, true},
-        {"swapped-64x128", "sb_gemm16_64x128_", 128, 2, true}, {"swapped-64x112", "sb_gemm16_64x112_", 112, 2, true},
-        {"swapped-64x96", "sb_gemm16_64x96_", 96, 2, true},    {"swapped-64x80", "sb_gemm16_64x80_", 80, 2, true},
+        {"tile-64x112", "sb_gemm16_64x112_", 112, 2, false},   {"tile-64x64", "sb_gemm16_64x64_", 64, 2, false},
+        {"tile-64x32", "sb_gemm16_64x32_", 32, 2, false},      {"tile-64x16", "sb_gemm16_64x16_", 16, 4, false},
+        {"swapped-64x64", "sb_gemm16_64x64_", 64, 2, true},    {"swapped-64x32", "sb_gemm16_64x32_", 32, 2, true},
+        {"swapped-64x16", "sb_gemm16_64x16_", 16, 4, true},    {"swapped-64x8", "sb_gemm16_64x8_", 8, 2, true},
+        {"tile-64x96", "sb_gemm16_64x96_", 96, 2, false},      {"tile-64x80", "sb_gemm16_64x80_", 80, 2, false},
+        {"swapped-64x192", "sb_gemm16_64x192_", 192, 1, true}, {"swapped-64x144", "sb_gemm16_64x144_", 144, 1, true},
+        {"swapped-64x112", "sb_gemm16_64x112_", 112, 2, true}, {"swapped-64x96", "sb_gemm16_64x96_", 96, 2, true},
+        {"swapped-64x80", "sb_gemm16_64x80_", 80, 2, true},
     };
     static const int64_t rows[] = {7, 33, 71};
     setting setting = set_up_with(2);
-    for (int shape = 0; shape < 18; shape++) {
+    for (size_t shape = 0; shape < sizeof shapes / sizeof shapes[0]; shape++) {
         for (int form = 0; form < 3; form++) {
             bool swapped = shapes[shape].swapped, mn_major = form == 2;
             int64_t other = shapes[shape].columns + (form == 2 ? 8 : -3);
@@ -168,14 +167,25 @@ static void test_tiles_behind_each_other(void **unused) {
         const char *schedule, *kernel;
         int64_t m, n, k;
     } shapes[] = {
-        {"tile-128x256", "sb_gemm16_128x256_", 300, 776, 128}, {"tile-128x128", "sb_gemm16_128x128_", 400, 264, 264},
-        {"tile-128x96", "sb_gemm16_128x96_", 260, 488, 200},   {"tile-128x64", "sb_gemm16_128x64_", 400, 200, 320},
-        {"tile-64x64", "sb_gemm16_64x64_", 200, 392, 256},     {"tile-64x16", "sb_gemm16_64x16_", 70, 200, 512},
-        {"swapped-64x8", "sb_gemm16_64x8_", 20, 400, 512},     {"swapped-64x144", "sb_gemm16_64x144_", 140, 400, 384},
+        {"tile-128x256", "sb_gemm16_128x256_", 300, 776, 128},
+        {"tile-128x128", "sb_gemm16_128x128_", 400, 264, 264},
+        {"tile-128x96", "sb_gemm16_128x96_", 260, 488, 200},
+        {"tile-128x64", "sb_gemm16_128x64_", 400, 200, 320},
+        {"tile-64x64", "sb_gemm16_64x64_", 200, 392, 256},
+        {"tile-64x16", "sb_gemm16_64x16_", 70, 200, 512},
+        {"swapped-64x8", "sb_gemm16_64x8_", 20, 400, 512},
+        {"swapped-64x144", "sb_gemm16_64x144_", 140, 400, 384},
         {"swapped-64x80", "sb_gemm16_64x80_", 150, 200, 512},
+        {"swapped-64x64", "sb_gemm16_64x64_", 50, 328, 1024},
+        {"swapped-64x192", "sb_gemm16_64x192_", 200, 264, 320},
+        {"swapped-64x112", "sb_gemm16_64x112_", 112, 136, 1152},
+        {"quad-64x96", "sb_gemm16_quad_64x96_", 110, 600, 1280},
+        {"quad-64x112", "sb_gemm16_quad_64x112_", 100, 200, 1344},
+        {"quad-64x144", "sb_gemm16_quad_64x144_", 300, 264, 320},
+        {"quad-64x96", "sb_gemm16_quad_64x96_", 200, 519, 200},
     };
     setting setting = set_up_with(2);
-    for (int shape = 0; shape < 9; shape++) {
+    for (size_t shape = 0; shape < sizeof shapes / sizeof shapes[0]; shape++) {
         product p = plain;
         p.dtype = shape % 2 != 0 ? SB_F16 : SB_BF16;
         p.c_dtype = p.dtype;
@@ -205,14 +215,14 @@ static void test_ends(void **unused) {
         {"tile-128x64", "sb_gemm16_128x64_", 70, 40, 1100, SB_GATE_INTERLEAVED, SB_ACTIVATION_GELU, true, true, false},
         {"tile-64x32", "sb_gemm16_64x32_", 64, 24, 2560, SB_GATE_STACKED, SB_ACTIVATION_GELU_TANH, false, false, false},
         {"tile-128x192", "sb_gemm16_128x192_", 131, 201, 576, SB_GATE_NONE, SB_ACTIVATION_GELU, true, true, false},
-        {"tile-64x128", "sb_gemm16_64x128_", 64, 130, 1280, SB_GATE_NONE, SB_ACTIVATION_RELU, true, false, false},
+        {"tile-64x112", "sb_gemm16_64x112_", 64, 130, 1280, SB_GATE_NONE, SB_ACTIVATION_RELU, true, false, false},
         {"tile-128x112", "sb_gemm16_128x112_", 131, 120, 840, SB_GATE_NONE, SB_ACTIVATION_NONE, false, false, true},
         {"swapped-64x16", "sb_gemm16_64x16_", 9, 70, 4352, SB_GATE_NONE, SB_ACTIVATION_SILU, true, true, false},
         {"swapped-64x16", "sb_gemm16_64x16_", 5, 72, 3328, SB_GATE_STACKED, SB_ACTIVATION_SILU, true, false, false},
         {"swapped-64x32", "sb_gemm16_64x32_", 33, 40, 3072, SB_GATE_INTERLEAVED, SB_ACTIVATION_SILU, false, true,
          false},
-        {"swapped-64x128", "sb_gemm16_64x128_", 100, 40, 1280, SB_GATE_STACKED, SB_ACTIVATION_SILU, true, true, false},
-        {"swapped-64x160", "sb_gemm16_64x160_", 157, 70, 1536, SB_GATE_NONE, SB_ACTIVATION_GELU, true, true, false},
+        {"swapped-64x112", "sb_gemm16_64x112_", 100, 40, 1280, SB_GATE_STACKED, SB_ACTIVATION_SILU, true, true, false},
+        {"swapped-64x192", "sb_gemm16_64x192_", 157, 70, 1536, SB_GATE_NONE, SB_ACTIVATION_GELU, true, true, false},
         {"swapped-64x144", "sb_gemm16_64x144_", 130, 72, 1600, SB_GATE_NONE, SB_ACTIVATION_NONE, false, false, true},
     };
     setting setting = set_up_with(2);

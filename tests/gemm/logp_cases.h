@@ -25,7 +25,8 @@ typedef struct logp_case {
     bool by_words; /* weight and d_weight are [V, K], else [K, V] */
     int64_t gap;   /* between rows of every matrix */
     bool accumulate, wants_d_hidden, wants_d_weight;
-    int samples; /* 0: no row map */
+    bool rounds_d_weight; /* to 16 bits, which lie in the same room */
+    int samples;          /* 0: no row map */
     int64_t lengths[LOGP_MOST_SAMPLES];
 
     uint16_t *hidden, *weight;
@@ -209,7 +210,7 @@ static inline sb_linear_logp_gradient logp_describe_gradient(const logp_case *c,
     if (c->wants_d_hidden)
         gradient.d_hidden = logp_matrix(c->d_hidden_dtype, c->d_hidden, c->m, c->k, c->gap);
     if (c->wants_d_weight)
-        gradient.d_weight = logp_weight_matrix(c, SB_F32, c->d_weight);
+        gradient.d_weight = logp_weight_matrix(c, c->rounds_d_weight ? c->dtype : SB_F32, c->d_weight);
     gradient.accumulate = c->accumulate;
     gradient.rows = map;
     return gradient;

@@ -71,6 +71,7 @@ const char *sb_gemm_device_schedule_name(int index);
 /* Sets of layouts: bit 2 * a_mn_major + b_mn_major. */
 enum {
     SB_GEMM_LAYOUTS_ALL = 0xf,
+    SB_GEMM_LAYOUTS_K_MAJOR = 0x1,
     SB_GEMM_LAYOUTS_A_K_MAJOR = 0x3,
     SB_GEMM_LAYOUTS_B_K_MAJOR = 0x5,
     SB_GEMM_LAYOUTS_MN_MAJOR = 0x8

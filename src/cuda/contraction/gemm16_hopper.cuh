@@ -53,7 +53,7 @@
 #define FIRST_ROW(tile) ((tile) * (SWAPS ? p->tile_rows : TILE_M) * SB_GEMM_CLUSTER)
 #define FIRST_COLUMN(tile) ((tile)*TILE_N)
 #define NOT_BEHIND(first, last) ((first) < (last) ? (first) : (last))
-#define ROW_OF(place) (NOT_BEHIND(FIRST_ROW((place).m), p->last_row) + (int)rank * TILE_M)
+#define ROW_OF(place) (NOT_BEHIND(FIRST_ROW((place).m), p->last_row) + (int)rank * (SWAPS ? p->tile_rows : TILE_M))
 #define COLUMN_OF(place) NOT_BEHIND(FIRST_COLUMN((place).n), p->last_column)
 /* Who fetches a stage: with one warpgroup a thread each for A and B, of two that take turns. */
 #define FILLERS (ONE_WARPGROUP ? 2 : 1)
@@ -61,7 +61,7 @@
 #define A_BOX (ONE_WARPGROUP ? p->a_box_bytes : A_BYTES)
 #define B_BOX (ONE_WARPGROUP ? p->b_box_bytes : B_BYTES)
 /* What is fetched of them, where a block fetches all of both. */
-#define A_FETCHED (SB_GEMM_CLUSTER > 1 ? A_BYTES : p->a_box_bytes)
+#define A_FETCHED (SB_GEMM_CLUSTER > 1 && !ONE_WARPGROUP ? A_BYTES : p->a_box_bytes)
 #define B_FETCHED (SB_GEMM_CLUSTER > 1 ? B_BYTES : p->b_box_bytes)
 #define STAGES (ONE_WARPGROUP ? p->stages : SB_GEMM_STAGES)
 #define STAGE_BYTES (ONE_WARPGROUP ? (uint32_t)p->stage_bytes : (uint32_t)(BOXES * (A_BYTES + B_BYTES)))
@@ -124,11 +124,20 @@
         phase ^= (uint32_t)(stage / STAGES) & 1;                                                                       \
         stage %= STAGES;                                                                                               \
     } while (0)
-/* Whose phases say that a stage can be multiplied. */
+/* What comes before a stage's products: of groups that lack rows, zeros where these would be. */
 #if defined(SB_GEMM_MAPPED)
-#define READY ready
+#define FILL_GROUPS()                                                                                                  \
+    do {                                                                                                               \
+        const uint32_t counts = (uint32_t)stage_counts[stage];                                                         \
+        if (counts != SB_GEMM16_WHOLE_GROUPS) {                                                                        \
+            sb_gemm16_clear_rows(at_stage + a_part, A_STEP, 1, counts);                                                \
+            sb_gemm16_clear_rows(at_stage + A_BYTES, B_STEP, B_WIDTH / 64, counts);                                    \
+            sb_shared_written();                                                                                       \
+            sb_warpgroup_sync(1 + group);                                                                              \
+        }                                                                                                              \
+    } while (0)
 #else
-#define READY full
+#define FILL_GROUPS() (void)0
 #endif
 /* Whether k may end where memory says: in the widest tiles, and with nodes behind, registers would not do for it. */
 #if defined(SB_GEMM_MAPPED) || defined(SB_GEMM_LOGITS) || defined(SB_GEMM_CONV) || defined(SB_GEMM_FUSED) ||           \
@@ -158,7 +167,8 @@
         const uint32_t at_stage = stages + stage * STAGE_BYTES;                                                        \
         const uint64_t a_matrix = sb_matrix_descriptor(at_stage + a_part, CHUNK_STEP, 1024);                           \
         const uint64_t b_matrix = sb_matrix_descriptor(at_stage + BOXES * A_BOX, CHUNK_STEP, 1024);                    \
-        sb_barrier_wait(READY + 8 * stage, phase);                                                                     \
+        sb_barrier_wait(full + 8 * stage, phase);                                                                      \
+        FILL_GROUPS();                                                                                                 \
         if (MAY_CUT && (cuts))                                                                                         \
             CUT_STAGE(depth.cut);                                                                                      \
         SB_WGMMA_BEGIN();                                                                                              \
@@ -316,8 +326,8 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
     SB_HOPPER_BARRIERS(full_barriers, SB_GEMM_STAGES);
     SB_HOPPER_BARRIERS(empty_barriers, SB_GEMM_STAGES);
 #if defined(SB_GEMM_MAPPED)
-    SB_HOPPER_BARRIERS(ready_barriers, SB_GEMM_STAGES);
-    const uint32_t ready = sb_shared_address(ready_barriers);
+    /* How many rows the four groups of a stage have, as its fetching thread says: seen behind the stage's barrier. */
+    SB_HOPPER_BARRIERS(stage_counts, SB_GEMM_STAGES);
 #endif
 #if TURNS
     SB_HOPPER_BARRIERS(turn_barriers, SB_GEMM_GROUPS);
@@ -349,9 +359,6 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
         if (thread < SB_GEMM_GROUPS)
             sb_barrier_init(turns + 8 * thread, 1);
 #endif
-#if defined(SB_GEMM_MAPPED)
-        sb_barrier_init(ready + 8 * thread, SB_GEMM16_CLEARING_WARPS);
-#endif
         sb_barrier_init_done();
     }
     /* Where the first tile is takes divisions, which are done before there is anything to wait for. */
@@ -367,13 +374,16 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
         const sb_gemm16_batch a_batch = sb_gemm16_batch_in(&p->a_steps, &batch);
         const sb_gemm16_batch b_batch = sb_gemm16_batch_in(&p->b_steps, &batch);
         (void)a_batch; /* a convolution's is not asked for */
+        (void)b_batch; /* nor is what a cluster shares */
         SB_CUDA_KEEP_LOOP
         for (int block = 0; block < p->ahead; block += BOXES) {
             const int k = block * TILE_K;
             if (fetches_a)
                 FETCH_A(ASK, 0, ROW_OF(at), a_batch);
+#if SB_GEMM_CLUSTER == 1
             else
                 FETCH_B(ASK, 0, COLUMN_OF(at), b_batch);
+#endif
         }
     }
 #else
@@ -414,6 +424,9 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
                     const uint32_t arrived = full + 8 * stage, a = stages + stage * STAGE_BYTES, b = a + BOXES * A_BOX;
                     if (!ONE_WARPGROUP || turn == 0) {
                         sb_barrier_wait(empty + 8 * stage, phase ^ 1);
+#if defined(SB_GEMM_MAPPED)
+                        stage_counts[stage] = sb_gemm16_counts_of(&groups);
+#endif
                         sb_barrier_expect(arrived, bytes);
 #if defined(SB_GEMM_MAPPED)
                         SB_CUDA_UNROLL
@@ -446,33 +459,6 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
                 }
             }
         }
-#if defined(SB_GEMM_MAPPED)
-        /* The other warps go behind the fetching one, and make stages ready.
-         * They read the groups themselves, a stage ahead too. */
-        if (fetcher > 0) {
-            int stage = 0;
-            uint32_t phase = 0;
-            SB_CUDA_KEEP_LOOP
-            for (int index = first; index < p->tiles; index += clusters) {
-                sb_gemm16_stage_groups groups = sb_gemm16_stage_groups_of(&p->product, 0);
-                SB_CUDA_KEEP_LOOP
-                for (int block = 0; block < p->k_blocks; block++) {
-                    const uint32_t a = stages + stage * STAGE_BYTES, counts = sb_gemm16_counts_of(&groups);
-                    groups = sb_gemm16_stage_groups_of(&p->product, block + 1);
-                    sb_barrier_wait(full + 8 * stage, phase);
-                    if (counts != SB_GEMM16_WHOLE_GROUPS) {
-                        sb_gemm16_clear_rows(a, TILE_M / 64, counts, fetcher - 1);
-                        sb_gemm16_clear_rows(a + A_BYTES, B_WIDTH / 64, counts, fetcher - 1);
-                        sb_shared_written();
-                    }
-                    __syncwarp();
-                    if (thread % 32 == 0)
-                        sb_barrier_arrive(ready + 8 * stage);
-                    NEXT_STAGE();
-                }
-            }
-        }
-#endif
     } else {
 #if GIVES_REGISTERS
         SB_HOPPER_TAKE_REGISTERS(232);
@@ -598,7 +584,7 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
                                                      : results[i + RESULTS < SUMS ? 0 : i + RESULTS - SUMS];
                 }
             }
-#if defined(SB_GEMM_FUSED) && ONE_WARPGROUP
+#if (defined(SB_GEMM_FUSED) && ONE_WARPGROUP) || (SWAPS && TILE_N >= 64)
             if (storing & SB_GEMM16_TURNED) {
                 SEND_TURNED();
                 continue;
@@ -686,7 +672,7 @@ SB_CUDA_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, p) {
 #undef CHUNK_STEP
 #undef A_STEP
 #undef B_STEP
-#undef READY
+#undef FILL_GROUPS
 #undef BOX_BYTES
 #undef ROOM_BYTES
 #undef RESULTS

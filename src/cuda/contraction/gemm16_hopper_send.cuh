@@ -151,6 +151,44 @@
         }                                                                                                              \
     } while (0)
 #endif
+/* Without nodes behind, in tiles of so many columns that a thread would have dozens of results to store one by one: turned in the same
+ * way, and stored 16 bytes at a time, sixteen rows of C at once. */
+#if SWAPS && TILE_N >= 64 && !defined(SB_GEMM_FUSED)
+#undef SEND_TURNED
+#define SEND_TURNED()                                                                                                  \
+    do {                                                                                                               \
+        const int lane = thread % 32, warp = thread % GROUP_THREADS / 32, eight = thread % 8, row = thread / 8;        \
+        const sb_gemm16_output *c = &p->product.c;                                                                     \
+        const int left = (int)p->columns - n;                                                                          \
+        char *to = (char *)c->data + 2 * (at.batch * c->batch_stride + (n + row) * c->row_stride + m + eight * 8);     \
+        /* What the tile before has put here has been taken. */                                                        \
+        sb_warpgroup_sync(1 + group);                                                                                  \
+        SB_CUDA_UNROLL                                                                                                 \
+        for (int q = 0; q < SUMS / 8; q++) {                                                                           \
+            uint32_t pairs[4];                                                                                         \
+            const int turned = q * 16 + lane / 16 * 8 + lane % 8, piece = 2 * warp + lane / 8 % 2;                     \
+            SB_CUDA_UNROLL                                                                                             \
+            for (int j = 0; j < 4; j++)                                                                                \
+                pairs[j] = NAME(sb_canonical_pair_, SB_GEMM_SUFFIX)(                                                   \
+                    NAME(sb_round_pair_, SB_GEMM_SUFFIX)(sums[8 * q + 2 * j], sums[8 * q + 2 * j + 1]));               \
+            sb_store_turned_matrices(rooms + turned * 128 + (uint32_t)(piece ^ (turned & 7)) * 16, pairs[0], pairs[1], \
+                                     pairs[2], pairs[3]);                                                              \
+        }                                                                                                              \
+        /* Where the ring ends, the tensor cores read too, and nobody keeps what they make of it. */                   \
+        sb_shared_written();                                                                                           \
+        sb_warpgroup_sync(1 + group);                                                                                  \
+        if (eight * 8 < p->tile_rows && m + eight * 8 < p->rows) {                                                     \
+            SB_CUDA_UNROLL                                                                                             \
+            for (int r = 0; r < TILE_N / 16; r++) {                                                                    \
+                sb_cuda_eight results;                                                                                 \
+                sb_shared_load_eight(rooms + (row + 16 * r) * 128 + (uint32_t)(eight ^ (row & 7)) * 16,                \
+                                     results.pairs);                                                                   \
+                if (row + 16 * r < left)                                                                               \
+                    sb_cuda_store_eight(to + 32 * r * c->row_stride, results);                                         \
+            }                                                                                                          \
+        }                                                                                                              \
+    } while (0)
+#endif
 /* Finishes a tile's sums and sends them, a box of 64 rows and 64 columns of C after the other, while the other warpgroup
  * multiplies. The first sums are taken each time, and those behind them move up. */
 #if TURNS

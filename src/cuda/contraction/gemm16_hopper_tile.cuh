@@ -3,6 +3,7 @@
 #ifndef SB_CUDA_CONTRACTION_GEMM16_HOPPER_TILE_CUH
 #define SB_CUDA_CONTRACTION_GEMM16_HOPPER_TILE_CUH
 
+#include "cuda/common/halves.cuh"
 #include "cuda/contraction/gemm16_hopper_parameters.h"
 #include "cuda/contraction/gemm16_used.cuh"
 #include "cuda/contraction/hopper.cuh"

@@ -9,9 +9,6 @@
 #if SB_HOPPER
 #define SB_GEMM16_WHOLE_GROUPS 0x10101010u
 
-/* Warps that make stages ready. */
-#define SB_GEMM16_CLEARING_WARPS 3
-
 /* The groups of a stage, as they are read: nothing is computed of them before they are used, a stage later. */
 typedef struct sb_gemm16_stage_groups {
     sb_row_group group[4];
@@ -37,22 +34,18 @@ SB_CUDA_FUNCTION uint32_t sb_gemm16_counts_of(const sb_gemm16_stage_groups *grou
            (uint32_t)groups->group[2].count << 16 | (uint32_t)groups->group[3].count << 24;
 }
 
-/* A warp makes zeros of the rows that groups lack, of the chunks of 64 lines that are its share. */
-SB_CUDA_FUNCTION void sb_gemm16_clear_rows(uint32_t matrix, int chunks, uint32_t counts, int warp) {
-    const int lane = (int)threadIdx.x % 32;
+/* A warpgroup makes zeros of the rows that groups lack, in so many chunks of 64 lines; a group lies `step` bytes behind the
+ * one before. A thread has 16 bytes of one of the sixteen rows, of 128 each, in every chunk: the swizzle turns pieces within
+ * rows only. What warpgroups share each of them clears, so that none waits for another. */
+SB_CUDA_FUNCTION void sb_gemm16_clear_rows(uint32_t matrix, uint32_t step, int chunks, uint32_t counts) {
+    const int thread = (int)threadIdx.x % 128;
     SB_CUDA_UNROLL
     for (int g = 0; g < 4; g++) {
-        const int count = (int)(counts >> 8 * g & 0xffu);
-        if (count == 16)
+        if (thread / 8 < (int)(counts >> 8 * g & 0xffu))
             continue;
-        SB_CUDA_KEEP_LOOP
-        for (int chunk = warp; chunk < chunks; chunk += SB_GEMM16_CLEARING_WARPS) {
-            /* Rows of 128 bytes, 16 bytes a lane; the swizzle turns pieces within rows only. */
-            const uint32_t first = matrix + (uint32_t)((g * chunks + chunk) * 2048 + lane * 16);
-            SB_CUDA_KEEP_LOOP
-            for (int row = count; row + lane / 8 < 16; row += 4)
-                sb_shared_clear(first + (uint32_t)row * 128);
-        }
+        SB_CUDA_UNROLL
+        for (int chunk = 0; chunk < chunks; chunk++)
+            sb_shared_clear(matrix + (uint32_t)g * step + (uint32_t)(chunk * 2048 + thread * 16));
     }
 }
 #endif

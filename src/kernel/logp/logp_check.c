@@ -11,10 +11,11 @@
 /* A chunk of logits: so many rows, unless all of them belong together, and so many elements. Many
  * rows keep the weights from being read more often than their product is worth. Forward, 32 MiB
  * stay in a GPU's cache until they are reduced; backward, each chunk reads and writes the chains of
- * d_hidden, so that chunks are larger. */
+ * d_hidden, so that chunks are larger: eight rounds of a tile of 256 x 256 for each of 66 pairs of an
+ * H200's multiprocessors, which leave none idle in the last one. */
 #define MOST_ROWS 4096
 #define FORWARD_ELEMENTS ((int64_t)1 << 23)
-#define BACKWARD_ELEMENTS ((int64_t)1 << 24)
+#define BACKWARD_ELEMENTS ((int64_t)8 * 66 * 256 * 256)
 #define LEAST_COLUMNS 512
 #define PLACE_ALIGNMENT 256
 
@@ -95,8 +96,13 @@ static sb_status check_gradient(const sb_engine *engine, const sb_linear_logp *l
     }
     if (d_weight->data != NULL) {
         SB_TRY(check_same_extents("d_weight", d_weight, "weight", &logp->weight, error));
-        if (d_weight->dtype != SB_F32)
-            return sb_fail(error, SB_ERROR_SHAPE, "d_weight is %s: it must be f32, in which its chains are kept",
+        if (d_weight->dtype != SB_F32 && d_weight->dtype != logp->hidden.dtype)
+            return sb_fail(error, SB_ERROR_SHAPE, "d_weight is %s: it must be f32 or hidden's %s",
+                           sb_dtype_name(d_weight->dtype), sb_dtype_name(logp->hidden.dtype));
+        if (d_weight->dtype != SB_F32 && gradient->accumulate)
+            return sb_fail(error, SB_ERROR_SHAPE,
+                           "d_weight is %s, and its chains are to continue from it: that takes f32, in which they are "
+                           "kept",
                            sb_dtype_name(d_weight->dtype));
     }
     if (map != NULL && map->engine != engine->number)
