@@ -4,7 +4,7 @@
 #include "cpu/simd_f64.h"
 
 /* With 8 lanes, 6 lines of 2 vectors take 24 accumulators of 32 registers; with 4 lanes and 16 registers, 6 lines of one take
- * 12. With 4 lines, whose 8 sums wait for each other there, wespeaker's DFT took 6.2 ms instead of 4.8 (AVX2). */
+ * 12. With 4 lines, whose 8 sums wait for each other there, 498 spectra of 400 samples took 5.4 ms at best instead of 4.7 (AVX2). */
 #if SB_VF_REGISTERS == 32
 #define VECTORS 2
 #else
