@@ -379,14 +379,15 @@ SB_CUDA_FUNCTION void sb_attention16_finish_split(const sb_cuda_attention *p, co
         sb_attention16_fold_tile<E>(p, tile);
 }
 
+/* Tiles `first`, `first` + `step`, …; `memory` is shared memory. */
 template <int HALF, int D, bool GENERAL, bool PAGED>
-SB_CUDA_FUNCTION void sb_attention16_decode(const sb_cuda_attention *p) {
+SB_CUDA_FUNCTION void sb_attention16_decode(const sb_cuda_attention *p, int64_t first, int64_t step,
+                                            unsigned char *memory) {
     typedef typename sb_attention16_element<HALF>::type E;
-    DYNAMIC_SHARED(memory);
     const sb_attention16_decode_memory<D> shared = sb_attention16_decode_cut<D>(memory);
     sb_attention16_tile tile;
     SB_CUDA_KEEP_LOOP
-    for (int64_t index = blockIdx.x; sb_attention16_take_tile<PAGED>(p, index, ROWS, &tile); index += gridDim.x) {
+    for (int64_t index = first; sb_attention16_take_tile<PAGED>(p, index, ROWS, &tile); index += step) {
         const bool is_idle = sb_attention16_is_idle(&tile);
         if (p->arrived && tile.first_row < tile.rows) {
             const int64_t splits = sb_attention16_seen_splits(p, &tile);
@@ -409,7 +410,8 @@ SB_CUDA_FUNCTION void sb_attention16_decode(const sb_cuda_attention *p) {
  * and whether keys lie on pages. */
 #define SB_CUDA_ATTENTION16_DECODE_KERNEL(module, name, half, width, blocks, is_paged, suffix, is_general)             \
     SB_CUDA_BLOCK_KERNEL_BOUNDED(sb_cuda_##module##_##name##suffix, sb_cuda_attention, p, THREADS, blocks) {           \
-        sb_attention16_decode<half, width, is_general, is_paged>(p);                                                   \
+        DYNAMIC_SHARED(memory);                                                                                        \
+        sb_attention16_decode<half, width, is_general, is_paged>(p, blockIdx.x, gridDim.x, memory);                    \
     }
 /* The host has both modules in one. */
 #if defined(SB_MODULE_f16) || !defined(__CUDACC__)

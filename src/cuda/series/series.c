@@ -1,0 +1,258 @@
+#include "cuda/series/series.h"
+
+#include <string.h>
+
+#include "base/allocation.h"
+#include "cuda/contraction/gemm16_hopper_parameters.h"
+#include "cuda/queue/staging.h"
+
+/* Shorter ones are launched task by task. */
+#define FEWEST_TASKS 2
+#define ALIGNMENT 64
+
+/* ---- what can follow on what ---- */
+
+typedef struct maker {
+    sb_cuda_device *device;
+    const sb_cuda_task_list *list;
+    sb_cuda_task_list *tasks; /* in the making */
+    char *bytes;              /* of the device's memory; NULL while they are counted */
+    size_t used;
+    CUdeviceptr address;
+    sb_cuda_range *ranges; /* of a series */
+    size_t range_capacity;
+} maker;
+
+static const sb_gemm16_hopper *product_of(const sb_cuda_task *task) {
+    return task->kernel.parameters;
+}
+
+/* f16 and bf16 have a kernel each. */
+static bool is_f16(const sb_cuda_task *task) {
+    const char *module = task->kernel.kernel->module;
+    return strcmp(module + strlen(module) - 4, "_f16") == 0;
+}
+
+/* Whether `earlier` writes any of the weights that a task fetches ahead. */
+static bool writes_weights(const sb_cuda_task *earlier, const sb_cuda_task *task) {
+    sb_cuda_range weights = {0};
+    const CUdeviceptr first = (CUdeviceptr)(uintptr_t)product_of(task)->product.b.data;
+    for (int i = 0; i < task->kernel.range_count; i++) {
+        const sb_cuda_range *range = &task->kernel.ranges[i];
+        if (!range->written && range->address <= first && first < range->address + range->bytes)
+            weights = *range;
+    }
+    const sb_cuda_task reading = {.kind = SB_CUDA_KERNEL, .kernel = {.range_count = 1, .ranges = &weights}};
+    return weights.bytes == 0 || sb_cuda_tasks_conflict(earlier, &reading);
+}
+
+static bool has_form(const sb_cuda_task *task) {
+    return task->kind == SB_CUDA_KERNEL && task->kernel.form != SB_CUDA_FORM_NONE;
+}
+
+/* Whether the task can be part of a series of the tasks from `first` on. */
+static bool can_follow(const sb_cuda_task_list *list, int first, int index) {
+    const sb_cuda_task task = sb_cuda_task_list_at(list, index), begin = sb_cuda_task_list_at(list, first);
+    if (!has_form(&task) || is_f16(&task) != is_f16(&begin))
+        return false;
+    for (int i = first; i < index; i++) {
+        const sb_cuda_task earlier = sb_cuda_task_list_at(list, i);
+        if (writes_weights(&earlier, &task))
+            return false;
+    }
+    return true;
+}
+
+/* How many tasks from `first` on are a series: 0 where it is not worth one. */
+static int length_of(const sb_cuda_task_list *list, int first) {
+    int count = sb_cuda_task_list_count(list), end = first;
+    while (end < count && can_follow(list, first, end))
+        end++;
+    return end - first >= FEWEST_TASKS ? end - first : 0;
+}
+
+/* ---- a series ---- */
+
+/* Room for so many bytes among the device's, and where it is in *at, if they are not only counted. */
+static CUdeviceptr place(maker *maker, size_t bytes, char **at) {
+    size_t first = (maker->used + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    maker->used = first + bytes;
+    *at = maker->bytes != NULL ? maker->bytes + first : NULL;
+    return maker->address + first;
+}
+
+/* The task that the one of this number in the series has to wait for, and 1; 0: none. All blocks come to tasks in their order, so the
+ * latest one stands for all. */
+static int awaited(const sb_cuda_task_list *list, int first, int number) {
+    const sb_cuda_task task = sb_cuda_task_list_at(list, first + number);
+    for (int other = number; other > 0; other--) {
+        const sb_cuda_task earlier = sb_cuda_task_list_at(list, first + other - 1);
+        if (sb_cuda_tasks_conflict(&task, &earlier))
+            return other;
+    }
+    return 0;
+}
+
+/* Copies of 128 k for a stage: as many as there is room for. */
+static int copies_of(const sb_gemm16_hopper *p) {
+    int weights = SB_CUDA_SERIES_WEIGHTS / (2 * p->a_box_bytes), rows = SB_CUDA_SERIES_ROWS / (2 * p->b_box_bytes);
+    return weights < rows ? weights : rows;
+}
+
+static sb_cuda_series_task describe(maker *maker, const sb_cuda_task *task) {
+    const sb_gemm16_hopper *p = product_of(task);
+    size_t bytes = (task->kernel.kernel->parameter_bytes + 15) / 16 * 16;
+    char *at;
+    CUdeviceptr parameters = place(maker, bytes, &at);
+    if (at != NULL)
+        memcpy(at, task->kernel.parameters, task->kernel.kernel->parameter_bytes);
+    return (sb_cuda_series_task){
+        .form = task->kernel.form,
+        .parts = p->tiles,
+        .copies = copies_of(p),
+        .has_nodes = task->kernel.kernel->parameter_bytes == sizeof(sb_gemm16_fused),
+        .parameter_bytes = (int32_t)bytes,
+        .parameters = (const void *)(uintptr_t)parameters,
+    };
+}
+
+/* All that the series' tasks touch. */
+static sb_status gather_ranges(maker *maker, int first, int count, int *range_count, sb_error *error) {
+    *range_count = 0;
+    for (int i = first; i < first + count; i++) {
+        const sb_cuda_task task = sb_cuda_task_list_at(maker->list, i);
+        size_t wanted = (size_t)*range_count + (size_t)task.kernel.range_count;
+        if (!sb_grow((void **)&maker->ranges, &maker->range_capacity, wanted, sizeof *maker->ranges))
+            return sb_fail_memory(error, wanted * sizeof *maker->ranges);
+        memcpy(maker->ranges + *range_count, task.kernel.ranges, (size_t)task.kernel.range_count * sizeof *maker->ranges);
+        *range_count += task.kernel.range_count;
+    }
+    return SB_OK;
+}
+
+static sb_status find_kernel(sb_cuda_device *device, bool f16, const sb_cuda_kernel **kernel, sb_error *error) {
+    return sb_cuda_kernel_find(device, f16 ? "series_f16" : "series_bf16",
+                               f16 ? "sb_cuda_series_f16" : "sb_cuda_series_bf16", sizeof(sb_cuda_series), kernel,
+                               error);
+}
+
+static sb_status append_series(maker *maker, int first, int count, sb_cuda_series series, sb_error *error) {
+    const sb_cuda_task begin = sb_cuda_task_list_at(maker->list, first);
+    const sb_cuda_kernel *kernel;
+    int range_count;
+    SB_TRY(find_kernel(maker->device, is_f16(&begin), &kernel, error));
+    SB_TRY(gather_ranges(maker, first, count, &range_count, error));
+    const sb_cuda_task task = {
+        .kind = SB_CUDA_KERNEL,
+        .step = begin.step,
+        .kernel = {.kernel = kernel,
+                   .grid = {(unsigned)maker->device->multiprocessors, 1, 1},
+                   .block = {SB_CUDA_SERIES_THREADS, 1, 1},
+                   .shared_bytes = SB_CUDA_SERIES_SHARED,
+                   .together = true,
+                   .parameters = &series,
+                   .range_count = range_count,
+                   .ranges = maker->ranges},
+    };
+    return sb_cuda_task_list_append(maker->tasks, &task, error);
+}
+
+/* Places what the series reads, and where bytes are written appends its task. */
+static sb_status make_series(maker *maker, int first, int count, sb_error *error) {
+    char *counters_at, *tasks_at;
+    CUdeviceptr counters = place(maker, ((size_t)count + 1) * sizeof(uint32_t), &counters_at);
+    CUdeviceptr tasks = place(maker, (size_t)count * sizeof(sb_cuda_series_task), &tasks_at);
+    sb_cuda_series_task *made = (sb_cuda_series_task *)(void *)tasks_at;
+    int next = 0, multiprocessors = maker->device->multiprocessors;
+    for (int i = 0; i < count; i++) {
+        const sb_cuda_task task = sb_cuda_task_list_at(maker->list, first + i);
+        sb_cuda_series_task described = describe(maker, &task);
+        described.waits = awaited(maker->list, first, i);
+        described.first = next;
+        /* The next task's first part is the next block's, so that all have as many in the end. */
+        next = (next + described.parts) % multiprocessors;
+        if (made == NULL)
+            continue;
+        made[i] = described;
+        if (described.waits > 0)
+            made[described.waits - 1].is_awaited = 1;
+    }
+    const sb_cuda_series series = {.tasks = (const sb_cuda_series_task *)(uintptr_t)tasks,
+                                   .counters = (uint32_t *)(uintptr_t)counters,
+                                   .count = count};
+    return made != NULL ? append_series(maker, first, count, series, error) : SB_OK;
+}
+
+/* ---- a list ---- */
+
+/* All of the list: once to count bytes, and once to write them. */
+static sb_status make_all(maker *maker, sb_error *error) {
+    maker->used = 0;
+    for (int i = 0; i < sb_cuda_task_list_count(maker->list);) {
+        int count = length_of(maker->list, i);
+        const sb_cuda_task task = sb_cuda_task_list_at(maker->list, i);
+        if (count > 0)
+            SB_TRY(make_series(maker, i, count, error));
+        else if (maker->bytes != NULL)
+            SB_TRY(sb_cuda_task_list_append(maker->tasks, &task, error));
+        i += count > 0 ? count : 1;
+    }
+    return SB_OK;
+}
+
+/* Through a stream of its own, and done when it returns. */
+static sb_status upload(const maker *maker, sb_error *error) {
+    sb_cuda_stream *stream = NULL;
+    sb_cuda_staging *staging = NULL;
+    sb_status status = sb_cuda_stream_create(maker->device, &stream, error);
+    if (status == SB_OK)
+        status = sb_cuda_staging_create(maker->device, maker->used, &staging, error);
+    if (status == SB_OK) {
+        const sb_cuda_queue queue = {.stream = stream};
+        status = sb_cuda_upload(staging, &queue, maker->address, maker->bytes, maker->used, error);
+    }
+    sb_cuda_staging_destroy(staging);
+    sb_cuda_stream_destroy(stream);
+    return status;
+}
+
+static sb_status fill(maker *maker, sb_cuda_joined *joined, sb_error *error) {
+    size_t bytes = maker->used;
+    SB_TRY(sb_cuda_memory_create(maker->device, bytes, &joined->memory, error));
+    maker->address = joined->memory->address;
+    maker->bytes = sb_allocate_array(bytes, 1);
+    if (maker->bytes == NULL)
+        return sb_fail_memory(error, bytes);
+    SB_TRY(sb_cuda_task_list_create(&joined->tasks, error));
+    maker->tasks = joined->tasks;
+    SB_TRY(make_all(maker, error));
+    return upload(maker, error);
+}
+
+sb_status sb_cuda_series_join(sb_cuda_device *device, const sb_cuda_task_list *list, sb_cuda_joined *joined,
+                              sb_error *error) {
+    maker maker = {.device = device, .list = list};
+    *joined = (sb_cuda_joined){0};
+    sb_status status = make_all(&maker, error);
+    if (status == SB_OK && maker.used > 0)
+        status = fill(&maker, joined, error);
+    sb_free(maker.bytes);
+    sb_free(maker.ranges);
+    if (status != SB_OK)
+        sb_cuda_joined_destroy(joined);
+    return status;
+}
+
+void sb_cuda_joined_destroy(sb_cuda_joined *joined) {
+    sb_cuda_task_list_destroy(joined->tasks);
+    sb_cuda_memory_release(joined->memory);
+    *joined = (sb_cuda_joined){0};
+}
+
+/* ---- loading ---- */
+
+sb_status sb_cuda_series_load(sb_cuda_device *device, sb_error *error) {
+    const sb_cuda_kernel *kernel;
+    SB_TRY(find_kernel(device, false, &kernel, error));
+    return find_kernel(device, true, &kernel, error);
+}

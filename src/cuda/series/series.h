@@ -1,0 +1,23 @@
+/* Series: tasks of a recorded list that follow on each other, carried out by one launch (series.cu). */
+#ifndef SB_CUDA_SERIES_SERIES_H
+#define SB_CUDA_SERIES_SERIES_H
+
+#include "cuda/queue/task.h"
+
+/* A list in which series have taken the place of their tasks, and the memory of the device that they read. */
+typedef struct sb_cuda_joined {
+    sb_cuda_task_list *tasks;
+    sb_cuda_memory *memory;
+} sb_cuda_joined;
+
+/** Loads the kernels of series, so that a stream may be captured afterwards: none on a device that they are not made for. */
+sb_status sb_cuda_series_load(sb_cuda_device *device, sb_error *error);
+/** Makes a list of the tasks of `list` that does the same, with series where at least two tasks follow on each other that can be part of
+ * one; joined->tasks is NULL where there are none. The caller destroys it. Waits for a copy to the device, which it enters by itself;
+ * not while this thread captures a stream. One launch at a time. Errors: OUT_OF_MEMORY, DEVICE. */
+sb_status sb_cuda_series_join(sb_cuda_device *device, const sb_cuda_task_list *list, sb_cuda_joined *joined,
+                              sb_error *error);
+/** What was launched must have been done. */
+void sb_cuda_joined_destroy(sb_cuda_joined *joined);
+
+#endif

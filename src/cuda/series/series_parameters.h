@@ -1,0 +1,44 @@
+/* What a kernel takes that carries out a series of tasks, for the host and for the device. */
+#ifndef SB_CUDA_SERIES_SERIES_PARAMETERS_H
+#define SB_CUDA_SERIES_SERIES_PARAMETERS_H
+
+#include <stdint.h>
+
+/* Threads of a block: those that work, which have the block's first numbers, and those that fetch. */
+#define SB_CUDA_SERIES_WORKERS 128
+#define SB_CUDA_SERIES_THREADS 256
+/* Stages of a block's ring: room for the lines of weights of some 64 k, and for those of rows. */
+#define SB_CUDA_SERIES_STAGES 9
+#define SB_CUDA_SERIES_WEIGHTS 16384
+#define SB_CUDA_SERIES_ROWS 8192
+#define SB_CUDA_SERIES_STAGE (SB_CUDA_SERIES_WEIGHTS + SB_CUDA_SERIES_ROWS)
+#define SB_CUDA_SERIES_SHARED (SB_CUDA_SERIES_STAGES * SB_CUDA_SERIES_STAGE + 1024)
+/* A task's parameters, of which each block has a copy. */
+#define SB_CUDA_SERIES_PARAMETERS 2560
+
+/* What a task of a series computes. */
+typedef enum sb_cuda_form {
+    SB_CUDA_FORM_NONE,   /* a kernel that is launched by itself */
+    SB_CUDA_FORM_PRODUCT /* of few rows: gemm16_hopper.cuh in tiles of 64 by 8 of weights' lines */
+} sb_cuda_form;
+
+/* One task: what the kernel that it would be by itself takes, and when it may begin. */
+typedef struct sb_cuda_series_task {
+    int32_t form;            /* sb_cuda_form */
+    int32_t waits;           /* the task that all blocks must have done before anything but weights is read or written, and 1; 0: none */
+    int32_t is_awaited;      /* whether a task waits for this one */
+    int32_t first;           /* the block that takes the task's first part */
+    int32_t parts;           /* tiles, or the blocks that it would have by itself */
+    int32_t copies;          /* of 128 k that a stage takes, in products */
+    int32_t has_nodes;       /* whether nodes are behind the product */
+    int32_t parameter_bytes; /* a multiple of 16, at most SB_CUDA_SERIES_PARAMETERS */
+    const void *parameters;  /* in memory of the device, aligned to 64 bytes */
+} sb_cuda_series_task;
+
+typedef struct sb_cuda_series {
+    const sb_cuda_series_task *tasks; /* in memory of the device */
+    uint32_t *counters; /* of blocks that have done each task, and behind them of those that have done all; 0 between launches */
+    int32_t count;
+} sb_cuda_series;
+
+#endif
