@@ -8,7 +8,7 @@
 
 host_dimensions threadIdx, blockIdx, blockDim, gridDim;
 
-#define STACK_BYTES (64 * 1024)
+#define STACK_BYTES (256 * 1024)
 /* Stacks at multiples of a power of 2 would share the same few lines of the caches. */
 #define STACK_STEP (STACK_BYTES + 9 * 64)
 

@@ -552,12 +552,12 @@ static sb_status fill_factors(sb_cuda_device *device, const shape *shape, const 
 }
 
 /* What a series of tasks can take over: tiles of 64 by 8 of weights' lines, with one matrix of each, whose k are all used. */
-static sb_cuda_form form_of(const shape *shape, const sb_gemm16_hopper *p, bool a_is_k_major) {
+static sb_cuda_form form_of(const shape *shape, const sb_gemm_plan *plan, const sb_gemm16_hopper *p,
+                            bool a_is_k_major) {
     const sb_gemm16 *product = &p->product;
-    return has(shape, SWAPPED) && shape->n == 8 && a_is_k_major && product->batches == 1 && !product->c.accumulate &&
-                   product->used_k == NULL && p->streams == 1
-               ? SB_CUDA_FORM_PRODUCT
-               : SB_CUDA_FORM_NONE;
+    bool can = has(shape, SWAPPED) && shape->n == 8 && a_is_k_major && product->batches == 1 &&
+               !product->c.accumulate && product->used_k == NULL && p->streams == 1;
+    return can ? (sb_cuda_form){SB_CUDA_FORM_PRODUCT, plan->dtype == SB_F16, 0} : (sb_cuda_form){0};
 }
 
 /* Gives the kernel to the queue; `parameters` are the kernel's, of which `p` may be but a part. */
@@ -609,7 +609,7 @@ static sb_status launch(const sb_gemm_schedule *self, const sb_cuda_queue *queue
     SB_TRY(sb_gemm16_find(device, plan->fused != NULL ? shape->fused : shape->modules,
                           plan->fused != NULL ? sizeof given : sizeof *p, plan->dtype, layouts[0] == MN_MAJOR,
                           layouts[1] == MN_MAJOR, &kernel, error));
-    return give(shape, queue, step, plan, kernel, form_of(shape, p, layouts[0] == K_MAJOR), p, &given, error);
+    return give(shape, queue, step, plan, kernel, form_of(shape, plan, p, layouts[0] == K_MAJOR), p, &given, error);
 }
 
 /* ---- logits ---- */
@@ -650,7 +650,7 @@ sb_status sb_gemm16_logits_launch(const sb_cuda_queue *queue, const sb_gemm_plan
     SB_TRY(fill_factors(device, shape, plan, false, &p.product, layouts, error));
     SB_TRY(
         sb_gemm16_find(device, shape->modules, sizeof p, plan->dtype, false, layouts[1] == MN_MAJOR, &kernel, error));
-    return give(shape, queue, -1, plan, kernel, SB_CUDA_FORM_NONE, &p.product, &p, error);
+    return give(shape, queue, -1, plan, kernel, (sb_cuda_form){0}, &p.product, &p, error);
 }
 
 /* ---- convolutions ---- */
@@ -710,7 +710,7 @@ sb_status sb_gemm16_conv_give(const sb_cuda_queue *queue, int step, const sb_gem
     const shape *shape = &conv_shapes[chosen];
     const sb_cuda_kernel *kernel;
     SB_TRY(sb_gemm16_find(queue->stream->device, shape->modules, sizeof *p, plan->dtype, false, false, &kernel, error));
-    return give(shape, queue, step, plan, kernel, SB_CUDA_FORM_NONE, &p->product, p, error);
+    return give(shape, queue, step, plan, kernel, (sb_cuda_form){0}, &p->product, p, error);
 }
 
 #define SCHEDULE(index, title)                                                                                         \

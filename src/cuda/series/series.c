@@ -4,6 +4,7 @@
 
 #include "base/allocation.h"
 #include "cuda/contraction/gemm16_hopper_parameters.h"
+#include "cuda/moving/paged_append_parameters.h"
 #include "cuda/queue/staging.h"
 
 /* Shorter ones are launched task by task. */
@@ -27,13 +28,7 @@ static const sb_gemm16_hopper *product_of(const sb_cuda_task *task) {
     return task->kernel.parameters;
 }
 
-/* f16 and bf16 have a kernel each. */
-static bool is_f16(const sb_cuda_task *task) {
-    const char *module = task->kernel.kernel->module;
-    return strcmp(module + strlen(module) - 4, "_f16") == 0;
-}
-
-/* Whether `earlier` writes any of the weights that a task fetches ahead. */
+/* Whether `earlier` writes any of the weights that a product fetches ahead. */
 static bool writes_weights(const sb_cuda_task *earlier, const sb_cuda_task *task) {
     sb_cuda_range weights = {0};
     const CUdeviceptr first = (CUdeviceptr)(uintptr_t)product_of(task)->product.b.data;
@@ -47,15 +42,17 @@ static bool writes_weights(const sb_cuda_task *earlier, const sb_cuda_task *task
 }
 
 static bool has_form(const sb_cuda_task *task) {
-    return task->kind == SB_CUDA_KERNEL && task->kernel.form != SB_CUDA_FORM_NONE;
+    return task->kind == SB_CUDA_KERNEL && task->kernel.form.kind != SB_CUDA_FORM_NONE &&
+           task->kernel.kernel->parameter_bytes <= SB_CUDA_SERIES_PARAMETERS;
 }
 
 /* Whether the task can be part of a series of the tasks from `first` on. */
 static bool can_follow(const sb_cuda_task_list *list, int first, int index) {
     const sb_cuda_task task = sb_cuda_task_list_at(list, index), begin = sb_cuda_task_list_at(list, first);
-    if (!has_form(&task) || is_f16(&task) != is_f16(&begin))
+    /* f16 and bf16 have a kernel each. */
+    if (!has_form(&task) || task.kernel.form.is_f16 != begin.kernel.form.is_f16)
         return false;
-    for (int i = first; i < index; i++) {
+    for (int i = first; i < index && task.kernel.form.kind == SB_CUDA_FORM_PRODUCT; i++) {
         const sb_cuda_task earlier = sb_cuda_task_list_at(list, i);
         if (writes_weights(&earlier, &task))
             return false;
@@ -99,21 +96,42 @@ static int copies_of(const sb_gemm16_hopper *p) {
     return weights < rows ? weights : rows;
 }
 
-static sb_cuda_series_task describe(maker *maker, const sb_cuda_task *task) {
-    const sb_gemm16_hopper *p = product_of(task);
-    size_t bytes = (task->kernel.kernel->parameter_bytes + 15) / 16 * 16;
+/* What the form of a task asks for. */
+static void describe_form(const sb_cuda_kernel_task *task, sb_cuda_series_task *made) {
+    const sb_gemm16_hopper *product = task->parameters;
+    const sb_cuda_paged_append *append = task->parameters;
+    switch ((sb_cuda_form_kind)task->form.kind) {
+    case SB_CUDA_FORM_PRODUCT:
+        made->parts = product->tiles;
+        made->copies = copies_of(product);
+        made->has_nodes = task->kernel->parameter_bytes == sizeof(sb_gemm16_fused);
+        break;
+    case SB_CUDA_FORM_APPEND:
+        made->parts = (int32_t)((append->rows * (append->query_units + append->key_units + append->values) +
+                                 SB_CUDA_SERIES_WORKERS - 1) /
+                                SB_CUDA_SERIES_WORKERS);
+        break;
+    case SB_CUDA_FORM_ATTENTION:
+    case SB_CUDA_FORM_NORMALIZE:
+    case SB_CUDA_FORM_NONE:
+        made->parts = (int32_t)task->grid[0];
+        made->scratch = (int32_t)((task->shared_bytes + SB_CUDA_SERIES_STAGE - 1) / SB_CUDA_SERIES_STAGE);
+        break;
+    }
+}
+
+static sb_cuda_series_task describe(maker *maker, const sb_cuda_kernel_task *task) {
+    size_t bytes = (task->kernel->parameter_bytes + 15) / 16 * 16;
     char *at;
     CUdeviceptr parameters = place(maker, bytes, &at);
     if (at != NULL)
-        memcpy(at, task->kernel.parameters, task->kernel.kernel->parameter_bytes);
-    return (sb_cuda_series_task){
-        .form = task->kernel.form,
-        .parts = p->tiles,
-        .copies = copies_of(p),
-        .has_nodes = task->kernel.kernel->parameter_bytes == sizeof(sb_gemm16_fused),
-        .parameter_bytes = (int32_t)bytes,
-        .parameters = (const void *)(uintptr_t)parameters,
-    };
+        memcpy(at, task->parameters, task->kernel->parameter_bytes);
+    sb_cuda_series_task made = {.kind = task->form.kind,
+                                .variant = task->form.variant,
+                                .parameter_bytes = (int32_t)bytes,
+                                .parameters = (const void *)(uintptr_t)parameters};
+    describe_form(task, &made);
+    return made;
 }
 
 /* All that the series' tasks touch. */
@@ -140,7 +158,7 @@ static sb_status append_series(maker *maker, int first, int count, sb_cuda_serie
     const sb_cuda_task begin = sb_cuda_task_list_at(maker->list, first);
     const sb_cuda_kernel *kernel;
     int range_count;
-    SB_TRY(find_kernel(maker->device, is_f16(&begin), &kernel, error));
+    SB_TRY(find_kernel(maker->device, begin.kernel.form.is_f16, &kernel, error));
     SB_TRY(gather_ranges(maker, first, count, &range_count, error));
     const sb_cuda_task task = {
         .kind = SB_CUDA_KERNEL,
@@ -166,7 +184,7 @@ static sb_status make_series(maker *maker, int first, int count, sb_error *error
     int next = 0, multiprocessors = maker->device->multiprocessors;
     for (int i = 0; i < count; i++) {
         const sb_cuda_task task = sb_cuda_task_list_at(maker->list, first + i);
-        sb_cuda_series_task described = describe(maker, &task);
+        sb_cuda_series_task described = describe(maker, &task.kernel);
         described.waits = awaited(maker->list, first, i);
         described.first = next;
         /* The next task's first part is the next block's, so that all have as many in the end. */

@@ -14,6 +14,12 @@
 #include "cuda/contraction/wgmma.cuh"
 #include "cuda/series/series_parameters.h"
 #include "cuda/series/together.cuh"
+/* Where a kernel's block has threads for itself, these are the ones that work. */
+#undef SB_CUDA_BARRIER
+#define SB_CUDA_BARRIER() sb_warpgroup_sync(1)
+#include "cuda/attention/attention16_decode.cuh"
+#include "cuda/moving/paged_append.cuh"
+#include "cuda/rows/normalize_few.cuh"
 
 #if SB_HOPPER
 #define STAGES SB_CUDA_SERIES_STAGES
@@ -81,6 +87,23 @@ SB_CUDA_FUNCTION int copies_of(const series_depth *depth, int block) {
     return left < depth->copies ? left : depth->copies;
 }
 
+/* The stages that a block takes for what it keeps in shared memory: those that lie side by side, and those that it passes over. */
+SB_CUDA_FUNCTION int passed_stages(const sb_cuda_series_task *task, int stage) {
+    return stage + task->scratch > STAGES ? STAGES - stage : 0;
+}
+
+/* A fetching thread leaves stages to who works. */
+SB_CUDA_FUNCTION void leave_stages(const sb_cuda_series_task *task, series_ring *ring) {
+    if (task->scratch == 0 || first_part(task) >= task->parts)
+        return;
+    SB_CUDA_KEEP_LOOP
+    for (int count = passed_stages(task, ring->stage) + task->scratch; count > 0; count--) {
+        sb_barrier_wait(ring->empty + 8 * ring->stage, ring->phase ^ 1);
+        sb_barrier_arrive(ring->full + 8 * ring->stage);
+        next_stage(ring);
+    }
+}
+
 #define EACH_TASK(task)                                                                                                \
     SB_CUDA_KEEP_LOOP                                                                                                  \
     for (const sb_cuda_series_task *task = given.tasks; task < given.tasks + given.count; task++)
@@ -95,8 +118,10 @@ SB_CUDA_FUNCTION int copies_of(const series_depth *depth, int block) {
 SB_CUDA_FUNCTION void fetch_weights(const sb_cuda_series &given, series_ring ring) {
     const uint64_t policy = sb_streaming_policy();
     EACH_TASK(task) {
-        if (task->form != SB_CUDA_FORM_PRODUCT)
+        if (task->kind != SB_CUDA_FORM_PRODUCT) {
+            leave_stages(task, &ring);
             continue;
+        }
         const sb_gemm16_hopper *p = TYPE(task->parameters);
         const series_depth depth = depth_of(task, p);
         const int bytes = BOXES * depth.a_box;
@@ -135,8 +160,10 @@ SB_CUDA_FUNCTION void wait_for_blocks(const sb_cuda_series &given, const sb_cuda
 /* Rows of all products, each behind the tasks that make them. */
 SB_CUDA_FUNCTION void fetch_rows(const sb_cuda_series &given, series_ring ring) {
     EACH_TASK(task) {
-        if (task->form != SB_CUDA_FORM_PRODUCT)
+        if (task->kind != SB_CUDA_FORM_PRODUCT) {
+            leave_stages(task, &ring);
             continue;
+        }
         const sb_gemm16_hopper *p = TYPE(task->parameters);
         const series_depth depth = depth_of(task, p);
         const int bytes = BOXES * depth.b_box;
@@ -241,20 +268,94 @@ SB_CUDA_FUNCTION void fetch_rows(const sb_cuda_series &given, series_ring ring) 
         }                                                                                                              \
     }
 
-#define SERIES_KERNEL(suffix, type)                                                                                    \
+/* Has the task's room in shared memory, behind everything that blocks have to have done; and the copy engine has it again. */
+SB_CUDA_FUNCTION unsigned char *take_stages(const sb_cuda_series &given, const sb_cuda_series_task *task, series_ring *ring,
+                                            unsigned char *memory) {
+    if (threadIdx.x == 0)
+        wait_for_blocks(given, task);
+    SB_CUDA_KEEP_LOOP
+    for (int count = task->scratch > 0 ? passed_stages(task, ring->stage) : 0; count > 0; count--) {
+        sb_barrier_wait(ring->full + 8 * ring->stage, ring->phase);
+        if (threadIdx.x == 0)
+            sb_barrier_arrive(ring->empty + 8 * ring->stage);
+        next_stage(ring);
+    }
+    SB_CUDA_KEEP_LOOP
+    for (int i = 0; i < task->scratch; i++)
+        sb_barrier_wait(ring->full + 8 * (ring->stage + i), ring->phase);
+    sb_warpgroup_sync(1);
+    return memory + ring->stage * SB_CUDA_SERIES_STAGE;
+}
+
+SB_CUDA_FUNCTION void give_stages(const sb_cuda_series_task *task, series_ring *ring) {
+    sb_shared_written();
+    sb_warpgroup_sync(1);
+    SB_CUDA_KEEP_LOOP
+    for (int i = 0; i < task->scratch; i++) {
+        if (threadIdx.x == 0)
+            sb_barrier_arrive(ring->empty + 8 * ring->stage);
+        next_stage(ring);
+    }
+}
+
+/* What is no product. */
+#define COMPUTE_OTHER(suffix, HALF)                                                                                    \
+    SB_CUDA_FUNCTION void compute_other_##suffix(const sb_cuda_series &given, const sb_cuda_series_task *task,         \
+                                                 const void *own, float *lanes, series_ring *ring,                     \
+                                                 unsigned char *memory) {                                              \
+        const int first = UNIFORM(first_part(task)), step = (int)gridDim.x, variant = UNIFORM(task->variant);          \
+        const sb_cuda_paged_append *append = (const sb_cuda_paged_append *)own;                                        \
+        const sb_cuda_normalization *rows = (const sb_cuda_normalization *)own;                                        \
+        const sb_cuda_attention *attention = (const sb_cuda_attention *)own;                                           \
+        if (first >= UNIFORM(task->parts))                                                                             \
+            return;                                                                                                    \
+        unsigned char *room = take_stages(given, task, ring, memory);                                                  \
+        switch (UNIFORM(task->kind) << 16 | variant) {                                                                 \
+        case SB_CUDA_FORM_APPEND << 16:                                                                                \
+            SB_CUDA_KEEP_LOOP                                                                                          \
+            for (int64_t index = (int64_t)first * SB_CUDA_SERIES_WORKERS + threadIdx.x;                                \
+                 index < sb_cuda_append_count(append); index += (int64_t)step * SB_CUDA_SERIES_WORKERS)                \
+                sb_cuda_append_##suffix(append, index);                                                                \
+            break;                                                                                                     \
+        case SB_CUDA_FORM_NORMALIZE << 16 | 3:                                                                         \
+            sb_cuda_normalize_few<HALF, 3, 2>(rows, first, step, lanes);                                               \
+            break;                                                                                                     \
+        case SB_CUDA_FORM_NORMALIZE << 16 | 4:                                                                         \
+            sb_cuda_normalize_few<HALF, 4, 2>(rows, first, step, lanes);                                               \
+            break;                                                                                                     \
+        case SB_CUDA_FORM_NORMALIZE << 16 | 8:                                                                         \
+            sb_cuda_normalize_few<HALF, 8, 2>(rows, first, step, lanes);                                               \
+            break;                                                                                                     \
+        case SB_CUDA_FORM_NORMALIZE << 16 | 16:                                                                        \
+            sb_cuda_normalize_few<HALF, 16, 2>(rows, first, step, lanes);                                              \
+            break;                                                                                                     \
+        case SB_CUDA_FORM_ATTENTION << 16 | 64:                                                                        \
+            sb_attention16_decode<HALF, 64, false, true>(attention, first, step, room);                                \
+            break;                                                                                                     \
+        case SB_CUDA_FORM_ATTENTION << 16 | 128:                                                                       \
+            sb_attention16_decode<HALF, 128, false, true>(attention, first, step, room);                               \
+            break;                                                                                                     \
+        }                                                                                                              \
+        give_stages(task, ring);                                                                                       \
+    }
+
+#define SERIES_KERNEL(suffix, type, HALF)                                                                              \
     FINISH_TILE(suffix)                                                                                                \
     MULTIPLY_TILE(suffix, type)                                                                                        \
     COMPUTE_PRODUCT(suffix)                                                                                            \
+    COMPUTE_OTHER(suffix, HALF)                                                                                        \
     SB_HOPPER_KERNEL_TOGETHER(sb_cuda_series_##suffix, sb_cuda_series, given, SB_CUDA_SERIES_THREADS) {                \
         SB_HOPPER_DYNAMIC_SHARED(shared_memory);                                                                       \
         SB_HOPPER_BARRIERS(full_barriers, STAGES);                                                                     \
         SB_HOPPER_BARRIERS(empty_barriers, STAGES);                                                                    \
         SB_HOPPER_SHARED(parameters, SB_CUDA_SERIES_PARAMETERS);                                                       \
+        SB_HOPPER_SHARED(lanes, SB_CUDA_WAVE * 4);                                                                     \
         const int thread = (int)threadIdx.x, warp = __shfl_sync(0xffffffffu, thread / 32, 0);                          \
         series_ring ring;                                                                                              \
         ring.full = sb_shared_address(full_barriers);                                                                  \
         ring.empty = sb_shared_address(empty_barriers);                                                                \
         ring.stages = (sb_shared_address(shared_memory) + 1023) / 1024 * 1024;                                         \
+        unsigned char *memory = shared_memory + (ring.stages - sb_shared_address(shared_memory));                      \
         ring.stage = 0;                                                                                                \
         ring.phase = 0;                                                                                                \
         if (thread < STAGES) {                                                                                         \
@@ -278,8 +379,10 @@ SB_CUDA_FUNCTION void fetch_rows(const sb_cuda_series &given, series_ring ring) 
                     *(sb_gemm16_eight *)(void *)(parameters + i) =                                                     \
                         *(const sb_gemm16_eight *)(const void *)((const char *)task->parameters + i);                  \
                 sb_warpgroup_sync(1);                                                                                  \
-                if (UNIFORM(task->form) == SB_CUDA_FORM_PRODUCT)                                                       \
+                if (UNIFORM(task->kind) == SB_CUDA_FORM_PRODUCT)                                                       \
                     compute_product_##suffix(task, (const sb_gemm16_fused *)(const void *)parameters, &ring);          \
+                else                                                                                                   \
+                    compute_other_##suffix(given, task, parameters, (float *)(void *)lanes, &ring, memory);            \
                 sb_memory_written();                                                                                   \
                 sb_warpgroup_sync(1);                                                                                  \
                 if (thread == 0 && task->is_awaited)                                                                   \
@@ -296,10 +399,10 @@ SB_CUDA_FUNCTION void fetch_rows(const sb_cuda_series &given, series_ring ring) 
     }
 
 #if !defined(SB_MODULE_f16)
-SERIES_KERNEL(bf16, "bf16")
+SERIES_KERNEL(bf16, "bf16", SB_CUDA_BF16)
 #endif
 #if !defined(SB_MODULE_bf16)
-SERIES_KERNEL(f16, "f16")
+SERIES_KERNEL(f16, "f16", SB_CUDA_F16)
 #endif
 #else
 /* Other generations are never given this. */

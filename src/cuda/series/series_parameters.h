@@ -17,20 +17,31 @@
 #define SB_CUDA_SERIES_PARAMETERS 2560
 
 /* What a task of a series computes. */
-typedef enum sb_cuda_form {
-    SB_CUDA_FORM_NONE,   /* a kernel that is launched by itself */
-    SB_CUDA_FORM_PRODUCT /* of few rows: gemm16_hopper.cuh in tiles of 64 by 8 of weights' lines */
+typedef enum sb_cuda_form_kind {
+    SB_CUDA_FORM_NONE,      /* a kernel that is launched by itself */
+    SB_CUDA_FORM_PRODUCT,   /* of few rows: gemm16_hopper.cuh in tiles of 64 by 8 of weights' lines */
+    SB_CUDA_FORM_NORMALIZE, /* of few rows: rows/normalize_few.cuh; the variant: elements of a row for each of 256 lanes */
+    SB_CUDA_FORM_APPEND,    /* moving/paged_append.cuh */
+    SB_CUDA_FORM_ATTENTION  /* of few rows: attention/attention16_decode.cuh; with pages; the variant: the widest heads */
+} sb_cuda_form_kind;
+
+typedef struct sb_cuda_form {
+    uint8_t kind;   /* sb_cuda_form_kind */
+    uint8_t is_f16; /* else bf16 */
+    uint16_t variant;
 } sb_cuda_form;
 
 /* One task: what the kernel that it would be by itself takes, and when it may begin. */
 typedef struct sb_cuda_series_task {
-    int32_t form;            /* sb_cuda_form */
+    int32_t kind;            /* sb_cuda_form_kind */
+    int32_t variant;
     int32_t waits;           /* the task that all blocks must have done before anything but weights is read or written, and 1; 0: none */
     int32_t is_awaited;      /* whether a task waits for this one */
     int32_t first;           /* the block that takes the task's first part */
     int32_t parts;           /* tiles, or the blocks that it would have by itself */
     int32_t copies;          /* of 128 k that a stage takes, in products */
     int32_t has_nodes;       /* whether nodes are behind the product */
+    int32_t scratch;         /* stages of the ring that lie side by side, for what a task has in shared memory */
     int32_t parameter_bytes; /* a multiple of 16, at most SB_CUDA_SERIES_PARAMETERS */
     const void *parameters;  /* in memory of the device, aligned to 64 bytes */
 } sb_cuda_series_task;
