@@ -556,7 +556,7 @@ static sb_cuda_form form_of(const shape *shape, const sb_gemm_plan *plan, const 
                             bool a_is_k_major) {
     const sb_gemm16 *product = &p->product;
     bool can = has(shape, SWAPPED) && shape->n == 8 && a_is_k_major && product->batches == 1 &&
-               !product->c.accumulate && product->used_k == NULL && p->streams == 1;
+               !product->c.accumulate && product->used_k == NULL && p->streams == 1 && p->column_tiles == 1;
     return can ? (sb_cuda_form){SB_CUDA_FORM_PRODUCT, plan->dtype == SB_F16, 0} : (sb_cuda_form){0};
 }
 

@@ -37,6 +37,7 @@ void sb_cuda_graph_destroy(sb_cuda_graph *graph) {
         return;
     sb_cuda_device *device = graph->device;
     SB_CUDA_GIVE_BACK(device, cuGraphExecDestroy, graph->executable);
+    sb_cuda_memory_release(graph->memory);
     sb_free(graph);
     sb_cuda_device_release(device);
 }

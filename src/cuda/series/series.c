@@ -105,6 +105,13 @@ static void describe_form(const sb_cuda_kernel_task *task, sb_cuda_series_task *
         made->parts = product->tiles;
         made->copies = copies_of(product);
         made->has_nodes = task->kernel->parameter_bytes == sizeof(sb_gemm16_fused);
+        made->is_open = product->used_rows != NULL || product->used_columns != NULL;
+        made->is_stacked = product->stacked == 1;
+        made->k_blocks = product->k_blocks;
+        made->tile_rows = product->tile_rows;
+        made->last_row = product->last_row;
+        made->a_box_bytes = product->a_box_bytes;
+        made->b_box_bytes = product->b_box_bytes;
         break;
     case SB_CUDA_FORM_APPEND:
         made->parts = (int32_t)((append->rows * (append->query_units + append->key_units + append->values) +
@@ -115,7 +122,7 @@ static void describe_form(const sb_cuda_kernel_task *task, sb_cuda_series_task *
     case SB_CUDA_FORM_NORMALIZE:
     case SB_CUDA_FORM_NONE:
         made->parts = (int32_t)task->grid[0];
-        made->scratch = (int32_t)((task->shared_bytes + SB_CUDA_SERIES_STAGE - 1) / SB_CUDA_SERIES_STAGE);
+        made->scratch = (int8_t)((task->shared_bytes + SB_CUDA_SERIES_STAGE - 1) / SB_CUDA_SERIES_STAGE);
         break;
     }
 }
@@ -126,8 +133,8 @@ static sb_cuda_series_task describe(maker *maker, const sb_cuda_kernel_task *tas
     CUdeviceptr parameters = place(maker, bytes, &at);
     if (at != NULL)
         memcpy(at, task->parameters, task->kernel->parameter_bytes);
-    sb_cuda_series_task made = {.kind = task->form.kind,
-                                .variant = task->form.variant,
+    sb_cuda_series_task made = {.kind = (int8_t)task->form.kind,
+                                .variant = (int16_t)task->form.variant,
                                 .parameter_bytes = (int32_t)bytes,
                                 .parameters = (const void *)(uintptr_t)parameters};
     describe_form(task, &made);
@@ -265,6 +272,24 @@ void sb_cuda_joined_destroy(sb_cuda_joined *joined) {
     sb_cuda_task_list_destroy(joined->tasks);
     sb_cuda_memory_release(joined->memory);
     *joined = (sb_cuda_joined){0};
+}
+
+/* ---- choice ---- */
+
+sb_status sb_cuda_series_choose_by_name(sb_cuda_device *device, const char *name, sb_error *error) {
+    static const char *const names[] = {"quickest", "off", "on"};
+    for (int i = 0; i < (int)(sizeof names / sizeof *names); i++) {
+        if (strcmp(name, names[i]) == 0) {
+            atomic_store_explicit(&device->series, i, memory_order_relaxed);
+            return SB_OK;
+        }
+    }
+    return sb_fail(error, SB_ERROR_INVALID_ARGUMENT, "SAMEBIT_CUDA_SERIES is '%.40s': it is quickest, off or on", name);
+}
+
+bool sb_cuda_series_wanted(sb_cuda_device *device) {
+    int choice = atomic_load_explicit(&device->series, memory_order_relaxed);
+    return choice == SB_CUDA_SERIES_ON;
 }
 
 /* ---- loading ---- */

@@ -25,7 +25,6 @@
 #define STAGES SB_CUDA_SERIES_STAGES
 #define BOXES 2 /* of 64 k in a copy */
 #define SUMS (SB_GEMM_N / 2)
-#define TYPE(p) ((const sb_gemm16_hopper *)(p))
 
 /* What all threads of a warp have read from the same place. The compiler sees by it that they go the same way, without which it does not
  * keep products in flight. */
@@ -51,40 +50,21 @@ SB_CUDA_FUNCTION int first_part(const sb_cuda_series_task *task) {
     return before < 0 ? before + (int)gridDim.x : before;
 }
 
-/* A tile's first row and column, both of the kernel's C. */
-typedef struct series_tile {
-    int m, n;
-    bool is_used;
-} series_tile;
-
-SB_CUDA_FUNCTION series_tile tile_of(const sb_gemm16_hopper *p, int index) {
-    const sb_gemm16_place at = sb_gemm16_place_of(p, index);
-    const int row = at.m * p->tile_rows, column = at.n * SB_GEMM_N;
-    series_tile tile;
-    tile.m = row < p->last_row ? row : p->last_row;
-    tile.n = column < p->last_column ? column : p->last_column;
-    tile.is_used = sb_gemm16_is_used(p, row, column);
-    return tile;
+/* The first of weights' lines of a product's tile, and whether anybody looks at it. */
+SB_CUDA_FUNCTION int tile_row(const sb_cuda_series_task *task, int index) {
+    const int row = index * task->tile_rows;
+    return row < task->last_row ? row : task->last_row;
 }
 
-/* How a product's k are cut into stages, and bytes of 64 k of each factor. */
-typedef struct series_depth {
-    int k_blocks, copies, a_box, b_box;
-} series_depth;
-
-SB_CUDA_FUNCTION series_depth depth_of(const sb_cuda_series_task *task, const sb_gemm16_hopper *p) {
-    series_depth depth;
-    depth.k_blocks = p->k_blocks;
-    depth.copies = task->copies;
-    depth.a_box = p->a_box_bytes;
-    depth.b_box = p->b_box_bytes;
-    return depth;
+SB_CUDA_FUNCTION bool is_used(const sb_cuda_series_task *task, int index) {
+    return !SB_CUDA_SELDOM(task->is_open) ||
+           sb_gemm16_is_used((const sb_gemm16_hopper *)task->parameters, index * task->tile_rows, 0);
 }
 
 /* Copies of a stage that begins with this block of 64 k. */
-SB_CUDA_FUNCTION int copies_of(const series_depth *depth, int block) {
-    const int left = (depth->k_blocks - block + BOXES - 1) / BOXES;
-    return left < depth->copies ? left : depth->copies;
+SB_CUDA_FUNCTION int copies_of(const sb_cuda_series_task *task, int block) {
+    const int left = (task->k_blocks - block + BOXES - 1) / BOXES;
+    return left < task->copies ? left : task->copies;
 }
 
 /* The stages that a block takes for what it keeps in shared memory: those that lie side by side, and those that it passes over. */
@@ -104,34 +84,43 @@ SB_CUDA_FUNCTION void leave_stages(const sb_cuda_series_task *task, series_ring 
     }
 }
 
-#define EACH_TASK(task)                                                                                                \
+/* All tasks one by one, each in a thread's own registers since the one before it: `number` of them, as `task`. */
+#define EACH_TASK                                                                                                      \
+    sb_cuda_series_task own, next = given.tasks[0];                                                                    \
+    const sb_cuda_series_task *const task = &own;                                                                      \
     SB_CUDA_KEEP_LOOP                                                                                                  \
-    for (const sb_cuda_series_task *task = given.tasks; task < given.tasks + given.count; task++)
-#define EACH_TILE(first, tiles)                                                                                        \
+    for (int number = 0; number < given.count; number++)
+#define NEXT_TASK                                                                                                      \
+    do {                                                                                                               \
+        own = next;                                                                                                    \
+        next = given.tasks[number + 1 < given.count ? number + 1 : number];                                            \
+    } while (0)
+#define EACH_TILE                                                                                                      \
     SB_CUDA_KEEP_LOOP                                                                                                  \
-    for (int index = (first); index < (tiles); index += (int)gridDim.x)
-#define EACH_STAGE(depth)                                                                                              \
+    for (int index = first_part(task); index < task->parts; index += (int)gridDim.x)
+#define EACH_STAGE                                                                                                     \
     SB_CUDA_KEEP_LOOP                                                                                                  \
-    for (int block = 0; block < (depth).k_blocks; block += BOXES * (depth).copies)
+    for (int block = 0; block < task->k_blocks; block += BOXES * task->copies)
 
 /* Weights of all products, ahead of everything. */
 SB_CUDA_FUNCTION void fetch_weights(const sb_cuda_series &given, series_ring ring) {
     const uint64_t policy = sb_streaming_policy();
-    EACH_TASK(task) {
+    EACH_TASK {
+        NEXT_TASK;
+        if (next.kind == SB_CUDA_FORM_PRODUCT)
+            sb_tensor_map_prefetch(&((const sb_gemm16_hopper *)next.parameters)->a);
         if (task->kind != SB_CUDA_FORM_PRODUCT) {
             leave_stages(task, &ring);
             continue;
         }
-        const sb_gemm16_hopper *p = TYPE(task->parameters);
-        const series_depth depth = depth_of(task, p);
-        const int bytes = BOXES * depth.a_box;
-        const bool is_stacked = p->stacked == 1;
-        EACH_TILE(first_part(task), p->tiles) {
-            const series_tile tile = tile_of(p, index);
-            if (!tile.is_used)
+        const sb_tensor_map *map = &((const sb_gemm16_hopper *)task->parameters)->a;
+        const int bytes = BOXES * task->a_box_bytes;
+        EACH_TILE {
+            const int row = tile_row(task, index);
+            if (!is_used(task, index))
                 continue;
-            EACH_STAGE(depth) {
-                const int copies = copies_of(&depth, block);
+            EACH_STAGE {
+                const int copies = copies_of(task, block);
                 const uint32_t arrived = ring.full + 8 * ring.stage;
                 sb_barrier_wait(ring.empty + 8 * ring.stage, ring.phase ^ 1);
                 sb_barrier_expect(arrived, copies * bytes);
@@ -139,10 +128,10 @@ SB_CUDA_FUNCTION void fetch_weights(const sb_cuda_series &given, series_ring rin
                 for (int c = 0; c < copies; c++) {
                     const uint32_t to = ring.stages + ring.stage * SB_CUDA_SERIES_STAGE + c * bytes;
                     const int at = block + BOXES * c;
-                    if (is_stacked)
-                        sb_tensor_stream_five(to, &p->a, arrived, 0, 0, 0, tile.m / 16, at, policy);
+                    if (task->is_stacked)
+                        sb_tensor_stream_five(to, map, arrived, 0, 0, 0, row / 16, at, policy);
                     else
-                        sb_tensor_stream(to, &p->a, arrived, 0, tile.m, at, 0, policy);
+                        sb_tensor_stream(to, map, arrived, 0, row, at, 0, policy);
                 }
                 next_stage(&ring);
             }
@@ -159,35 +148,82 @@ SB_CUDA_FUNCTION void wait_for_blocks(const sb_cuda_series &given, const sb_cuda
 
 /* Rows of all products, each behind the tasks that make them. */
 SB_CUDA_FUNCTION void fetch_rows(const sb_cuda_series &given, series_ring ring) {
-    EACH_TASK(task) {
+    EACH_TASK {
+        NEXT_TASK;
+        if (next.kind == SB_CUDA_FORM_PRODUCT)
+            sb_tensor_map_prefetch(&((const sb_gemm16_hopper *)next.parameters)->b);
         if (task->kind != SB_CUDA_FORM_PRODUCT) {
             leave_stages(task, &ring);
             continue;
         }
-        const sb_gemm16_hopper *p = TYPE(task->parameters);
-        const series_depth depth = depth_of(task, p);
-        const int bytes = BOXES * depth.b_box;
+        const sb_tensor_map *map = &((const sb_gemm16_hopper *)task->parameters)->b;
+        const int bytes = BOXES * task->b_box_bytes;
         bool waited = false;
-        EACH_TILE(first_part(task), p->tiles) {
-            const series_tile tile = tile_of(p, index);
-            if (!tile.is_used)
+        EACH_TILE {
+            if (!is_used(task, index))
                 continue;
             if (!waited)
                 wait_for_blocks(given, task);
             waited = true;
-            EACH_STAGE(depth) {
-                const int copies = copies_of(&depth, block);
+            EACH_STAGE {
+                const int copies = copies_of(task, block);
                 const uint32_t arrived = ring.full + 8 * ring.stage;
                 sb_barrier_wait(ring.empty + 8 * ring.stage, ring.phase ^ 1);
                 sb_barrier_expect(arrived, copies * bytes);
                 SB_CUDA_KEEP_LOOP
                 for (int c = 0; c < copies; c++)
                     sb_tensor_load(ring.stages + ring.stage * SB_CUDA_SERIES_STAGE + SB_CUDA_SERIES_WEIGHTS + c * bytes,
-                                   &p->b, arrived, 0, tile.n, block + BOXES * c, 0);
+                                   map, arrived, 0, 0, block + BOXES * c, 0);
                 next_stage(&ring);
             }
         }
     }
+}
+
+/* ---- what a block's workers find of a task: copied by a warp, a task ahead ---- */
+
+#define ROOMS 2 /* for a task and the next one */
+#define ROOM_BYTES (sizeof(sb_cuda_series_task) + SB_CUDA_SERIES_PARAMETERS)
+
+/* Where a task's room is, and whose turn it is there. */
+typedef struct series_rooms {
+    unsigned char *first;
+    uint32_t filled, taken; /* barriers of shared memory */
+} series_rooms;
+
+SB_CUDA_FUNCTION void copy_tasks(const sb_cuda_series &given, series_rooms rooms) {
+    const int lane = (int)threadIdx.x % 32;
+    EACH_TASK {
+        NEXT_TASK;
+        unsigned char *room = rooms.first + number % ROOMS * ROOM_BYTES;
+        const sb_gemm16_eight *from = (const sb_gemm16_eight *)own.parameters;
+        sb_barrier_wait(rooms.taken + 8 * (number % ROOMS), (uint32_t)(number / ROOMS & 1) ^ 1);
+        if (lane == 0)
+            *(sb_cuda_series_task *)(void *)room = own;
+        SB_CUDA_KEEP_LOOP
+        for (int i = lane; i < own.parameter_bytes / 16; i += 32)
+            ((sb_gemm16_eight *)(void *)(room + sizeof own))[i] = from[i];
+        sb_barrier_arrive(rooms.filled + 8 * (number % ROOMS));
+    }
+}
+
+/* A task as all threads of a warp have it. */
+SB_CUDA_FUNCTION sb_cuda_series_task uniform_task(const sb_cuda_series_task *from) {
+    sb_cuda_series_task task = *from;
+    task.waits = UNIFORM(task.waits);
+    task.first = UNIFORM(task.first);
+    task.parts = UNIFORM(task.parts);
+    task.variant = (int16_t)UNIFORM(task.variant);
+    task.kind = (int8_t)UNIFORM(task.kind);
+    task.scratch = (int8_t)UNIFORM(task.scratch);
+    task.has_nodes = (int8_t)UNIFORM(task.has_nodes);
+    task.k_blocks = UNIFORM(task.k_blocks);
+    task.copies = UNIFORM(task.copies);
+    task.tile_rows = UNIFORM(task.tile_rows);
+    task.last_row = UNIFORM(task.last_row);
+    task.a_box_bytes = UNIFORM(task.a_box_bytes);
+    task.b_box_bytes = UNIFORM(task.b_box_bytes);
+    return task;
 }
 
 /* Sums become what is stored: as in gemm16_hopper.cuh, for one warpgroup and tiles that take weights' lines as rows. */
@@ -212,14 +248,14 @@ SB_CUDA_FUNCTION void fetch_rows(const sb_cuda_series &given, series_ring ring) 
 
 /* The products of a tile. */
 #define MULTIPLY_TILE(suffix, type)                                                                                    \
-    SB_CUDA_FUNCTION void multiply_tile_##suffix(const series_depth *depth, series_ring *ring, float *sums) {          \
+    SB_CUDA_FUNCTION void multiply_tile_##suffix(const sb_cuda_series_task *task, series_ring *ring, float *sums) {    \
         const bool leads = threadIdx.x == 0;                                                                           \
         uint32_t before = 0;                                                                                           \
         SB_CUDA_UNROLL                                                                                                 \
         for (int i = 0; i < SUMS; i++)                                                                                 \
             sums[i] = 0;                                                                                               \
-        EACH_STAGE(*depth) {                                                                                           \
-            const int copies = copies_of(depth, block);                                                                \
+        EACH_STAGE {                                                                                                   \
+            const int copies = copies_of(task, block);                                                                 \
             const uint32_t at = ring->stages + ring->stage * SB_CUDA_SERIES_STAGE;                                     \
             uint64_t a = sb_matrix_descriptor(at, 8192, 1024);                                                         \
             uint64_t b = sb_matrix_descriptor(at + SB_CUDA_SERIES_WEIGHTS, 8192, 1024);                                \
@@ -230,8 +266,8 @@ SB_CUDA_FUNCTION void fetch_rows(const sb_cuda_series &given, series_ring ring) 
                 SB_CUDA_UNROLL                                                                                         \
                 for (int step = 0; step < 4; step++)                                                                   \
                     SB_WGMMA_8(sums, 1, a + 2 * step, b + 2 * step, type, 0, 0);                                       \
-                a += depth->a_box / 16;                                                                                \
-                b += depth->b_box / 16;                                                                                \
+                a += task->a_box_bytes / 16;                                                                           \
+                b += task->b_box_bytes / 16;                                                                           \
             }                                                                                                          \
             SB_WGMMA_END();                                                                                            \
             /* The stage before this one is free once its products are done, while this one's go on. */                \
@@ -247,24 +283,17 @@ SB_CUDA_FUNCTION void fetch_rows(const sb_cuda_series &given, series_ring ring) 
     }
 
 #define COMPUTE_PRODUCT(suffix)                                                                                        \
-    SB_CUDA_FUNCTION void compute_product_##suffix(const sb_cuda_series_task *task, const sb_gemm16_fused *own,        \
+    SB_CUDA_FUNCTION void compute_product_##suffix(const sb_cuda_series_task *task, const sb_gemm16_fused *product,    \
                                                    series_ring *ring) {                                                \
-        const sb_gemm16_hopper *p = &own->product;                                                                     \
-        const int has_nodes = UNIFORM(task->has_nodes), tiles = UNIFORM(p->tiles), first = UNIFORM(first_part(task));  \
-        series_depth depth = depth_of(task, p);                                                                        \
-        depth.copies = UNIFORM(depth.copies);                                                                          \
-        depth.k_blocks = UNIFORM(depth.k_blocks);                                                                      \
-        depth.a_box = UNIFORM(depth.a_box);                                                                            \
-        depth.b_box = UNIFORM(depth.b_box);                                                                            \
-        EACH_TILE(first, tiles) {                                                                                                 \
-            const series_tile tile = tile_of(p, index);                                                                \
+        EACH_TILE {                                                                                                    \
+            const int row = tile_row(task, index);                                                                     \
             float sums[SUMS];                                                                                          \
-            if (!UNIFORM((int)tile.is_used))                                                                           \
+            if (!UNIFORM((int)is_used(task, index)))                                                                   \
                 continue;                                                                                              \
-            sb_gemm16_corner corner = sb_gemm16_corner_of(p, 0, tile.m, tile.n);                                       \
+            sb_gemm16_corner corner = sb_gemm16_corner_of(&product->product, 0, row, 0);                               \
             sb_gemm16_keep_corner(&corner);                                                                            \
-            multiply_tile_##suffix(&depth, ring, sums);                                                                \
-            finish_tile_##suffix(own, has_nodes, &corner, tile.m, tile.n, sums);                                       \
+            multiply_tile_##suffix(task, ring, sums);                                                                  \
+            finish_tile_##suffix(product, task->has_nodes, &corner, row, 0, sums);                                     \
         }                                                                                                              \
     }
 
@@ -303,14 +332,14 @@ SB_CUDA_FUNCTION void give_stages(const sb_cuda_series_task *task, series_ring *
     SB_CUDA_FUNCTION void compute_other_##suffix(const sb_cuda_series &given, const sb_cuda_series_task *task,         \
                                                  const void *own, float *lanes, series_ring *ring,                     \
                                                  unsigned char *memory) {                                              \
-        const int first = UNIFORM(first_part(task)), step = (int)gridDim.x, variant = UNIFORM(task->variant);          \
+        const int first = first_part(task), step = (int)gridDim.x;                                                     \
         const sb_cuda_paged_append *append = (const sb_cuda_paged_append *)own;                                        \
         const sb_cuda_normalization *rows = (const sb_cuda_normalization *)own;                                        \
         const sb_cuda_attention *attention = (const sb_cuda_attention *)own;                                           \
-        if (first >= UNIFORM(task->parts))                                                                             \
+        if (first >= task->parts)                                                                                      \
             return;                                                                                                    \
         unsigned char *room = take_stages(given, task, ring, memory);                                                  \
-        switch (UNIFORM(task->kind) << 16 | variant) {                                                                 \
+        switch (task->kind << 16 | task->variant) {                                                                    \
         case SB_CUDA_FORM_APPEND << 16:                                                                                \
             SB_CUDA_KEEP_LOOP                                                                                          \
             for (int64_t index = (int64_t)first * SB_CUDA_SERIES_WORKERS + threadIdx.x;                                \
@@ -348,9 +377,13 @@ SB_CUDA_FUNCTION void give_stages(const sb_cuda_series_task *task, series_ring *
         SB_HOPPER_DYNAMIC_SHARED(shared_memory);                                                                       \
         SB_HOPPER_BARRIERS(full_barriers, STAGES);                                                                     \
         SB_HOPPER_BARRIERS(empty_barriers, STAGES);                                                                    \
-        SB_HOPPER_SHARED(parameters, SB_CUDA_SERIES_PARAMETERS);                                                       \
+        SB_HOPPER_BARRIERS(filled_barriers, ROOMS);                                                                    \
+        SB_HOPPER_BARRIERS(taken_barriers, ROOMS);                                                                     \
+        SB_HOPPER_SHARED(task_rooms, ROOMS *ROOM_BYTES);                                                               \
         SB_HOPPER_SHARED(lanes, SB_CUDA_WAVE * 4);                                                                     \
-        const int thread = (int)threadIdx.x, warp = __shfl_sync(0xffffffffu, thread / 32, 0);                          \
+        const int thread = (int)threadIdx.x, warp = UNIFORM(thread / 32) - SB_CUDA_SERIES_WORKERS / 32;                \
+        const series_rooms rooms = {task_rooms, sb_shared_address(filled_barriers),                                    \
+                                    sb_shared_address(taken_barriers)};                                                \
         series_ring ring;                                                                                              \
         ring.full = sb_shared_address(full_barriers);                                                                  \
         ring.empty = sb_shared_address(empty_barriers);                                                                \
@@ -361,36 +394,43 @@ SB_CUDA_FUNCTION void give_stages(const sb_cuda_series_task *task, series_ring *
         if (thread < STAGES) {                                                                                         \
             sb_barrier_init(ring.full + 8 * thread, 2);                                                                \
             sb_barrier_init(ring.empty + 8 * thread, 1);                                                               \
+            if (thread < ROOMS) {                                                                                      \
+                sb_barrier_init(rooms.filled + 8 * thread, 32);                                                        \
+                sb_barrier_init(rooms.taken + 8 * thread, 1);                                                          \
+            }                                                                                                          \
             sb_barrier_init_done();                                                                                    \
         }                                                                                                              \
         __syncthreads();                                                                                               \
         SB_CUDA_DEPEND();                                                                                              \
-        if (warp == SB_CUDA_SERIES_WORKERS / 32) {                                                                     \
+        if (warp == 0) {                                                                                               \
             if (thread % 32 == 0)                                                                                      \
                 fetch_weights(given, ring);                                                                            \
-        } else if (warp == SB_CUDA_SERIES_WORKERS / 32 + 1) {                                                          \
+        } else if (warp == 1) {                                                                                        \
             if (thread % 32 == 0)                                                                                      \
                 fetch_rows(given, ring);                                                                               \
-        } else if (warp < SB_CUDA_SERIES_WORKERS / 32) {                                                               \
-            uint32_t *counter = given.counters;                                                                        \
-            EACH_TASK(task) {                                                                                          \
-                SB_CUDA_KEEP_LOOP                                                                                      \
-                for (int i = thread * 16; i < task->parameter_bytes; i += SB_CUDA_SERIES_WORKERS * 16)                 \
-                    *(sb_gemm16_eight *)(void *)(parameters + i) =                                                     \
-                        *(const sb_gemm16_eight *)(const void *)((const char *)task->parameters + i);                  \
-                sb_warpgroup_sync(1);                                                                                  \
-                if (UNIFORM(task->kind) == SB_CUDA_FORM_PRODUCT)                                                       \
-                    compute_product_##suffix(task, (const sb_gemm16_fused *)(const void *)parameters, &ring);          \
+        } else if (warp == 2) {                                                                                        \
+            copy_tasks(given, rooms);                                                                                  \
+        } else if (warp < 0) {                                                                                         \
+            SB_CUDA_KEEP_LOOP                                                                                          \
+            for (int number = 0; number < given.count; number++) {                                                     \
+                const unsigned char *room = rooms.first + number % ROOMS * ROOM_BYTES;                                 \
+                const void *parameters = room + sizeof(sb_cuda_series_task);                                           \
+                sb_barrier_wait(rooms.filled + 8 * (number % ROOMS), (uint32_t)(number / ROOMS & 1));                  \
+                const sb_cuda_series_task own = uniform_task((const sb_cuda_series_task *)(const void *)room);         \
+                if (own.kind == SB_CUDA_FORM_PRODUCT)                                                                  \
+                    compute_product_##suffix(&own, (const sb_gemm16_fused *)parameters, &ring);                        \
                 else                                                                                                   \
-                    compute_other_##suffix(given, task, parameters, (float *)(void *)lanes, &ring, memory);            \
+                    compute_other_##suffix(given, &own, parameters, (float *)(void *)lanes, &ring, memory);            \
                 sb_memory_written();                                                                                   \
                 sb_warpgroup_sync(1);                                                                                  \
-                if (thread == 0 && task->is_awaited)                                                                   \
-                    (void)sb_counter_add(counter);                                                                     \
-                counter++;                                                                                             \
+                if (thread == 0) {                                                                                     \
+                    sb_barrier_arrive(rooms.taken + 8 * (number % ROOMS));                                             \
+                    if (own.is_awaited)                                                                                \
+                        (void)sb_counter_add(given.counters + number);                                                 \
+                }                                                                                                      \
             }                                                                                                          \
             /* Nobody waits for a counter any more once all blocks have come here. */                                  \
-            if (thread == 0 && sb_counter_add(counter) + 1 == gridDim.x) {                                             \
+            if (thread == 0 && sb_counter_add(given.counters + given.count) + 1 == gridDim.x) {                        \
                 SB_CUDA_KEEP_LOOP                                                                                      \
                 for (int i = 0; i <= given.count; i++)                                                                 \
                     given.counters[i] = 0;                                                                             \

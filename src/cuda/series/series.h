@@ -4,6 +4,19 @@
 
 #include "cuda/queue/task.h"
 
+/* Whether tasks of a recording are joined to series; the bits are the same. */
+typedef enum sb_cuda_series_choice {
+    SB_CUDA_SERIES_QUICKEST,
+    SB_CUDA_SERIES_OFF,
+    SB_CUDA_SERIES_ON, /* wherever two tasks can be joined */
+} sb_cuda_series_choice;
+
+/** Has recordings of a device be made so from now on: "quickest", "off" or "on". Any thread may call it. Errors: INVALID_ARGUMENT for
+ * another name. */
+sb_status sb_cuda_series_choose_by_name(sb_cuda_device *device, const char *name, sb_error *error);
+/** Whether a recording's tasks are to be joined. */
+bool sb_cuda_series_wanted(sb_cuda_device *device);
+
 /* A list in which series have taken the place of their tasks, and the memory of the device that they read. */
 typedef struct sb_cuda_joined {
     sb_cuda_task_list *tasks;

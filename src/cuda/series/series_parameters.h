@@ -31,20 +31,26 @@ typedef struct sb_cuda_form {
     uint16_t variant;
 } sb_cuda_form;
 
-/* One task: what the kernel that it would be by itself takes, and when it may begin. */
+/* One task: when it may begin, what a block needs to know of it beforehand, and what the kernel that it would be by itself takes. It is
+ * read a task ahead, since memory takes a microsecond to answer. */
 typedef struct sb_cuda_series_task {
-    int32_t kind;            /* sb_cuda_form_kind */
-    int32_t variant;
-    int32_t waits;           /* the task that all blocks must have done before anything but weights is read or written, and 1; 0: none */
-    int32_t is_awaited;      /* whether a task waits for this one */
-    int32_t first;           /* the block that takes the task's first part */
-    int32_t parts;           /* tiles, or the blocks that it would have by itself */
-    int32_t copies;          /* of 128 k that a stage takes, in products */
-    int32_t has_nodes;       /* whether nodes are behind the product */
-    int32_t scratch;         /* stages of the ring that lie side by side, for what a task has in shared memory */
-    int32_t parameter_bytes; /* a multiple of 16, at most SB_CUDA_SERIES_PARAMETERS */
-    const void *parameters;  /* in memory of the device, aligned to 64 bytes */
-} sb_cuda_series_task;
+    const void *parameters;   /* in memory of the device, aligned to 64 bytes */
+    int32_t parameter_bytes;  /* a multiple of 16, at most SB_CUDA_SERIES_PARAMETERS */
+    int32_t waits;            /* the task that all blocks must have done before anything but weights is read or written, and 1; 0: none */
+    int32_t first;            /* the block that takes the task's first part */
+    int32_t parts;            /* tiles, or the blocks that it would have by itself */
+    int16_t variant;          /* of the form */
+    int8_t kind;              /* sb_cuda_form_kind */
+    int8_t is_awaited;        /* whether a task waits for this one */
+    int8_t has_nodes;         /* whether nodes are behind the product */
+    int8_t is_open;           /* whether memory says which of a product's tiles are looked at */
+    int8_t is_stacked;        /* whether eight gates and eight values take turns in a product's weights */
+    int8_t scratch;           /* stages of the ring that lie side by side, for what a task has in shared memory */
+    int32_t k_blocks, copies; /* of products: of 64 k each, and copies of 128 k that a stage takes */
+    int32_t tile_rows, last_row;
+    int32_t a_box_bytes, b_box_bytes;
+} __attribute__((aligned(16))) sb_cuda_series_task;
+#define SB_CUDA_SERIES_WORDS (sizeof(sb_cuda_series_task) / 16)
 
 typedef struct sb_cuda_series {
     const sb_cuda_series_task *tasks; /* in memory of the device */
