@@ -266,9 +266,9 @@ static sb_status launch_share(sb_call *call, const sb_cuda_attention_call *made,
         p.arrived = sb_cuda_call_queue(call)->arrivals;
     work->shared_bytes = way->shared_bytes;
     work->form = (sb_cuda_form){0};
-    if (way->rows == SB_CUDA_ATTENTION16_DECODE_ROWS && (way->width == 64 || way->width == 128) && !is_general &&
-        a->pages.table != NULL)
-        work->form = (sb_cuda_form){SB_CUDA_FORM_ATTENTION, a->dtype == SB_F16, (uint16_t)way->width};
+    if (way->rows == SB_CUDA_ATTENTION16_DECODE_ROWS && (way->width == 64 || way->width == 128) && !is_general)
+        work->form = (sb_cuda_form){SB_CUDA_FORM_ATTENTION, a->dtype == SB_F16,
+                                    (uint16_t)(way->width | (a->pages.table != NULL))};
     return launch_one(call, work, &p, module, kernel, blocks);
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "cuda/contraction/engine.h"
+#include "cuda/series/series.h"
 
 _Static_assert(sizeof(sb_gemm16) <= 1024, "kernels add tensor maps to it");
 
@@ -50,6 +51,12 @@ static sb_status find_named(sb_cuda_device *device, const sb_gemm_plan *plan, in
                    "there is no schedule \"%s\" on a device: sb_gemm_schedule_name names those there are", name);
 }
 
+/* Where recorded tasks are joined, what series compute comes first: their weights are on their way before the product begins. */
+static bool suits_series(sb_cuda_device *device, const sb_gemm_plan *plan, int index) {
+    return plan->m <= SB_GEMM_SERIES_ROWS && strcmp(schedule_at(index)->name, SB_GEMM_SERIES_SCHEDULE) == 0 &&
+           sb_cuda_series_wanted(device);
+}
+
 /* The quickest of those that can; the general ones always can. */
 static int find_quickest(sb_cuda_device *device, const sb_gemm_plan *plan) {
     double least = 0;
@@ -57,6 +64,8 @@ static int find_quickest(sb_cuda_device *device, const sb_gemm_plan *plan) {
     for (int i = 0; i < SCHEDULES; i++) {
         if (schedule_at(i)->refuses(schedule_at(i), device, plan) != NULL)
             continue;
+        if (suits_series(device, plan, i))
+            return i;
         double cost = schedule_at(i)->cost(schedule_at(i), device, plan);
         if (chosen < 0 || cost < least) {
             chosen = i;

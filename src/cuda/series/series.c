@@ -46,18 +46,27 @@ static bool has_form(const sb_cuda_task *task) {
            task->kernel.kernel->parameter_bytes <= SB_CUDA_SERIES_PARAMETERS;
 }
 
+/* f16 and bf16 have kernels of their own, and heads of either width. 0: any will do. */
+static int width_of(const sb_cuda_task *task) {
+    return task->kernel.form.kind == SB_CUDA_FORM_ATTENTION ? task->kernel.form.variant & ~1 : 0;
+}
+
+static bool have_one_kernel(const sb_cuda_task *one, const sb_cuda_task *other) {
+    int width = width_of(one), other_width = width_of(other);
+    return one->kernel.form.is_f16 == other->kernel.form.is_f16 &&
+           (width == 0 || other_width == 0 || width == other_width);
+}
+
 /* Whether the task can be part of a series of the tasks from `first` on. */
 static bool can_follow(const sb_cuda_task_list *list, int first, int index) {
-    const sb_cuda_task task = sb_cuda_task_list_at(list, index), begin = sb_cuda_task_list_at(list, first);
-    /* f16 and bf16 have a kernel each. */
-    if (!has_form(&task) || task.kernel.form.is_f16 != begin.kernel.form.is_f16)
-        return false;
-    for (int i = first; i < index && task.kernel.form.kind == SB_CUDA_FORM_PRODUCT; i++) {
+    const sb_cuda_task task = sb_cuda_task_list_at(list, index);
+    bool fetches = has_form(&task) && task.kernel.form.kind == SB_CUDA_FORM_PRODUCT;
+    for (int i = first; i < index && has_form(&task); i++) {
         const sb_cuda_task earlier = sb_cuda_task_list_at(list, i);
-        if (writes_weights(&earlier, &task))
+        if (!have_one_kernel(&earlier, &task) || (fetches && writes_weights(&earlier, &task)))
             return false;
     }
-    return true;
+    return has_form(&task);
 }
 
 /* How many tasks from `first` on are a series: 0 where it is not worth one. */
@@ -155,17 +164,24 @@ static sb_status gather_ranges(maker *maker, int first, int count, int *range_co
     return SB_OK;
 }
 
-static sb_status find_kernel(sb_cuda_device *device, bool f16, const sb_cuda_kernel **kernel, sb_error *error) {
-    return sb_cuda_kernel_find(device, f16 ? "series_f16" : "series_bf16",
-                               f16 ? "sb_cuda_series_f16" : "sb_cuda_series_bf16", sizeof(sb_cuda_series), kernel,
-                               error);
+static sb_status find_kernel(sb_cuda_device *device, bool is_f16, int width, const sb_cuda_kernel **kernel,
+                             sb_error *error) {
+    static const char *const modules[2][2] = {{"series_64_bf16", "series_64_f16"}, {"series_128_bf16", "series_128_f16"}};
+    static const char *const names[2][2] = {{"sb_cuda_series_64_bf16", "sb_cuda_series_64_f16"},
+                                            {"sb_cuda_series_128_bf16", "sb_cuda_series_128_f16"}};
+    return sb_cuda_kernel_find(device, modules[width > 64][is_f16], names[width > 64][is_f16], sizeof(sb_cuda_series),
+                               kernel, error);
 }
 
 static sb_status append_series(maker *maker, int first, int count, sb_cuda_series series, sb_error *error) {
     const sb_cuda_task begin = sb_cuda_task_list_at(maker->list, first);
     const sb_cuda_kernel *kernel;
-    int range_count;
-    SB_TRY(find_kernel(maker->device, begin.kernel.form.is_f16, &kernel, error));
+    int range_count, width = 0;
+    for (int i = first; i < first + count; i++) {
+        const sb_cuda_task task = sb_cuda_task_list_at(maker->list, i);
+        width = width_of(&task) > width ? width_of(&task) : width;
+    }
+    SB_TRY(find_kernel(maker->device, begin.kernel.form.is_f16, width, &kernel, error));
     SB_TRY(gather_ranges(maker, first, count, &range_count, error));
     const sb_cuda_task task = {
         .kind = SB_CUDA_KERNEL,
@@ -290,12 +306,4 @@ sb_status sb_cuda_series_choose_by_name(sb_cuda_device *device, const char *name
 bool sb_cuda_series_wanted(sb_cuda_device *device) {
     int choice = atomic_load_explicit(&device->series, memory_order_relaxed);
     return choice == SB_CUDA_SERIES_ON;
-}
-
-/* ---- loading ---- */
-
-sb_status sb_cuda_series_load(sb_cuda_device *device, sb_error *error) {
-    const sb_cuda_kernel *kernel;
-    SB_TRY(find_kernel(device, false, &kernel, error));
-    return find_kernel(device, true, &kernel, error);
 }

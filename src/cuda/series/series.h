@@ -23,8 +23,6 @@ typedef struct sb_cuda_joined {
     sb_cuda_memory *memory;
 } sb_cuda_joined;
 
-/** Loads the kernels of series, so that a stream may be captured afterwards: none on a device that they are not made for. */
-sb_status sb_cuda_series_load(sb_cuda_device *device, sb_error *error);
 /** Makes a list of the tasks of `list` that does the same, with series where at least two tasks follow on each other that can be part of
  * one; joined->tasks is NULL where there are none. The caller destroys it. Waits for a copy to the device, which it enters by itself;
  * not while this thread captures a stream. One launch at a time. Errors: OUT_OF_MEMORY, DEVICE. */

@@ -22,7 +22,7 @@ typedef enum sb_cuda_form_kind {
     SB_CUDA_FORM_PRODUCT,   /* of few rows: gemm16_hopper.cuh in tiles of 64 by 8 of weights' lines */
     SB_CUDA_FORM_NORMALIZE, /* of few rows: rows/normalize_few.cuh; the variant: elements of a row for each of 256 lanes */
     SB_CUDA_FORM_APPEND,    /* moving/paged_append.cuh */
-    SB_CUDA_FORM_ATTENTION  /* of few rows: attention/attention16_decode.cuh; with pages; the variant: the widest heads */
+    SB_CUDA_FORM_ATTENTION  /* of few rows: attention/attention16_decode.cuh; the variant: the widest heads, and 1 with pages */
 } sb_cuda_form_kind;
 
 typedef struct sb_cuda_form {

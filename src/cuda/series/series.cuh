@@ -6,8 +6,8 @@
  * writes, wait for the one task that the host has found (series.c): that all blocks have done it means that they have done all those
  * before it too, since each does its parts in their order. So one counter for a task is enough.
  *
- * What a task computes is what its kernel would: the functions are the same, and blocks take the same parts.
- * Compiled for 90a alone. A module for each of bf16, f16. */
+ * What a task computes is what its kernel would: the functions are the same, and blocks take the same parts. Included by a source for each
+ * width of heads, which defines SB_SERIES_WIDTH: each would take long enough to compile for all of them. */
 #define SB_GEMM_N 8
 #define SB_GEMM_GROUPS 1
 #include "cuda/contraction/gemm16_fused.cuh"
@@ -358,11 +358,11 @@ SB_CUDA_FUNCTION void give_stages(const sb_cuda_series_task *task, series_ring *
         case SB_CUDA_FORM_NORMALIZE << 16 | 16:                                                                        \
             sb_cuda_normalize_few<HALF, 16, 2>(rows, first, step, lanes);                                              \
             break;                                                                                                     \
-        case SB_CUDA_FORM_ATTENTION << 16 | 64:                                                                        \
-            sb_attention16_decode<HALF, 64, false, true>(attention, first, step, room);                                \
+        case SB_CUDA_FORM_ATTENTION << 16 | SB_SERIES_WIDTH:                                                           \
+            sb_attention16_decode<HALF, SB_SERIES_WIDTH, false, false>(attention, first, step, room);                  \
             break;                                                                                                     \
-        case SB_CUDA_FORM_ATTENTION << 16 | 128:                                                                       \
-            sb_attention16_decode<HALF, 128, false, true>(attention, first, step, room);                               \
+        case SB_CUDA_FORM_ATTENTION << 16 | SB_SERIES_WIDTH | 1:                                                       \
+            sb_attention16_decode<HALF, SB_SERIES_WIDTH, false, true>(attention, first, step, room);                   \
             break;                                                                                                     \
         }                                                                                                              \
         give_stages(task, ring);                                                                                       \
@@ -373,7 +373,7 @@ SB_CUDA_FUNCTION void give_stages(const sb_cuda_series_task *task, series_ring *
     MULTIPLY_TILE(suffix, type)                                                                                        \
     COMPUTE_PRODUCT(suffix)                                                                                            \
     COMPUTE_OTHER(suffix, HALF)                                                                                        \
-    SB_HOPPER_KERNEL_TOGETHER(sb_cuda_series_##suffix, sb_cuda_series, given, SB_CUDA_SERIES_THREADS) {                \
+    SB_HOPPER_KERNEL_TOGETHER(SB_SERIES_NAME(suffix), sb_cuda_series, given, SB_CUDA_SERIES_THREADS) {                  \
         SB_HOPPER_DYNAMIC_SHARED(shared_memory);                                                                       \
         SB_HOPPER_BARRIERS(full_barriers, STAGES);                                                                     \
         SB_HOPPER_BARRIERS(empty_barriers, STAGES);                                                                    \
@@ -438,15 +438,13 @@ SB_CUDA_FUNCTION void give_stages(const sb_cuda_series_task *task, series_ring *
         }                                                                                                              \
     }
 
+#define SB_SERIES_JOIN(width, suffix) sb_cuda_series_##width##_##suffix
+#define SB_SERIES_NAME_OF(width, suffix) SB_SERIES_JOIN(width, suffix)
+#define SB_SERIES_NAME(suffix) SB_SERIES_NAME_OF(SB_SERIES_WIDTH, suffix)
 #if !defined(SB_MODULE_f16)
 SERIES_KERNEL(bf16, "bf16", SB_CUDA_BF16)
 #endif
 #if !defined(SB_MODULE_bf16)
 SERIES_KERNEL(f16, "f16", SB_CUDA_F16)
 #endif
-#else
-/* Other generations are never given this. */
-SB_CUDA_KERNEL(sb_cuda_series_bf16, sb_cuda_series, p) {
-    __trap();
-}
 #endif
