@@ -191,7 +191,11 @@ static void describe_counter(const host_condition *condition, char *text, size_t
              *(const uint32_t *)condition->object);
 }
 
-uint32_t host_counter_add(uint32_t *counter) {
+void host_counter_add(uint32_t *counter) {
+    ++*counter;
+}
+
+uint32_t host_counter_count(uint32_t *counter) {
     return (*counter)++;
 }
 

@@ -25,7 +25,8 @@ void host_barrier_arrive_at(uint32_t barrier, uint32_t rank);
 void host_barrier_wait(uint32_t barrier, uint32_t parity);
 uint32_t host_cluster_rank(void);
 void host_cluster_sync(void);
-uint32_t host_counter_add(uint32_t *counter);
+void host_counter_add(uint32_t *counter);
+uint32_t host_counter_count(uint32_t *counter);
 void host_counter_wait(const uint32_t *counter, uint32_t count);
 void host_memory_written(void);
 void host_tensor_map_prefetch(const void *map);
@@ -86,6 +87,7 @@ void host_products_wait(unsigned left);
 #define sb_cluster_rank host_cluster_rank
 #define sb_cluster_sync host_cluster_sync
 #define sb_counter_add host_counter_add
+#define sb_counter_count host_counter_count
 #define sb_counter_wait host_counter_wait
 #define sb_memory_written host_memory_written
 #define sb_tensor_map_prefetch host_tensor_map_prefetch

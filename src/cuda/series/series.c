@@ -99,10 +99,16 @@ static int awaited(const sb_cuda_task_list *list, int first, int number) {
     return 0;
 }
 
+/* Whether all rows of a product have room beside the ring, and 16 bytes of each lie so that they are read at once. */
+static bool has_whole_rows(const sb_gemm16_hopper *p) {
+    const sb_gemm16_operand *rows = &p->product.a;
+    return p->product.m * (p->k_blocks + 1) * 64 * 2 <= SB_CUDA_SERIES_ROWS && rows->k_stride == 1;
+}
+
 /* Copies of 128 k for a stage: as many as there is room for. */
 static int copies_of(const sb_gemm16_hopper *p) {
-    int weights = SB_CUDA_SERIES_WEIGHTS / (2 * p->a_box_bytes), rows = SB_CUDA_SERIES_ROWS / (2 * p->b_box_bytes);
-    return weights < rows ? weights : rows;
+    int bytes = 2 * (p->a_box_bytes + (has_whole_rows(p) ? 0 : p->b_box_bytes));
+    return SB_CUDA_SERIES_STAGE / bytes;
 }
 
 /* What the form of a task asks for. */
@@ -113,6 +119,7 @@ static void describe_form(const sb_cuda_kernel_task *task, sb_cuda_series_task *
     case SB_CUDA_FORM_PRODUCT:
         made->parts = product->tiles;
         made->copies = copies_of(product);
+        made->whole_rows = has_whole_rows(product) ? (int32_t)product->product.m : 0;
         made->has_nodes = task->kernel->parameter_bytes == sizeof(sb_gemm16_fused);
         made->is_open = product->used_rows != NULL || product->used_columns != NULL;
         made->is_stacked = product->stacked == 1;

@@ -1,7 +1,8 @@
 /* A series of tasks in one launch: a block on each multiprocessor goes through all of them, so that the way from one task to the next is a
  * counter in memory, and weights of the next ones are on their way meanwhile.
  *
- * A block has 128 threads that work, a thread that fetches weights, and one that fetches rows. Weights are what no task of the series
+ * A block has 128 threads that work, a thread that fetches weights, one that fetches rows which do not lie in shared memory whole, and a
+ * warp that reads what there is to know of tasks. Weights are what no task of the series
  * writes: their thread goes ahead through all tasks, as far as stages of the ring are free. Rows, and whatever else a task reads or
  * writes, wait for the one task that the host has found (series.c): that all blocks have done it means that they have done all those
  * before it too, since each does its parts in their order. So one counter for a task is enough.
@@ -65,6 +66,11 @@ SB_CUDA_FUNCTION bool is_used(const sb_cuda_series_task *task, int index) {
 SB_CUDA_FUNCTION int copies_of(const sb_cuda_series_task *task, int block) {
     const int left = (task->k_blocks - block + BOXES - 1) / BOXES;
     return left < task->copies ? left : task->copies;
+}
+
+/* Where a stage's rows are, behind its weights. */
+SB_CUDA_FUNCTION int rows_behind(const sb_cuda_series_task *task) {
+    return BOXES * task->copies * task->a_box_bytes;
 }
 
 /* The stages that a block takes for what it keeps in shared memory: those that lie side by side, and those that it passes over. */
@@ -157,8 +163,8 @@ SB_CUDA_FUNCTION void fetch_rows(const sb_cuda_series &given, series_ring ring) 
             continue;
         }
         const sb_tensor_map *map = &((const sb_gemm16_hopper *)task->parameters)->b;
-        const int bytes = BOXES * task->b_box_bytes;
-        bool waited = false;
+        const int bytes = BOXES * task->b_box_bytes, behind = rows_behind(task);
+        bool waited = task->whole_rows > 0;
         EACH_TILE {
             if (!is_used(task, index))
                 continue;
@@ -166,14 +172,14 @@ SB_CUDA_FUNCTION void fetch_rows(const sb_cuda_series &given, series_ring ring) 
                 wait_for_blocks(given, task);
             waited = true;
             EACH_STAGE {
-                const int copies = copies_of(task, block);
+                const int copies = task->whole_rows > 0 ? 0 : copies_of(task, block);
                 const uint32_t arrived = ring.full + 8 * ring.stage;
                 sb_barrier_wait(ring.empty + 8 * ring.stage, ring.phase ^ 1);
                 sb_barrier_expect(arrived, copies * bytes);
                 SB_CUDA_KEEP_LOOP
                 for (int c = 0; c < copies; c++)
-                    sb_tensor_load(ring.stages + ring.stage * SB_CUDA_SERIES_STAGE + SB_CUDA_SERIES_WEIGHTS + c * bytes,
-                                   map, arrived, 0, 0, block + BOXES * c, 0);
+                    sb_tensor_load(ring.stages + ring.stage * SB_CUDA_SERIES_STAGE + behind + c * bytes, map, arrived,
+                                   0, 0, block + BOXES * c, 0);
                 next_stage(&ring);
             }
         }
@@ -223,6 +229,7 @@ SB_CUDA_FUNCTION sb_cuda_series_task uniform_task(const sb_cuda_series_task *fro
     task.last_row = UNIFORM(task.last_row);
     task.a_box_bytes = UNIFORM(task.a_box_bytes);
     task.b_box_bytes = UNIFORM(task.b_box_bytes);
+    task.whole_rows = UNIFORM(task.whole_rows);
     return task;
 }
 
@@ -246,10 +253,51 @@ SB_CUDA_FUNCTION sb_cuda_series_task uniform_task(const sb_cuda_series_task *fro
         sb_gemm16_store_##suffix(corner, SUMS, sums);                                                                  \
     }
 
+/* Brings all rows of a product to shared memory, behind what they wait for: first eight k of each, then the next eight. Columns of the
+ * tensor cores' eight for which there are no rows read what comes next, and nobody keeps what they make of it. */
+SB_CUDA_FUNCTION void bring_rows(const sb_cuda_series &given, const sb_cuda_series_task *task,
+                                 const sb_gemm16 *product, uint32_t to) {
+    const char *from = (const char *)product->a.data;
+    const int64_t line = 2 * product->a.line_stride;
+    const int rows = task->whole_rows, there = task->k_blocks * 8;
+    /* Zeros where the last copy of weights has zeros. */
+    const int pieces = (task->k_blocks + BOXES - 1) / BOXES * BOXES * 8;
+    if (threadIdx.x == 0)
+        wait_for_blocks(given, task);
+    sb_warpgroup_sync(1);
+    SB_CUDA_KEEP_LOOP
+    for (int row = 0; row < rows; row++) {
+        SB_CUDA_KEEP_LOOP
+        for (int first = (int)threadIdx.x; first < pieces; first += 8 * SB_CUDA_SERIES_WORKERS) {
+            sb_gemm16_eight found[8];
+            SB_CUDA_UNROLL
+            for (int i = 0; i < 8; i++) {
+                const int piece = first + i * SB_CUDA_SERIES_WORKERS;
+                found[i].x = found[i].y = found[i].z = found[i].w = 0;
+                if (piece < there)
+                    found[i] = *(const sb_gemm16_eight *)(const void *)(from + row * line + 16 * piece);
+            }
+            SB_CUDA_UNROLL
+            for (int i = 0; i < 8; i++) {
+                const int piece = first + i * SB_CUDA_SERIES_WORKERS;
+                const uint32_t words[4] = {found[i].x, found[i].y, found[i].z, found[i].w};
+                if (piece < pieces)
+                    sb_shared_store_eight(to + 16 * (rows * piece + row), words);
+            }
+        }
+    }
+    sb_shared_written();
+    sb_warpgroup_sync(1);
+}
+
 /* The products of a tile. */
 #define MULTIPLY_TILE(suffix, type)                                                                                    \
-    SB_CUDA_FUNCTION void multiply_tile_##suffix(const sb_cuda_series_task *task, series_ring *ring, float *sums) {    \
-        const bool leads = threadIdx.x == 0;                                                                           \
+    SB_CUDA_FUNCTION void multiply_tile_##suffix(const sb_cuda_series_task *task, uint32_t rows, series_ring *ring,    \
+                                                 float *sums) {                                                        \
+        const bool leads = threadIdx.x == 0, is_whole = task->whole_rows > 0;                                          \
+        const int b_step = is_whole ? 2 * task->whole_rows : 2;                                                        \
+        const int b_box = is_whole ? 8 * task->whole_rows : task->b_box_bytes / 16;                                    \
+        uint64_t b = sb_plain_descriptor(rows, 16 * task->whole_rows);                                                 \
         uint32_t before = 0;                                                                                           \
         SB_CUDA_UNROLL                                                                                                 \
         for (int i = 0; i < SUMS; i++)                                                                                 \
@@ -258,16 +306,17 @@ SB_CUDA_FUNCTION sb_cuda_series_task uniform_task(const sb_cuda_series_task *fro
             const int copies = copies_of(task, block);                                                                 \
             const uint32_t at = ring->stages + ring->stage * SB_CUDA_SERIES_STAGE;                                     \
             uint64_t a = sb_matrix_descriptor(at, 8192, 1024);                                                         \
-            uint64_t b = sb_matrix_descriptor(at + SB_CUDA_SERIES_WEIGHTS, 8192, 1024);                                \
+            if (!is_whole)                                                                                             \
+                b = sb_matrix_descriptor(at + rows_behind(task), 8192, 1024);                                          \
             sb_barrier_wait(ring->full + 8 * ring->stage, ring->phase);                                                \
             SB_WGMMA_BEGIN();                                                                                          \
             SB_CUDA_KEEP_LOOP                                                                                          \
             for (int c = 0; c < BOXES * copies; c++) {                                                                 \
                 SB_CUDA_UNROLL                                                                                         \
                 for (int step = 0; step < 4; step++)                                                                   \
-                    SB_WGMMA_8(sums, 1, a + 2 * step, b + 2 * step, type, 0, 0);                                       \
+                    SB_WGMMA_8(sums, 1, a + 2 * step, b + b_step * step, type, 0, 0);                                  \
                 a += task->a_box_bytes / 16;                                                                           \
-                b += task->b_box_bytes / 16;                                                                           \
+                b += b_box;                                                                                            \
             }                                                                                                          \
             SB_WGMMA_END();                                                                                            \
             /* The stage before this one is free once its products are done, while this one's go on. */                \
@@ -283,8 +332,11 @@ SB_CUDA_FUNCTION sb_cuda_series_task uniform_task(const sb_cuda_series_task *fro
     }
 
 #define COMPUTE_PRODUCT(suffix)                                                                                        \
-    SB_CUDA_FUNCTION void compute_product_##suffix(const sb_cuda_series_task *task, const sb_gemm16_fused *product,    \
-                                                   series_ring *ring) {                                                \
+    SB_CUDA_FUNCTION void compute_product_##suffix(const sb_cuda_series &given, const sb_cuda_series_task *task,       \
+                                                   const sb_gemm16_fused *product, series_ring *ring) {                \
+        const uint32_t rows = ring->stages + STAGES * SB_CUDA_SERIES_STAGE;                                            \
+        if (task->whole_rows > 0 && first_part(task) < task->parts)                                                    \
+            bring_rows(given, task, &product->product.product, rows);                                                  \
         EACH_TILE {                                                                                                    \
             const int row = tile_row(task, index);                                                                     \
             float sums[SUMS];                                                                                          \
@@ -292,7 +344,7 @@ SB_CUDA_FUNCTION sb_cuda_series_task uniform_task(const sb_cuda_series_task *fro
                 continue;                                                                                              \
             sb_gemm16_corner corner = sb_gemm16_corner_of(&product->product, 0, row, 0);                               \
             sb_gemm16_keep_corner(&corner);                                                                            \
-            multiply_tile_##suffix(task, ring, sums);                                                                  \
+            multiply_tile_##suffix(task, rows, ring, sums);                                                            \
             finish_tile_##suffix(product, task->has_nodes, &corner, row, 0, sums);                                     \
         }                                                                                                              \
     }
@@ -418,7 +470,7 @@ SB_CUDA_FUNCTION void give_stages(const sb_cuda_series_task *task, series_ring *
                 sb_barrier_wait(rooms.filled + 8 * (number % ROOMS), (uint32_t)(number / ROOMS & 1));                  \
                 const sb_cuda_series_task own = uniform_task((const sb_cuda_series_task *)(const void *)room);         \
                 if (own.kind == SB_CUDA_FORM_PRODUCT)                                                                  \
-                    compute_product_##suffix(&own, (const sb_gemm16_fused *)parameters, &ring);                        \
+                    compute_product_##suffix(given, &own, (const sb_gemm16_fused *)parameters, &ring);                 \
                 else                                                                                                   \
                     compute_other_##suffix(given, &own, parameters, (float *)(void *)lanes, &ring, memory);            \
                 sb_memory_written();                                                                                   \
@@ -426,11 +478,11 @@ SB_CUDA_FUNCTION void give_stages(const sb_cuda_series_task *task, series_ring *
                 if (thread == 0) {                                                                                     \
                     sb_barrier_arrive(rooms.taken + 8 * (number % ROOMS));                                             \
                     if (own.is_awaited)                                                                                \
-                        (void)sb_counter_add(given.counters + number);                                                 \
+                        sb_counter_add(given.counters + number);                                                       \
                 }                                                                                                      \
             }                                                                                                          \
             /* Nobody waits for a counter any more once all blocks have come here. */                                  \
-            if (thread == 0 && sb_counter_add(given.counters + given.count) + 1 == gridDim.x) {                        \
+            if (thread == 0 && sb_counter_count(given.counters + given.count) + 1 == gridDim.x) {                      \
                 SB_CUDA_KEEP_LOOP                                                                                      \
                 for (int i = 0; i <= given.count; i++)                                                                 \
                     given.counters[i] = 0;                                                                             \

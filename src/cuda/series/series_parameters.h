@@ -7,12 +7,12 @@
 /* Threads of a block: those that work, which have the block's first numbers, and those that fetch. */
 #define SB_CUDA_SERIES_WORKERS 128
 #define SB_CUDA_SERIES_THREADS 256
-/* Stages of a block's ring: room for the lines of weights of some 64 k, and for those of rows. */
-#define SB_CUDA_SERIES_STAGES 9
-#define SB_CUDA_SERIES_WEIGHTS 16384
-#define SB_CUDA_SERIES_ROWS 8192
-#define SB_CUDA_SERIES_STAGE (SB_CUDA_SERIES_WEIGHTS + SB_CUDA_SERIES_ROWS)
-#define SB_CUDA_SERIES_SHARED (SB_CUDA_SERIES_STAGES * SB_CUDA_SERIES_STAGE + 1024)
+/* Stages of a block's ring, and behind it room for the rows of a product, where they are few enough to lie there whole: all of the ring
+ * brings weights then. */
+#define SB_CUDA_SERIES_STAGES 10
+#define SB_CUDA_SERIES_STAGE 18432
+#define SB_CUDA_SERIES_ROWS 32768
+#define SB_CUDA_SERIES_SHARED (SB_CUDA_SERIES_STAGES * SB_CUDA_SERIES_STAGE + SB_CUDA_SERIES_ROWS + 1024)
 /* A task's parameters, of which each block has a copy. */
 #define SB_CUDA_SERIES_PARAMETERS 2560
 
@@ -49,6 +49,8 @@ typedef struct sb_cuda_series_task {
     int32_t k_blocks, copies; /* of products: of 64 k each, and copies of 128 k that a stage takes */
     int32_t tile_rows, last_row;
     int32_t a_box_bytes, b_box_bytes;
+    int32_t whole_rows; /* of the product, where they lie in shared memory whole; 0: stages bring them */
+    int32_t unused[3];
 } __attribute__((aligned(16))) sb_cuda_series_task;
 #define SB_CUDA_SERIES_WORDS (sizeof(sb_cuda_series_task) / 16)
 

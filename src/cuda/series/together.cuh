@@ -15,13 +15,15 @@
 
 /* ---- counters in memory, by which blocks of a launch wait for each other ---- */
 
-/* Adds 1 behind all that the thread has written, or knows to be written; returns what was there. */
-SB_CUDA_FUNCTION uint32_t sb_counter_add(uint32_t *counter) {
+/* Adds 1 behind all that the thread has written, or knows to be written. */
+SB_CUDA_FUNCTION void sb_counter_add(uint32_t *counter) {
+    asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(counter) : "memory");
+}
+
+/* The same, and returns what was there. */
+SB_CUDA_FUNCTION uint32_t sb_counter_count(uint32_t *counter) {
     uint32_t before;
-    asm volatile("fence.acq_rel.gpu;\n\tatom.add.acq_rel.gpu.global.u32 %0, [%1], 1;"
-                 : "=r"(before)
-                 : "l"(counter)
-                 : "memory");
+    asm volatile("atom.add.acq_rel.gpu.global.u32 %0, [%1], 1;" : "=r"(before) : "l"(counter) : "memory");
     return before;
 }
 
@@ -36,6 +38,13 @@ SB_CUDA_FUNCTION void sb_counter_wait(const uint32_t *counter, uint32_t count) {
 /* What threads write to memory, and what the copy engine reads of it, on either side of a counter. */
 SB_CUDA_FUNCTION void sb_memory_written(void) {
     asm volatile("fence.proxy.async.global;" ::: "memory");
+}
+#endif
+
+#if SB_HOPPER
+/* The descriptor of eight lines of k without a swizzle: pieces of 16 bytes, those of a line `leading` bytes apart. */
+SB_CUDA_FUNCTION uint64_t sb_plain_descriptor(uint32_t shared, uint32_t leading) {
+    return (uint64_t)((shared & 0x3ffffu) >> 4) | (uint64_t)(leading >> 4) << 16 | (uint64_t)(128 >> 4) << 32;
 }
 #endif
 
