@@ -85,7 +85,7 @@ CUresult cuGraphAddKernelNode(CUgraphNode *made, CUgraph graph, const CUgraphNod
 CUresult cuGraphKernelNodeSetAttribute(CUgraphNode node, int attribute, const CUlaunchAttributeValue *value) {
     START("%s, %d", node->operation.function->name, attribute);
     return finish(attribute == CU_LAUNCH_ATTRIBUTE_COOPERATIVE && value->cooperative == 1 ? CUDA_SUCCESS
-                                                                                         : CUDA_ERROR_INVALID_VALUE);
+                                                                                          : CUDA_ERROR_INVALID_VALUE);
 }
 
 CUresult cuGraphAddDependencies(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to,

@@ -45,4 +45,3 @@ HOST_PLANT(NO_GROUP_SYNC, "a warpgroup's threads do not wait for each other's re
 HOST_PLANT(NO_COPIES_WAIT, "every other step is used before cp.async has copied it")
 HOST_PLANT(STORE_X, "results go an element further in the first dimension")
 HOST_PLANT(STORE_Y, "results go a row further")
-HOST_PLANT(NO_COUNTER, "tasks of a series do not wait for those ahead")

@@ -100,9 +100,8 @@ static void read_operand(const host_block *block, uint64_t descriptor, bool mn_m
         host_refuse("a matrix's descriptor is not for the 128-byte swizzle: %llx", (unsigned long long)descriptor);
     for (unsigned number = 0; number < count; number++) {
         for (unsigned k = 0; k < STEP; k++) {
-            uint32_t address =
-                field(descriptor, 0) + (is_plain ? plain_offset_of(descriptor, number, k)
-                                                 : offset_of(descriptor, mn_major, number, k));
+            uint32_t address = field(descriptor, 0) + (is_plain ? plain_offset_of(descriptor, number, k)
+                                                                : offset_of(descriptor, mn_major, number, k));
             if (!is_plain && host_planted != HOST_PLANT_MATRIX_SWIZZLE)
                 address = host_swizzle_128(address);
             memcpy(&lines[number].k[k], host_dynamic_shared(block, address, 2), 2);

@@ -129,8 +129,8 @@ static size_t find_edges(builder *builder, int node, const sb_cuda_task *task) {
         sb_cuda_task earlier = sb_cuda_task_list_at(builder->list, other);
         if (!sb_cuda_tasks_conflict(task, &earlier))
             continue;
-        bool early = builder->dependent_launch && task->kind == SB_CUDA_KERNEL && !task->kernel.apart &&
-                     !task->kernel.together;
+        bool early =
+            builder->dependent_launch && task->kind == SB_CUDA_KERNEL && !task->kernel.apart && !task->kernel.together;
         if (early && earlier.kind == SB_CUDA_KERNEL)
             builder->early[builder->early_count++] = builder->nodes[other];
         else
@@ -166,8 +166,8 @@ static sb_status add_kernel(builder *builder, CUgraphNode *node, size_t edges, c
         .kernelParams = parameters,
     };
     const CUlaunchAttributeValue together = {.cooperative = 1};
-    SB_TRY(SB_CUDA_DO(builder->device, error, cuGraphAddKernelNode, node, builder->graph, builder->edges, edges,
-                      &given));
+    SB_TRY(
+        SB_CUDA_DO(builder->device, error, cuGraphAddKernelNode, node, builder->graph, builder->edges, edges, &given));
     return task->together ? SB_CUDA_DO(builder->device, error, cuGraphKernelNodeSetAttribute, *node,
                                        CU_LAUNCH_ATTRIBUTE_COOPERATIVE, &together)
                           : SB_OK;

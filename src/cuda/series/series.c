@@ -165,7 +165,8 @@ static sb_status gather_ranges(maker *maker, int first, int count, int *range_co
         size_t wanted = (size_t)*range_count + (size_t)task.kernel.range_count;
         if (!sb_grow((void **)&maker->ranges, &maker->range_capacity, wanted, sizeof *maker->ranges))
             return sb_fail_memory(error, wanted * sizeof *maker->ranges);
-        memcpy(maker->ranges + *range_count, task.kernel.ranges, (size_t)task.kernel.range_count * sizeof *maker->ranges);
+        memcpy(maker->ranges + *range_count, task.kernel.ranges,
+               (size_t)task.kernel.range_count * sizeof *maker->ranges);
         *range_count += task.kernel.range_count;
     }
     return SB_OK;
@@ -173,7 +174,8 @@ static sb_status gather_ranges(maker *maker, int first, int count, int *range_co
 
 static sb_status find_kernel(sb_cuda_device *device, bool is_f16, int width, const sb_cuda_kernel **kernel,
                              sb_error *error) {
-    static const char *const modules[2][2] = {{"series_64_bf16", "series_64_f16"}, {"series_128_bf16", "series_128_f16"}};
+    static const char *const modules[2][2] = {{"series_64_bf16", "series_64_f16"},
+                                              {"series_128_bf16", "series_128_f16"}};
     static const char *const names[2][2] = {{"sb_cuda_series_64_bf16", "sb_cuda_series_64_f16"},
                                             {"sb_cuda_series_128_bf16", "sb_cuda_series_128_f16"}};
     return sb_cuda_kernel_find(device, modules[width > 64][is_f16], names[width > 64][is_f16], sizeof(sb_cuda_series),

@@ -255,8 +255,8 @@ SB_CUDA_FUNCTION sb_cuda_series_task uniform_task(const sb_cuda_series_task *fro
 
 /* Brings all rows of a product to shared memory, behind what they wait for: first eight k of each, then the next eight. Columns of the
  * tensor cores' eight for which there are no rows read what comes next, and nobody keeps what they make of it. */
-SB_CUDA_FUNCTION void bring_rows(const sb_cuda_series &given, const sb_cuda_series_task *task,
-                                 const sb_gemm16 *product, uint32_t to) {
+SB_CUDA_FUNCTION void bring_rows(const sb_cuda_series &given, const sb_cuda_series_task *task, const sb_gemm16 *product,
+                                 uint32_t to) {
     const char *from = (const char *)product->a.data;
     const int64_t line = 2 * product->a.line_stride;
     const int rows = task->whole_rows, there = task->k_blocks * 8;
@@ -350,8 +350,8 @@ SB_CUDA_FUNCTION void bring_rows(const sb_cuda_series &given, const sb_cuda_seri
     }
 
 /* Has the task's room in shared memory, behind everything that blocks have to have done; and the copy engine has it again. */
-SB_CUDA_FUNCTION unsigned char *take_stages(const sb_cuda_series &given, const sb_cuda_series_task *task, series_ring *ring,
-                                            unsigned char *memory) {
+SB_CUDA_FUNCTION unsigned char *take_stages(const sb_cuda_series &given, const sb_cuda_series_task *task,
+                                            series_ring *ring, unsigned char *memory) {
     if (threadIdx.x == 0)
         wait_for_blocks(given, task);
     SB_CUDA_KEEP_LOOP
@@ -425,7 +425,7 @@ SB_CUDA_FUNCTION void give_stages(const sb_cuda_series_task *task, series_ring *
     MULTIPLY_TILE(suffix, type)                                                                                        \
     COMPUTE_PRODUCT(suffix)                                                                                            \
     COMPUTE_OTHER(suffix, HALF)                                                                                        \
-    SB_HOPPER_KERNEL_TOGETHER(SB_SERIES_NAME(suffix), sb_cuda_series, given, SB_CUDA_SERIES_THREADS) {                  \
+    SB_HOPPER_KERNEL_TOGETHER(SB_SERIES_NAME(suffix), sb_cuda_series, given, SB_CUDA_SERIES_THREADS) {                 \
         SB_HOPPER_DYNAMIC_SHARED(shared_memory);                                                                       \
         SB_HOPPER_BARRIERS(full_barriers, STAGES);                                                                     \
         SB_HOPPER_BARRIERS(empty_barriers, STAGES);                                                                    \

@@ -18,11 +18,11 @@
 
 /* What a task of a series computes. */
 typedef enum sb_cuda_form_kind {
-    SB_CUDA_FORM_NONE,      /* a kernel that is launched by itself */
-    SB_CUDA_FORM_PRODUCT,   /* of few rows: gemm16_hopper.cuh in tiles of 64 by 8 of weights' lines */
+    SB_CUDA_FORM_NONE,    /* a kernel that is launched by itself */
+    SB_CUDA_FORM_PRODUCT, /* of few rows: gemm16_hopper.cuh in tiles of 64 by 8 of weights' lines */
     SB_CUDA_FORM_NORMALIZE, /* of few rows: rows/normalize_few.cuh; the variant: elements of a row for each of 256 lanes */
     SB_CUDA_FORM_APPEND,    /* moving/paged_append.cuh */
-    SB_CUDA_FORM_ATTENTION  /* of few rows: attention/attention16_decode.cuh; the variant: the widest heads, and 1 with pages */
+    SB_CUDA_FORM_ATTENTION /* of few rows: attention/attention16_decode.cuh; the variant: the widest heads, and 1 with pages */
 } sb_cuda_form_kind;
 
 typedef struct sb_cuda_form {
@@ -34,9 +34,10 @@ typedef struct sb_cuda_form {
 /* One task: when it may begin, what a block needs to know of it beforehand, and what the kernel that it would be by itself takes. It is
  * read a task ahead, since memory takes a microsecond to answer. */
 typedef struct sb_cuda_series_task {
-    const void *parameters;   /* in memory of the device, aligned to 64 bytes */
-    int32_t parameter_bytes;  /* a multiple of 16, at most SB_CUDA_SERIES_PARAMETERS */
-    int32_t waits;            /* the task that all blocks must have done before anything but weights is read or written, and 1; 0: none */
+    const void *parameters;  /* in memory of the device, aligned to 64 bytes */
+    int32_t parameter_bytes; /* a multiple of 16, at most SB_CUDA_SERIES_PARAMETERS */
+    int32_t
+        waits; /* the task that all blocks must have done before anything but weights is read or written, and 1; 0: none */
     int32_t first;            /* the block that takes the task's first part */
     int32_t parts;            /* tiles, or the blocks that it would have by itself */
     int16_t variant;          /* of the form */
@@ -56,7 +57,8 @@ typedef struct sb_cuda_series_task {
 
 typedef struct sb_cuda_series {
     const sb_cuda_series_task *tasks; /* in memory of the device */
-    uint32_t *counters; /* of blocks that have done each task, and behind them of those that have done all; 0 between launches */
+    uint32_t *
+        counters; /* of blocks that have done each task, and behind them of those that have done all; 0 between launches */
     int32_t count;
 } sb_cuda_series;
 
