@@ -69,12 +69,15 @@ static bool can_follow(const sb_cuda_task_list *list, int first, int index) {
     return has_form(&task);
 }
 
-/* How many tasks from `first` on are a series: 0 where it is not worth one. */
+/* How many tasks from `first` on are a series: 0 where there are no weights to be fetched while others are waited for. */
 static int length_of(const sb_cuda_task_list *list, int first) {
     int count = sb_cuda_task_list_count(list), end = first;
-    while (end < count && can_follow(list, first, end))
-        end++;
-    return end - first >= FEWEST_TASKS ? end - first : 0;
+    bool fetches = false;
+    for (; end < count && can_follow(list, first, end); end++) {
+        const sb_cuda_task task = sb_cuda_task_list_at(list, end);
+        fetches |= task.kernel.form.kind == SB_CUDA_FORM_PRODUCT;
+    }
+    return fetches && end - first >= FEWEST_TASKS ? end - first : 0;
 }
 
 /* ---- a series ---- */
