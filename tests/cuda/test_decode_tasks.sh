@@ -1,6 +1,6 @@
 # What a token of a language model takes over a driver that has the kernels: test_decode_tasks.sh DECODE_TASKS MODELS FAKE_GPU.
 # The logits are the same in every way, and a layer of Llama is eight kernels, also where its keys have splits; all of it is one launch of
-# a graph and one copy to the device.
+# a graph and one copy to the device. With series (SAMEBIT_CUDA_SERIES=on) a token is four kernels, with the same logits.
 tasks=$1 models=$2 fake=$3 failed=0
 fail() {
     echo "$*" >&2
@@ -29,4 +29,17 @@ for prompt in 9 530; do
     done
 done
 echo "$told" | grep -q '1\.00 launches of graphs, 20\.00 kernels, copies: 1\.00 to the device of ' || fail "llama: $told"
+# A token is four launches in place of 20 where tasks are joined, and of several sequences twelve, with the same logits.
+for sequences in "" "--batch 3"; do
+    [ -n "$sequences" ] && kernels=12 || kernels=4
+    alone=
+    for series in off on; do
+        # shellcheck disable=SC2086
+        out=$(SAMEBIT_CUDA_SERIES=$series "$tasks" $sequences "$models/wide" 9 2 "$fake") || fail "wide $series: exit code $?"
+        digest=$(echo "$out" | sed -n 's/^  digest //p')
+        alone=${alone:-$digest}
+        [ -n "$digest" ] && [ "$digest" = "$alone" ] || fail "wide $sequences, series $series: other logits"
+    done
+    echo "$out" | grep -q " $kernels\.00 kernels" || fail "wide $sequences: $out"
+done
 exit "$failed"

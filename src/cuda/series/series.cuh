@@ -352,19 +352,22 @@ SB_CUDA_FUNCTION void bring_rows(const sb_cuda_series &given, const sb_cuda_seri
 /* Has the task's room in shared memory, behind everything that blocks have to have done; and the copy engine has it again. */
 SB_CUDA_FUNCTION unsigned char *take_stages(const sb_cuda_series &given, const sb_cuda_series_task *task,
                                             series_ring *ring, unsigned char *memory) {
+    const int passed = task->scratch > 0 ? passed_stages(task, ring->stage) : 0, begin = ring->stage;
     if (threadIdx.x == 0)
         wait_for_blocks(given, task);
     SB_CUDA_KEEP_LOOP
-    for (int count = task->scratch > 0 ? passed_stages(task, ring->stage) : 0; count > 0; count--) {
+    for (int i = 0; i < passed; i++) {
         sb_barrier_wait(ring->full + 8 * ring->stage, ring->phase);
-        if (threadIdx.x == 0)
-            sb_barrier_arrive(ring->empty + 8 * ring->stage);
         next_stage(ring);
     }
     SB_CUDA_KEEP_LOOP
     for (int i = 0; i < task->scratch; i++)
         sb_barrier_wait(ring->full + 8 * (ring->stage + i), ring->phase);
     sb_warpgroup_sync(1);
+    /* Once all threads have seen them full: a phase that ended twice looks as if it had not. */
+    SB_CUDA_KEEP_LOOP
+    for (int i = 0; i < passed && threadIdx.x == 0; i++)
+        sb_barrier_arrive(ring->empty + 8 * (begin + i));
     return memory + ring->stage * SB_CUDA_SERIES_STAGE;
 }
 
