@@ -19,7 +19,7 @@ enum {
     /* Where things lie in a block's shared memory: what the driver keeps for itself, named pieces, and dynamic memory,
      * whose beginning has the alignment that is promised for it and no more. */
     HOST_STATIC_SHARED = 1024,
-    HOST_DYNAMIC_SHARED = 3072 + 16,
+    HOST_DYNAMIC_SHARED = 8192 + 16,
     HOST_SHARED_BYTES = 1024 + 227 * 1024, /* that a block may have, and the driver's */
     HOST_WINDOW_BYTES = HOST_DYNAMIC_SHARED + 227 * 1024,
 };

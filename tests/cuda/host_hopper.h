@@ -25,6 +25,10 @@ void host_barrier_arrive_at(uint32_t barrier, uint32_t rank);
 void host_barrier_wait(uint32_t barrier, uint32_t parity);
 uint32_t host_cluster_rank(void);
 void host_cluster_sync(void);
+void host_counter_add(uint32_t *counter);
+uint32_t host_counter_count(uint32_t *counter);
+void host_counter_wait(const uint32_t *counter, uint32_t count);
+void host_memory_written(void);
 void host_tensor_map_prefetch(const void *map);
 uint64_t host_streaming_policy(void);
 void host_tensor_load(uint32_t shared, const void *map, uint32_t barrier, int x, int y, int z, int w);
@@ -82,6 +86,10 @@ void host_products_wait(unsigned left);
 #define sb_barrier_wait host_barrier_wait
 #define sb_cluster_rank host_cluster_rank
 #define sb_cluster_sync host_cluster_sync
+#define sb_counter_add host_counter_add
+#define sb_counter_count host_counter_count
+#define sb_counter_wait host_counter_wait
+#define sb_memory_written host_memory_written
 #define sb_tensor_map_prefetch host_tensor_map_prefetch
 #define sb_streaming_policy host_streaming_policy
 #define sb_tensor_load host_tensor_load
@@ -140,9 +148,12 @@ void host_products_wait(unsigned left);
 #define SB_HOPPER_KEEP(...) (void)0
 
 #define SB_HOPPER_BARRIERS(name, count) uint64_t *const name = (uint64_t *)host_static_shared(#name, 8 * (count))
+#define SB_HOPPER_SHARED(name, bytes) unsigned char *const name = (unsigned char *)host_static_shared(#name, bytes)
 #define SB_HOPPER_DYNAMIC_SHARED(name) unsigned char *const name = host_dynamic_shared_memory()
 
 /* The kernel's parameters are aligned as the driver does it. */
+#define SB_HOPPER_KERNEL_TOGETHER(name, type, given, threads)                                                          \
+    HOST_HOPPER_KERNEL(name, type, given, HOST_ALL_TOGETHER, threads)
 #define SB_HOPPER_KERNEL(name, type, given, cluster, threads) HOST_HOPPER_KERNEL(name, type, given, cluster, threads)
 #define HOST_HOPPER_KERNEL(kernel, type, given, cluster, threads)                                                      \
     static void kernel##_body(const type &given);                                                                      \

@@ -72,6 +72,11 @@ static uint32_t offset_of(uint64_t descriptor, bool mn_major, unsigned number, u
     return number / 8 * stride + number % 8 * 128 + k * 2;
 }
 
+/* The same without a swizzle, of eight lines: pieces of 16 bytes, of which those of the next eight k lie `leading` further. */
+static uint32_t plain_offset_of(uint64_t descriptor, unsigned number, unsigned k) {
+    return number * 16 + k / 8 * field(descriptor, 16) + k % 8 * 2;
+}
+
 static void take_apart(line *line, bool is_f16) {
     const sb_chain16_format format = is_f16 ? sb_chain16_format_f16() : sb_chain16_format_bf16();
     uint16_t infinity = is_f16 ? 0x7c00 : 0x7f80;
@@ -90,12 +95,14 @@ static void take_apart(line *line, bool is_f16) {
 
 static void read_operand(const host_block *block, uint64_t descriptor, bool mn_major, bool is_f16, unsigned count,
                          line *lines) {
-    if (descriptor >> 62 != 1 || (descriptor >> 46 & 0xffff) != 0)
+    const bool is_plain = descriptor >> 62 == 0 && count == 8 && !mn_major;
+    if ((descriptor >> 62 != 1 && !is_plain) || (descriptor >> 46 & 0xffff) != 0)
         host_refuse("a matrix's descriptor is not for the 128-byte swizzle: %llx", (unsigned long long)descriptor);
     for (unsigned number = 0; number < count; number++) {
         for (unsigned k = 0; k < STEP; k++) {
-            uint32_t address = field(descriptor, 0) + offset_of(descriptor, mn_major, number, k);
-            if (host_planted != HOST_PLANT_MATRIX_SWIZZLE)
+            uint32_t address = field(descriptor, 0) + (is_plain ? plain_offset_of(descriptor, number, k)
+                                                                : offset_of(descriptor, mn_major, number, k));
+            if (!is_plain && host_planted != HOST_PLANT_MATRIX_SWIZZLE)
                 address = host_swizzle_128(address);
             memcpy(&lines[number].k[k], host_dynamic_shared(block, address, 2), 2);
         }

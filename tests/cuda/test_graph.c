@@ -334,9 +334,9 @@ static void test_not_capturable(void **unused) {
     sb_error error;
     MUST(sb_cuda_stream_wrap(setting.device, NULL, &legacy, error));
     MUST(sb_cuda_trace_create(setting.device, &trace, error));
-    sb_cuda_queue queues[] = {{legacy, setting.queue.record, NULL, false, NULL},
-                              {setting.queue.stream, NULL, NULL, false, NULL},
-                              {setting.queue.stream, setting.queue.record, trace, false, NULL}};
+    sb_cuda_queue queues[] = {{.stream = legacy, .record = setting.queue.record},
+                              {.stream = setting.queue.stream},
+                              {.stream = setting.queue.stream, .record = setting.queue.record, .trace = trace}};
     static const sb_status statuses[] = {SB_ERROR_DEVICE, SB_ERROR_INTERNAL, SB_ERROR_INTERNAL};
     MUST(sb_cuda_enter(setting.device, error));
     for (int i = 0; i < 3; i++)

@@ -329,7 +329,8 @@ static void test_fault(void **unused) {
         MUST(sb_llm_session_create(llm, &options, &session, error));
         assert_int_equal(sb_llm_generate(session, 3, tokens, &generation, NULL, &error), SB_ERROR_DEVICE);
         assert_says(error, "CUDA_ERROR_ILLEGAL_ADDRESS");
-        assert_int_equal(breaking.told, at + 1);
+        /* A step that was on its way when it broke may have gone well. */
+        assert_in_range(breaking.told, at + 1, at + 2);
         MUST(sb_llm_session_trim(session, 0, error));
         assert_int_equal(sb_llm_generate(session, 3, tokens, &generation, NULL, &error), SB_ERROR_DEVICE);
         assert_says(error, "lost earlier");

@@ -38,6 +38,7 @@ typedef struct sb_cuda_work {
     /** Several of its blocks fit a multiprocessor, which they keep busy: launched early they would come to lie where there is room
      * beside those ahead, several on one, and leave others idle (ResNet-50 in f32 took twice as long, of one image). */
     bool apart;
+    sb_cuda_form form; /* what it can be a part of: cuda/series */
     int range_count;
     sb_cuda_range ranges[SB_CUDA_WORK_RANGES];
 } sb_cuda_work;

@@ -42,14 +42,17 @@ typedef struct CUtensorMap {
     cuuint64_t opaque[16];
 } __attribute__((aligned(64))) CUtensorMap;
 
-/* The value is a union of 64 bytes; Samebit uses one member of it. */
+/* The value is a union of 64 bytes; Samebit uses two members of it. */
+typedef union CUlaunchAttributeValue {
+    char room[64];
+    int programmaticStreamSerializationAllowed;
+    int cooperative;
+} CUlaunchAttributeValue;
+
 typedef struct CUlaunchAttribute {
     int id;
     char pad[4];
-    union {
-        char room[64];
-        int programmaticStreamSerializationAllowed;
-    } value;
+    CUlaunchAttributeValue value;
 } CUlaunchAttribute;
 
 /* An edge of a graph: where it leaves the node before it, and what it waits for. */

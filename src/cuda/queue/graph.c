@@ -37,6 +37,7 @@ void sb_cuda_graph_destroy(sb_cuda_graph *graph) {
         return;
     sb_cuda_device *device = graph->device;
     SB_CUDA_GIVE_BACK(device, cuGraphExecDestroy, graph->executable);
+    sb_cuda_memory_release(graph->memory);
     sb_free(graph);
     sb_cuda_device_release(device);
 }
@@ -128,7 +129,8 @@ static size_t find_edges(builder *builder, int node, const sb_cuda_task *task) {
         sb_cuda_task earlier = sb_cuda_task_list_at(builder->list, other);
         if (!sb_cuda_tasks_conflict(task, &earlier))
             continue;
-        bool early = builder->dependent_launch && task->kind == SB_CUDA_KERNEL && !task->kernel.apart;
+        bool early =
+            builder->dependent_launch && task->kind == SB_CUDA_KERNEL && !task->kernel.apart && !task->kernel.together;
         if (early && earlier.kind == SB_CUDA_KERNEL)
             builder->early[builder->early_count++] = builder->nodes[other];
         else
@@ -163,8 +165,12 @@ static sb_status add_kernel(builder *builder, CUgraphNode *node, size_t edges, c
         .sharedMemBytes = task->shared_bytes,
         .kernelParams = parameters,
     };
-    return SB_CUDA_DO(builder->device, error, cuGraphAddKernelNode, node, builder->graph, builder->edges, edges,
-                      &given);
+    const CUlaunchAttributeValue together = {.cooperative = 1};
+    SB_TRY(
+        SB_CUDA_DO(builder->device, error, cuGraphAddKernelNode, node, builder->graph, builder->edges, edges, &given));
+    return task->together ? SB_CUDA_DO(builder->device, error, cuGraphKernelNodeSetAttribute, *node,
+                                       CU_LAUNCH_ATTRIBUTE_COOPERATIVE, &together)
+                          : SB_OK;
 }
 
 static sb_status add_copy(builder *builder, CUgraphNode *node, size_t edges, const sb_cuda_task *task,

@@ -10,6 +10,7 @@
 typedef struct sb_cuda_graph {
     sb_cuda_device *device;
     CUgraphExec executable;
+    sb_cuda_memory *memory; /* that its kernels read, which it keeps; NULL: none */
     int task_count;
     int edge_count;         /* of a built graph */
     sb_cuda_counters tasks; /* what one launch adds to the device's counters */

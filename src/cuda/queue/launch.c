@@ -84,10 +84,10 @@ static sb_status check_kernel(const sb_cuda_device *device, const sb_cuda_kernel
 static sb_status execute_kernel(sb_cuda_stream *stream, const sb_cuda_kernel_task *task, bool dependent_launch,
                                 sb_error *error) {
     SB_TRY(check_kernel(stream->device, task, error));
-    CUlaunchAttribute attribute = {
-        .id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
-        .value = {.programmaticStreamSerializationAllowed = 1},
-    };
+    const CUlaunchAttribute early = {.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+                                     .value = {.programmaticStreamSerializationAllowed = 1}};
+    const CUlaunchAttribute together = {.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value = {.cooperative = 1}};
+    CUlaunchAttribute attribute = task->together ? together : early;
     CUlaunchConfig config = {
         .gridDimX = task->grid[0],
         .gridDimY = task->grid[1],
@@ -98,7 +98,7 @@ static sb_status execute_kernel(sb_cuda_stream *stream, const sb_cuda_kernel_tas
         .sharedMemBytes = task->shared_bytes,
         .hStream = stream->handle,
         .attrs = &attribute,
-        .numAttrs = dependent_launch && stream->device->compute >= 90 ? 1 : 0,
+        .numAttrs = task->together || (dependent_launch && stream->device->compute >= 90) ? 1 : 0,
     };
     /* The driver copies the struct before it returns, and does not write to it. */
     void *parameters[] = {(void *)(uintptr_t)task->parameters};
@@ -163,6 +163,8 @@ sb_status sb_cuda_launch(const sb_cuda_queue *queue, const sb_cuda_task *task, s
     /* Recorded first, since that can run out of memory: a task is never carried out without its record. */
     if (queue->record != NULL)
         SB_TRY(sb_cuda_task_list_append(queue->record, task, error));
+    if (queue->only_records)
+        return SB_OK;
     sb_status status = SB_OK;
     if (queue->trace != NULL)
         status = sb_cuda_trace_begin(queue->trace, queue->stream, task, error);

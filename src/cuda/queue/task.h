@@ -7,6 +7,7 @@
 #include "cuda/driver/kernel.h"
 #include "cuda/driver/memory.h"
 #include "cuda/queue/stream.h"
+#include "cuda/series/series_parameters.h"
 
 typedef enum sb_cuda_task_kind {
     SB_CUDA_KERNEL,
@@ -29,6 +30,8 @@ typedef struct sb_cuda_kernel_task {
     unsigned grid[3], block[3]; /* each at least 1 */
     unsigned shared_bytes;      /* dynamic */
     bool apart;                 /* it is placed when those ahead have ended, dependent launch or not */
+    bool together;              /* its blocks wait for each other: none begins unless all can */
+    sb_cuda_form form;          /* what it can be a part of: cuda/series */
     const void *parameters;     /* kernel->parameter_bytes bytes, copied by the launch */
     int range_count;            /* every range of memory that the kernel touches */
     const sb_cuda_range *ranges;
@@ -67,6 +70,7 @@ typedef struct sb_cuda_queue {
     /* Kernels are launched before those ahead of them have ended: see kernels/kernel.cuh.
      * Devices before 9.0 take no notice. */
     bool dependent_launch;
+    bool only_records; /* tasks go into `record` alone */
     /* SB_CUDA_ARRIVALS words of the device that are 0 whenever no task is underway, NULL for none: blocks of one launch count
      * themselves there, and the last one sets its word back. A task that does so names all of them as written. */
     uint32_t *arrivals;

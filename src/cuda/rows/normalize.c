@@ -23,8 +23,7 @@ typedef struct operands {
 #define NAME_BYTES 64
 
 /* A block for each row, where there are so few that every block has a multiprocessor's half or more. */
-static bool choose_few(const sb_call *call, const sb_cuda_rows *rows, const char *suffix, char *name,
-                       sb_cuda_work *work) {
+static bool choose_few(const sb_call *call, const sb_cuda_rows *rows, sb_dtype dtype, char *name, sb_cuda_work *work) {
 #define ENTRY(count, unused) count,
     static const int counts[] = {SB_CUDA_FEW_ROWS(ENTRY, )};
 #undef ENTRY
@@ -34,7 +33,8 @@ static bool choose_few(const sb_call *call, const sb_cuda_rows *rows, const char
         i++;
     if (i == most || rows->length < SB_CUDA_WAVE || rows->count > 2 * sb_cuda_call_device(call)->multiprocessors)
         return false;
-    snprintf(name, NAME_BYTES, "sb_cuda_normalize_few_%d_%s", counts[i], suffix);
+    snprintf(name, NAME_BYTES, "sb_cuda_normalize_few_%d_%s", counts[i], sb_dtype_name(dtype));
+    work->form = (sb_cuda_form){SB_CUDA_FORM_NORMALIZE, dtype == SB_F16, (uint16_t)counts[i]};
     work->threads = SB_CUDA_WAVE;
     work->blocks = (unsigned)rows->count;
     return true;
@@ -53,7 +53,7 @@ static void choose_kernel(const sb_call *call, sb_cuda_normalization *parameters
     if (factors && moments && given->means == NULL && given->inverses == NULL &&
         sb_cuda_rows_vector(rows, dtype, LONGEST_VECTOR, &vector)) {
         snprintf(module, NAME_BYTES, "normalize_vectors_%s", suffix);
-        if (choose_few(call, rows, suffix, name, work))
+        if (choose_few(call, rows, dtype, name, work))
             return;
         snprintf(name, NAME_BYTES, "sb_cuda_normalize_%dx%d_%s", vector.team, vector.groups, suffix);
         sb_cuda_rows_grid_vector(call, rows, vector, work);
