@@ -70,6 +70,12 @@ static bool are_warpgroups_quicker(const sb_attention_work *a) {
     return tiles >= 40 || blocks * (40 - tiles) <= 165;
 }
 
+/* Whether a GPU has compared bits of such work: of f16, and of heads of up to 64, the host alone has. Until then these are for choice
+ * by name. */
+static bool were_warpgroups_compared(const sb_attention_work *a) {
+    return a->dtype == SB_BF16 && a->width > 64;
+}
+
 /* Whether warpgroups compute the work: where they can, of as many rows as are worth a tile, and are the quickest way or the chosen one. */
 static bool takes_warpgroups(const sb_call *call, const sb_cuda_attention_call *made) {
     const sb_attention_work *a = &made->attention;
@@ -77,7 +83,7 @@ static bool takes_warpgroups(const sb_call *call, const sb_cuda_attention_call *
     if (choice == SB_CUDA_ATTENTION_TILES || sb_cuda_attention16_refuses_prefill(made) != NULL ||
         a->heads / a->key_heads * a->queries <= SB_CUDA_ATTENTION16_DECODE_ROWS)
         return false;
-    return choice == SB_CUDA_ATTENTION_WARPGROUPS || are_warpgroups_quicker(a);
+    return choice == SB_CUDA_ATTENTION_WARPGROUPS || (were_warpgroups_compared(a) && are_warpgroups_quicker(a));
 }
 
 void sb_cuda_attention_choose(sb_cuda_device *device, sb_cuda_attention_choice choice) {
