@@ -25,6 +25,7 @@ typedef struct CUkern_st *CUkernel;
 typedef int CUdevice_attribute;
 typedef int CUfunction_attribute;
 typedef int CUjit_option;
+typedef int CUlaunchAttributeID;
 typedef int CUmemorytype;
 typedef int CUpointer_attribute;
 typedef int CUstreamCaptureMode;
