@@ -68,7 +68,7 @@ def _linear_logp_gradient(d_logp: Tensor, hidden: Tensor, weight: Tensor, target
     """The gradient of hidden (without elements, unless it is wanted); that of weight is written to
     d_weight, of float32 or weight's dtype, or added to one of float32."""
     check_place(hidden, d_logp=d_logp, weight=weight, targets=targets, d_weight=d_weight)
-    if accumulate and d_weight.dtype != torch.float32:
+    if accumulate and d_weight is not None and d_weight.dtype != torch.float32:
         raise Error(f"main_grad is of {d_weight.dtype}; sums are kept in float32")
     engine, stream = engine_of(hidden)
     rows, targets = rows_of(hidden), targets.to(torch.int64).contiguous()
