@@ -160,7 +160,9 @@
         const int lane = thread % 32, warp = thread % GROUP_THREADS / 32, eight = thread % 8, row = thread / 8;        \
         const sb_gemm16_output *c = &p->product.c;                                                                     \
         const int left = (int)p->columns - n;                                                                          \
-        char *to = (char *)c->data + 2 * (at.batch * c->batch_stride + (n + row) * c->row_stride + m + eight * 8);     \
+        /* (The stride of a single row may be any number.) */                                                          \
+        const int first_row = row < left ? n + row : 0;                                                                \
+        char *to = (char *)c->data + 2 * (at.batch * c->batch_stride + first_row * c->row_stride + m + eight * 8);     \
         /* What the tile before has put here has been taken. */                                                        \
         sb_warpgroup_sync(1 + group);                                                                                  \
         SB_CUDA_UNROLL                                                                                                 \

@@ -24,14 +24,18 @@ typedef struct maker {
     size_t range_capacity;
 } maker;
 
-static const sb_gemm16_hopper *product_of(const sb_cuda_task *task) {
-    return task->kernel.parameters;
+/* A list's parameters lie where tensor maps must not. */
+static sb_gemm16_hopper product_of(const sb_cuda_kernel_task *task) {
+    sb_gemm16_hopper product;
+    memcpy(&product, task->parameters, sizeof product);
+    return product;
 }
 
 /* Whether `earlier` writes any of the weights that a product fetches ahead. */
 static bool writes_weights(const sb_cuda_task *earlier, const sb_cuda_task *task) {
     sb_cuda_range weights = {0};
-    const CUdeviceptr first = (CUdeviceptr)(uintptr_t)product_of(task)->product.b.data;
+    const sb_gemm16_hopper product = product_of(&task->kernel);
+    const CUdeviceptr first = (CUdeviceptr)(uintptr_t)product.product.b.data;
     for (int i = 0; i < task->kernel.range_count; i++) {
         const sb_cuda_range *range = &task->kernel.ranges[i];
         if (!range->written && range->address <= first && first < range->address + range->bytes)
@@ -114,28 +118,37 @@ static int copies_of(const sb_gemm16_hopper *p) {
     return SB_CUDA_SERIES_STAGE / bytes;
 }
 
+static void describe_product(const sb_cuda_kernel_task *task, sb_cuda_series_task *made) {
+    const sb_gemm16_hopper product = product_of(task);
+    made->parts = product.tiles;
+    made->copies = copies_of(&product);
+    made->whole_rows = has_whole_rows(&product) ? (int32_t)product.product.m : 0;
+    made->has_nodes = task->kernel->parameter_bytes == sizeof(sb_gemm16_fused);
+    made->is_open = product.used_rows != NULL || product.used_columns != NULL;
+    made->is_stacked = product.stacked == 1;
+    made->k_blocks = product.k_blocks;
+    made->tile_rows = product.tile_rows;
+    made->last_row = product.last_row;
+    made->a_box_bytes = product.a_box_bytes;
+    made->b_box_bytes = product.b_box_bytes;
+}
+
+static void describe_append(const sb_cuda_kernel_task *task, sb_cuda_series_task *made) {
+    sb_cuda_paged_append append;
+    memcpy(&append, task->parameters, sizeof append);
+    made->parts =
+        (int32_t)((append.rows * (append.query_units + append.key_units + append.values) + SB_CUDA_SERIES_WORKERS - 1) /
+                  SB_CUDA_SERIES_WORKERS);
+}
+
 /* What the form of a task asks for. */
 static void describe_form(const sb_cuda_kernel_task *task, sb_cuda_series_task *made) {
-    const sb_gemm16_hopper *product = task->parameters;
-    const sb_cuda_paged_append *append = task->parameters;
     switch ((sb_cuda_form_kind)task->form.kind) {
     case SB_CUDA_FORM_PRODUCT:
-        made->parts = product->tiles;
-        made->copies = copies_of(product);
-        made->whole_rows = has_whole_rows(product) ? (int32_t)product->product.m : 0;
-        made->has_nodes = task->kernel->parameter_bytes == sizeof(sb_gemm16_fused);
-        made->is_open = product->used_rows != NULL || product->used_columns != NULL;
-        made->is_stacked = product->stacked == 1;
-        made->k_blocks = product->k_blocks;
-        made->tile_rows = product->tile_rows;
-        made->last_row = product->last_row;
-        made->a_box_bytes = product->a_box_bytes;
-        made->b_box_bytes = product->b_box_bytes;
+        describe_product(task, made);
         break;
     case SB_CUDA_FORM_APPEND:
-        made->parts = (int32_t)((append->rows * (append->query_units + append->key_units + append->values) +
-                                 SB_CUDA_SERIES_WORKERS - 1) /
-                                SB_CUDA_SERIES_WORKERS);
+        describe_append(task, made);
         break;
     case SB_CUDA_FORM_ATTENTION:
     case SB_CUDA_FORM_NORMALIZE:
