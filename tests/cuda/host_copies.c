@@ -30,7 +30,7 @@ void *host_static_shared(const char *name, uint32_t bytes) {
         }
         if (strcmp(block->pieces[i].name, name) == 0)
             return block->shared + block->pieces[i].first;
-        first = (block->pieces[i].first + block->pieces[i].bytes + 15) / 16 * 16;
+        first = (block->pieces[i].first + block->pieces[i].bytes + 63) / 64 * 64;
     }
     host_refuse("more pieces of static shared memory than the host has room for");
 }

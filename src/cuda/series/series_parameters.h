@@ -51,9 +51,7 @@ typedef struct sb_cuda_series_task {
     int32_t tile_rows, last_row;
     int32_t a_box_bytes, b_box_bytes;
     int32_t whole_rows; /* of the product, where they lie in shared memory whole; 0: stages bring them */
-    int32_t unused[3];
-} __attribute__((aligned(16))) sb_cuda_series_task;
-#define SB_CUDA_SERIES_WORDS (sizeof(sb_cuda_series_task) / 16)
+} __attribute__((aligned(64))) sb_cuda_series_task; /* so that the parameters behind it lie as tensor maps must */
 
 typedef struct sb_cuda_series {
     const sb_cuda_series_task *tasks; /* in memory of the device */
