@@ -2,25 +2,26 @@
 floats (binary64)."""
 import math
 import struct
-from fractions import Fraction
 
 # significant bits, least exponent (of the lowest normal number), greatest exponent
 FORMATS = {"f16": (11, -14, 15), "bf16": (8, -126, 127), "f32": (24, -126, 127), "f64": (53, -1022, 1023)}
 
 
-def round_exact(value, dtype):
-    """A Fraction to the nearest number of the format, ties to even. The sign of a zero is the caller's."""
+def round_ratio(numerator, denominator, dtype):
+    """A ratio of integers to the nearest number of the format, ties to even. The sign of a zero is the caller's."""
     bits, low, high = FORMATS[dtype]
-    if value == 0:
+    if numerator == 0:
         return 0.0
-    magnitude = abs(value)
-    exponent = magnitude.numerator.bit_length() - magnitude.denominator.bit_length()
-    exponent -= magnitude < Fraction(2) ** exponent
+    sign, magnitude = -1 if numerator < 0 else 1, abs(numerator)
+    exponent = magnitude.bit_length() - denominator.bit_length()
+    exponent -= magnitude << max(-exponent, 0) < denominator << max(exponent, 0)
     unit = max(exponent, low) - bits + 1
-    rounded = round(magnitude / Fraction(2) ** unit)  # of Fractions: half to even
-    if rounded * Fraction(2) ** unit >= Fraction(2) ** (high + 1):
-        return math.copysign(math.inf, value)
-    return math.copysign(math.ldexp(rounded, unit), value)
+    whole = denominator << max(unit, 0)
+    rounded, left = divmod(magnitude << max(-unit, 0), whole)
+    rounded += 2 * left > whole or (2 * left == whole and rounded % 2 == 1)
+    if rounded.bit_length() + unit > high + 1:
+        return sign * math.inf
+    return sign * math.ldexp(rounded, unit)
 
 
 def store(dtype, value):
@@ -29,7 +30,7 @@ def store(dtype, value):
         return value
     if dtype == "f32" and abs(value) < 2.0 ** 127:
         return struct.unpack("f", struct.pack("f", value))[0]
-    return round_exact(Fraction(value), dtype)
+    return round_ratio(*value.as_integer_ratio(), dtype)
 
 
 class Real:
@@ -62,10 +63,12 @@ class Real:
     def fma(self, a, b, c):
         if not all(map(math.isfinite, (a, b, c))):
             return a * b + c
-        exact = Fraction(a) * Fraction(b) + Fraction(c)
+        (a_top, a_bottom), (b_top, b_bottom), (c_top, c_bottom) = (x.as_integer_ratio() for x in (a, b, c))
+        product, bottom = a_top * b_top, a_bottom * b_bottom
+        exact = product * c_bottom + c_top * bottom
         if exact == 0:
-            return c + a * b if Fraction(a) * Fraction(b) == 0 else 0.0
-        return round_exact(exact, self.dtype)
+            return c + a * b if product == 0 else 0.0
+        return round_ratio(exact, bottom * c_bottom, self.dtype)
 
     def _reduce(self, values, first, following, join, empty):
         total = None

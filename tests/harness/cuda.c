@@ -89,6 +89,7 @@ static sb_tensor *to_device(const harness_device *own, const sb_tensor *host) {
     MUST(sb_cuda_upload(own->staging, &own->queue, memory->address, host->storage->data, host->storage->bytes, error));
     MUST(sb_tensor_wrap(host->dtype, host->rank, host->dims, host->strides,
                         (void *)(uintptr_t)(memory->address + before), release_memory, memory, &tensor, error));
+    tensor->storage->device = own->device;
     return tensor;
 }
 
@@ -125,8 +126,10 @@ static sb_status allocate(device_frame *frame, size_t bytes, sb_tensor **tensor,
     sb_cuda_memory *memory = NULL;
     int64_t size = (int64_t)bytes;
     SB_TRY(sb_cuda_memory_create(frame->own->device, bytes, &memory, error));
-    return sb_tensor_wrap(SB_U8, 1, &size, NULL, (void *)(uintptr_t)memory->address, release_memory, memory, tensor,
-                          error);
+    SB_TRY(sb_tensor_wrap(SB_U8, 1, &size, NULL, (void *)(uintptr_t)memory->address, release_memory, memory, tensor,
+                          error));
+    (*tensor)->storage->device = frame->own->device;
+    return SB_OK;
 }
 
 static sb_status allocate_output(sb_frame *frame, const sb_call *call, int index, size_t bytes, sb_storage **storage,
