@@ -53,13 +53,14 @@ COMBINATIONS = (
     ("--isa", "scalar", "--threads", "2"),
 )
 SIZES = 200
+LISTS = {"all": lambda model: True, "main": lambda model: not model.small, "small": lambda model: model.small}
 
 
 class Zoo:
     def __init__(self, arguments):
         self.arguments = arguments
         self.models = [model for package in models.PACKAGES for model in package.models
-                       if re.search(arguments.only, model.name)]
+                       if re.search(arguments.only, model.name) and LISTS[arguments.list](model)]
         if arguments.folder is not None and arguments.command != "bundle":
             arguments.cache = arguments.folder
             self.paths = bundle.models_in(arguments.folder)
@@ -264,6 +265,7 @@ def parse(argv):
     add("--networks", type=pathlib.Path, metavar="FOLDER",
         help="the networks of bench/cpu_bench.py too, made in this folder (machine)")
     add("--top", type=int, default=0, metavar="N", help="the N kernels of a device that take longest (machine)")
+    add("--list", default="all", choices=LISTS, help="which of the two lists (default: all)")
     add("--only", default="", metavar="REGEX", help="models whose name this matches")
     add("--without", metavar="REGEX", help="none of the cases (zoo/MODEL) whose name this matches (machine)")
     add("--threads", default="1", help="numbers of threads, by commas (default 1)")
