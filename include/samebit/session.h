@@ -273,7 +273,7 @@ typedef struct sb_graph_report {
 SB_API void sb_session_graphs(const sb_session *session, sb_graph_report *report);
 
 /** What a run of the session's most recent plan was estimated to take, and where it is left to for that reason. Estimates
- * are rough: what decides is which of the two is less. */
+ * are rough: the device is chosen where the CPU's is more by a quarter. */
 typedef struct sb_estimate {
     bool made;      /**< whether the choice was made by an estimate: only with device_if_quicker */
     bool on_device; /**< what it was; single nodes may stay on the CPU all the same */

@@ -13,18 +13,20 @@
 #include "rules/cost.h"
 
 /* Microseconds, and operations and bytes in one of them. */
-#define HOST_NODE 0.6       /* what a node takes beside its work */
-#define HOST_FLOPS 25e3     /* a thread's */
-#define HOST_BYTES 6e3      /* likewise */
-#define HOST_PIECE 20.0     /* work for which a further thread is of use */
-#define HOST_TURN 2.0       /* of a node with graphs of its own */
-#define DEVICE_RUN 40.0     /* copies and waits of a run, whatever it does */
-#define DEVICE_NODE 3.0     /* a launch behind another one */
-#define DEVICE_STEP 12.0    /* a time step of a recurrence: some launches that wait for each other */
-#define DEVICE_TURN 25.0    /* the host asks the device, and goes on when it knows */
+#define HOST_NODE 0.6    /* what a node takes beside its work */
+#define HOST_FLOPS 25e3  /* a thread's */
+#define HOST_BYTES 6e3   /* likewise */
+#define HOST_PIECE 20.0  /* work for which a further thread is of use */
+#define HOST_TURN 2.0    /* of a node with graphs of its own */
+#define DEVICE_RUN 40.0  /* copies and waits of a run, whatever it does */
+#define DEVICE_NODE 3.0  /* a launch behind another one */
+#define DEVICE_STEP 12.0 /* a time step of a recurrence: some launches that wait for each other */
+#define DEVICE_TURN 25.0 /* the host asks the device, and goes on when it knows */
 #define DEVICE_FLOPS 3e6
 #define DEVICE_BYTES 1e6
-#define DEVICE_COPY 10e3    /* bytes between the two */
+#define DEVICE_COPY 10e3 /* bytes between the two */
+#define DEVICE_GAIN                                                                                                    \
+    1.25 /* by how much the CPU's time has to be more: estimates of small networks are off by that much */
 
 static double number_of(sb_dim dim, double otherwise) {
     int64_t number;
@@ -140,7 +142,7 @@ sb_status sb_plan_judge(sb_plan *plan, const sb_program *program, const sb_place
     estimate->device_us = DEVICE_RUN + copied_bytes(plan, program) / DEVICE_COPY;
     for (size_t s = 0; s < program->step_count; s++)
         SB_TRY(add_step(plan, program->steps[s].node, error));
-    estimate->on_device = estimate->device_us < estimate->host_us;
+    estimate->on_device = DEVICE_GAIN * estimate->device_us < estimate->host_us;
     if (estimate->on_device)
         return SB_OK;
     snprintf(why, sizeof why, "the run is estimated to take %.0f us on the CPU and %.0f us on the device",
