@@ -87,6 +87,21 @@ class Zoo:
 # -- check -----------------------------------------------------------------------------------------
 
 
+LARGE_BYTES = 5_000_000
+
+
+def check_list(zoo):
+    """At least half of the main list, of all models that run, has to be networks of some size."""
+    running = [model for package in models.PACKAGES for model in package.models if not model.refused and not model.small]
+    if any(model.name not in zoo.paths for model in running):
+        return  # a bundle has some of them, without their weights
+    large = [model for model in running if packages.bytes_of(zoo.paths[model.name]) >= LARGE_BYTES]
+    print(f"main list: {len(large)} of {len(running)} models have {LARGE_BYTES} bytes or more", flush=True)
+    if 2 * len(large) < len(running):
+        zoo.problems.append("the main list")
+        print("error: less than half of the main list are large: mark tiny ones `small`", file=sys.stderr)
+
+
 def smallest(model):
     return min(model.sizes, key=lambda size: math.prod(size) if isinstance(size, tuple) else size or 0)
 
@@ -140,6 +155,7 @@ def check_digests(zoo, model):
 
 
 def check(zoo):
+    check_list(zoo)
     passed = 0
     for model in zoo.models:
         before = len(zoo.problems)
