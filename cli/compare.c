@@ -274,6 +274,7 @@ int run_compare(const arguments *arguments) {
     const char *tolerance = option_value(arguments, "tolerance");
     if (!read_model_options(arguments, &model_options) || !read_session_options(arguments, &session_options))
         return EXIT_USAGE;
+    session_options.device_if_quicker = false; /* who compares wants the device, however long it takes */
     model_options.passes = has_option(arguments, "passes");
     if (tolerance != NULL && !parse_tolerance(tolerance, &findings.absolute, &findings.relative))
         return usage_error("--tolerance takes ATOL,RTOL, not %s", tolerance);

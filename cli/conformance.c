@@ -350,6 +350,7 @@ static bool read_settings(const arguments *arguments, settings *settings) {
     if (!read_model_options(arguments, &settings->model) || !read_session_options(arguments, &settings->session) ||
         !read_count(arguments, "repeat", 1, 1000000, &settings->repeats))
         return false;
+    settings->session.device_if_quicker = false; /* all these cases are small */
     if (tolerance != NULL && !parse_tolerance(tolerance, &settings->absolute, &settings->relative)) {
         usage_error("--tolerance takes ATOL,RTOL, not %s", tolerance);
         return false;

@@ -147,6 +147,17 @@ static void print_graphs(sb_session *session) {
            graphs.recorded, (long long)graphs.tasks, graphs.failed, graphs.failed > 0 ? ": " : "", graphs.reason);
 }
 
+/* What --device auto went by. */
+static void print_estimate(const sb_estimate *estimate) {
+    if (!estimate->made)
+        return;
+    printf("estimated: %.0f us on the CPU with %d %s, %.0f us on the device (%d nodes, %.3g operations, %.3g bytes): ",
+           estimate->host_us, estimate->threads, estimate->threads == 1 ? "thread" : "threads", estimate->device_us,
+           estimate->nodes, estimate->flops, estimate->bytes);
+    printf("runs %s; --device %s forces the other\n", estimate->on_device ? "on the device" : "on the CPU",
+           estimate->on_device ? "cpu" : "cuda");
+}
+
 void explain_placement(const arguments *arguments, sb_session *session, const sb_device *device) {
     int counts[3] = {0};
     if (!has_option(arguments, "explain-placement"))
@@ -156,6 +167,9 @@ void explain_placement(const arguments *arguments, sb_session *session, const sb
         printf("no device: all nodes that ran, %d, on the CPU\n", counts[0]);
     } else {
         printf("%d nodes on the device, %d on the CPU, %d copies\n", counts[1], counts[0], counts[2]);
+        sb_estimate estimate;
+        sb_session_estimate(session, &estimate);
+        print_estimate(&estimate);
         print_graphs(session);
         print_run(session);
     }
@@ -164,7 +178,9 @@ void explain_placement(const arguments *arguments, sb_session *session, const sb
 
 int report_placement(const arguments *arguments, sb_session *session, const sb_device *device) {
     explain_placement(arguments, session, device);
-    if (device == NULL)
+    sb_estimate estimate;
+    sb_session_estimate(session, &estimate);
+    if (device == NULL || (estimate.made && !estimate.on_device)) /* the CPU was chosen: nothing was left to it */
         return EXIT_RIGHT;
     cpu_operators operators = {0};
     int code = add_cpu_operators(&operators, session, NULL) ? check_allowed(arguments, &operators) : out_of_memory();

@@ -57,6 +57,8 @@ bool read_session_options(const arguments *arguments, sb_session_options *option
         return false;
     options->threads = (int)count;
     options->iteration_limit = iterations;
+    const char *device = option_value(arguments, "device");
+    options->device_if_quicker = device != NULL && strcmp(device, "auto") == 0;
     return true;
 }
 

@@ -29,7 +29,9 @@ int out_of_memory(void);
         {"memory-limit", "BYTES", false,                                                                               \
          "The most memory for the model, and for a run, such as 500M or 2G; by default what the "                      \
          "machine has"},                                                                                               \
-        {"device", "NAME", false, "Where to run: cpu, cuda, cuda:N, or auto for a GPU where there is one"},            \
+        {"device", "NAME", false,                                                                                      \
+         "Where to run: cpu, cuda, cuda:N, or auto for a GPU where there is one and a run is estimated to end sooner " \
+         "there"},                                                                                                     \
         {"force-cpu", "PARTS", false,                                                                                  \
          "Keep nodes on the CPU whose name or operator contains one of PARTS, comma-separated"},                       \
         {"require-device", NULL, false, "Fail when a node cannot run on the device, and list all such nodes"},         \

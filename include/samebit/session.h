@@ -130,12 +130,17 @@ typedef struct sb_session_options {
      * and sb_session_exact_plans says why. */
     int capacity_count;
     const sb_capacity *capacities;
+    /** A run is left to the device only if it is estimated to end sooner there than on the CPU with the session's threads:
+     * launches take longer than small networks. The estimate follows from the extents and the threads alone
+     * (sb_session_estimate), so that the same run is always placed alike. Whoever wants something of the device is given
+     * it: this has no effect with require_device, device_outputs, a state, capacities, or an input on the device. */
+    bool device_if_quicker;
 } sb_session_options;
 
 #define SB_SESSION_OPTIONS_DEFAULT                                                                                     \
     {                                                                                                                  \
         sizeof(sb_session_options), 0, NULL, NULL, 0, 0, NULL, NULL, NULL, false, false, SB_GRAPHS_AUTO, true, false,  \
-            NULL, NULL, 4, NULL, NULL, 0, NULL                                                                         \
+            NULL, NULL, 4, NULL, NULL, 0, NULL, false                                                                  \
     }
 
 /** Creates a session, which keeps the model alive. `options` may be NULL. */
@@ -266,6 +271,21 @@ typedef struct sb_graph_report {
 } sb_graph_report;
 
 SB_API void sb_session_graphs(const sb_session *session, sb_graph_report *report);
+
+/** What a run of the session's most recent plan was estimated to take, and where it is left to for that reason. Estimates
+ * are rough: the device is chosen where the CPU's is more by a quarter. */
+typedef struct sb_estimate {
+    bool made;      /**< whether the choice was made by an estimate: only with device_if_quicker */
+    bool on_device; /**< what it was; single nodes may stay on the CPU all the same */
+    int nodes;    /**< views not counted; of nodes with graphs of their own the turns are counted, not what is inside */
+    int threads;  /**< that the CPU would have */
+    double flops; /**< as sb_model_inspect counts, where that is known */
+    double bytes; /**< likewise */
+    double host_us;   /**< on the CPU */
+    double device_us; /**< on the device, with the copies of inputs and outputs */
+} sb_estimate;
+
+SB_API void sb_session_estimate(const sb_session *session, sb_estimate *estimate);
 
 /** Ends the run in progress, or else the next one, with SB_ERROR_INTERRUPTED and a message that names the node.
  *

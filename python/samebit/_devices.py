@@ -44,12 +44,17 @@ _lock = threading.Lock()
 _devices = {}
 
 
+def is_automatic(device):
+    """Whether runs are to be on the device only where that is estimated to be quicker."""
+    return not isinstance(device, Device) and str(device) == "auto"
+
+
 def open_device(device):
     """The Device of "cuda", "cuda:1", a torch.device, "auto", …; None for the CPU. The process has one for each
     GPU, which is opened by the first call."""
     if device is None or isinstance(device, Device):
         return device
-    if str(device) == "auto":
+    if is_automatic(device):
         try:
             return open_device("cuda")
         except Error:

@@ -7,7 +7,7 @@ import threading
 from typing import Dict, Optional, Tuple
 
 from ._compare import Comparing, Findings
-from ._devices import open_device
+from ._devices import is_automatic, open_device
 from ._dtypes import dtype_name, tables
 from ._errors import ArgumentError, ArgumentTypeError
 from ._handles import Handle, text
@@ -327,7 +327,8 @@ class Model(Handle):
         """
         if reference is None:
             reference = Comparing(self, self._settings.replaced(device=None, stream=0)).record(inputs)
-        return Comparing(self, self._settings).compare(inputs, reference, absolute, relative, cumulative)
+        settings = dataclasses.replace(self._settings, device_if_quicker=False)  # the device is what is compared
+        return Comparing(self, settings).compare(inputs, reference, absolute, relative, cumulative)
 
 
 def load(source, device=None, *, threads=0, isa="best", passes=True, reference=False, memory_limit=0,
@@ -340,8 +341,9 @@ def load(source, device=None, *, threads=0, isa="best", passes=True, reference=F
     source : path or bytes
         A file, whose external data are read from its own folder, or a file's contents.
     device : str, optional
-        "cpu" (also None), "cuda", "cuda:1", a torch.device, or "auto" for a GPU where there is one. Nodes without a
-        kernel there run on the CPU; the bits are the same.
+        "cpu" (also None), "cuda", "cuda:1", a torch.device, or "auto" for a GPU where there is one, for runs that are
+        estimated to end sooner there: small networks stay on the CPU. Nodes without a kernel there run on the CPU; the
+        bits are the same.
     threads : int
         Worker threads of each session, the caller's included; 0: one per processor. With many threads that run the model
         at the same time, 1 is best.
@@ -389,5 +391,5 @@ def load(source, device=None, *, threads=0, isa="best", passes=True, reference=F
         lists every operator that is missing), ShapeError, OutOfMemoryError (a MemoryError), DeviceError.
     """
     settings = Settings(open_device(device), threads, iteration_limit, memory_limit, stream, force_cpu, require_device,
-                        device_outputs, graphs, dependent_launch, queue_depth, entry, capacity)
+                        device_outputs, graphs, dependent_launch, queue_depth, entry, capacity, is_automatic(device))
     return Model(source, settings, model_options(isa, passes, reference, memory_limit, unrelated))

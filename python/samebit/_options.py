@@ -4,7 +4,7 @@ import ctypes
 import dataclasses
 from typing import Mapping, Optional
 
-from ._devices import Device, open_device
+from ._devices import Device, is_automatic, open_device
 from ._engine import _number
 from ._errors import ArgumentError, ArgumentTypeError
 from ._handles import encoded
@@ -58,10 +58,12 @@ class Settings:
     queue_depth: int = QUEUE_DEPTH
     entry: Optional[str] = None
     capacity: Optional[Mapping] = None
+    device_if_quicker: bool = False
 
     def replaced(self, **changes):
         """The same with changes; a device may be a name."""
         if "device" in changes:
+            changes["device_if_quicker"] = is_automatic(changes["device"])
             changes["device"] = open_device(changes["device"])
         try:
             return dataclasses.replace(self, **changes)
@@ -93,6 +95,7 @@ class Settings:
                 entry=encoded(self.entry),
                 capacity_count=len(bounds),
                 capacities=bounds,
+                device_if_quicker=self.device_if_quicker,
             )
         except (TypeError, OverflowError) as failure:
             raise ArgumentTypeError(f"an option of the session cannot be passed on: {failure}") from None

@@ -216,6 +216,7 @@ class SessionOptions(ctypes.Structure):
         ("entry", _TEXT),
         ("capacity_count", _INT),
         ("capacities", ctypes.POINTER(Capacity)),
+        ("device_if_quicker", _BOOL),
     ]
 
 

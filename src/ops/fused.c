@@ -158,7 +158,56 @@ const sb_axes_entry sb_axes_fused[] = {
     {.op = {NULL}},
 };
 
+/* ---- cost: the sum over the body ---- */
+
+static void gather(const sb_node *node, const sb_fact *facts, const sb_fact **inputs, sb_fact *outputs) {
+    for (int i = 0; i < node->input_count; i++)
+        inputs[i] = node->inputs[i] != SB_NO_VALUE ? &facts[node->inputs[i]] : NULL;
+    for (int o = 0; o < node->output_count; o++) {
+        if (node->outputs[o] != SB_NO_VALUE)
+            outputs[o] = facts[node->outputs[o]]; /* borrowed */
+    }
+}
+
+/* *sum is NULL from the first node on of which the count is not known. */
+static sb_status add_flops(const sb_node *node, sb_scope *scope, const sb_fact *facts, sb_dim *sum) {
+    const sb_fact **inputs = sb_allocate_array((size_t)node->input_count, sizeof *inputs);
+    sb_fact *outputs = sb_allocate_array((size_t)node->output_count, sizeof *outputs);
+    sb_dim flops = NULL;
+    sb_status status = SB_ERROR_OUT_OF_MEMORY;
+    if (inputs != NULL && outputs != NULL) {
+        gather(node, facts, inputs, outputs);
+        status = sb_node_flops(node, scope, inputs, outputs, &flops, NULL);
+    }
+    sb_free(inputs);
+    sb_free(outputs);
+    *sum = status == SB_OK && *sum != NULL && flops != NULL ? sb_dim_add(scope, *sum, flops) : NULL;
+    return status;
+}
+
+/* Without memory the count is not known. */
+static sb_dim body_flops(const sb_cost_question *question, int64_t number) {
+    const sb_graph *body = sb_node_graph(question->node, "body");
+    sb_fact *facts = sb_allocate_array(body->value_count, sizeof *facts);
+    sb_dim sum = sb_dim_constant(question->scope, 0);
+    sb_status status = facts != NULL ? SB_OK : SB_ERROR_OUT_OF_MEMORY;
+    for (size_t i = 0; i < body->input_count && status == SB_OK; i++) {
+        if (question->inputs[i] != NULL)
+            status = sb_fact_copy(&facts[body->inputs[i]], question->inputs[i], NULL);
+    }
+    if (status == SB_OK)
+        status = sb_graph_infer(body, question->scope, facts, NULL);
+    for (size_t n = 0; n < body->node_count && status == SB_OK && sum != NULL; n++)
+        status = add_flops(body->nodes[n], question->scope, facts, &sum);
+    for (size_t v = 0; facts != NULL && v < body->value_count; v++)
+        sb_fact_clear(&facts[v]);
+    sb_free(facts);
+    return status == SB_OK ? sum : NULL;
+}
+
+static const sb_flops_rule fused_flops = {body_flops, "those of the nodes inside"};
+
 const sb_cost_entry sb_cost_fused[] = {
-    {.op = {"Fused", "samebit"}, .flops = &sb_flops_uncounted, .bytes = &sb_bytes_whole},
+    {.op = {"Fused", "samebit"}, .flops = &fused_flops, .bytes = &sb_bytes_whole},
     {.op = {NULL}},
 };

@@ -53,3 +53,12 @@ sb_status sb_node_bytes(const sb_node *node, sb_scope *scope, const sb_fact *con
         entry->bytes->count(&question, read, written);
     return check_scope(scope, error);
 }
+
+sb_status sb_node_turns(const sb_node *node, sb_scope *scope, const sb_fact *const *inputs, const sb_fact *outputs,
+                        sb_dim *turns, sb_error *error) {
+    const sb_cost_question question = {node, scope, inputs, outputs};
+    const sb_cost_entry *entry;
+    SB_TRY(require_entry(node, &entry, error));
+    *turns = entry->turns != NULL ? entry->turns(&question) : sb_dim_constant(scope, 1);
+    return check_scope(scope, error);
+}

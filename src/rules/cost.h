@@ -23,12 +23,16 @@ typedef struct sb_bytes_rule {
     const char *words;
 } sb_bytes_rule;
 
+/* How many turns of a node's work come one after the other, each of what the one before it leaves; NULL: not known. */
+typedef sb_dim sb_turns_rule(const sb_cost_question *question);
+
 /** An entry of the registry. */
 typedef struct sb_cost_entry {
     sb_rule_key op;
     const sb_flops_rule *flops;
     int64_t number;
     const sb_bytes_rule *bytes;
+    sb_turns_rule *turns; /* NULL: one */
 } sb_cost_entry;
 
 /** The operator's entry; NULL if it has none. */
@@ -50,5 +54,10 @@ sb_status sb_node_flops(const sb_node *node, sb_scope *scope, const sb_fact *con
  * those of sb_node_flops. */
 sb_status sb_node_bytes(const sb_node *node, sb_scope *scope, const sb_fact *const *inputs, const sb_fact *outputs,
                         sb_dim *read, sb_dim *written, sb_error *error);
+
+/** In how many turns a node does its work, one after the other: the steps of a recurrence or of a Scan. NULL where that is
+ * not known. Arguments and errors are those of sb_node_flops. */
+sb_status sb_node_turns(const sb_node *node, sb_scope *scope, const sb_fact *const *inputs, const sb_fact *outputs,
+                        sb_dim *turns, sb_error *error);
 
 #endif

@@ -9,6 +9,8 @@ typedef struct sb_placement {
     sb_queue *queue; /* of the device; NULL: everything runs on the CPU */
     /* Parts of names of nodes or operators that stay on the CPU, separated by commas; NULL for none. */
     const char *force_cpu;
+    bool judges;                      /* a plan is for the device only if that is estimated to be quicker */
+    int threads;                      /* that the CPU would have */
     struct sb_capacities *capacities; /* of a program's symbols; NULL: every plan is for exact extents */
     struct sb_state_binding *binding; /* the state whose variables enter and leave runs of a program; NULL: none */
 } sb_placement;

@@ -5,6 +5,7 @@
 
 #include "base/allocation.h"
 #include "runtime/derived.h"
+#include "runtime/judgement.h"
 #include "runtime/memory_plan.h"
 #include "runtime/replay.h"
 #include "runtime/state_binding.h"
@@ -193,8 +194,10 @@ static sb_status plan_step(sb_plan *plan, sb_program *program, const sb_placemen
     }
     if (planned->mode != SB_STEP_STATIC)
         return SB_OK;
-    return place_step(plan, program, placement, step,
-                      shows_host_value(plan, program, node) ? "it shows what a node on the CPU has made" : NULL, error);
+    const char *stays = plan->stays != NULL                     ? plan->stays
+                        : shows_host_value(plan, program, node) ? "it shows what a node on the CPU has made"
+                                                                : NULL;
+    return place_step(plan, program, placement, step, stays, error);
 }
 
 /* ---- views of what lies on the host ---- */
@@ -300,6 +303,8 @@ static sb_status fill_plan(sb_plan *plan, sb_program *program, const sb_placemen
     for (size_t i = 0; i < program->enter_count; i++)
         plan->sides[program->enter[i]] = sb_value_side(inputs[i]);
     SB_TRY(infer_facts(plan, program, placement, inputs, error));
+    if (placement->judges)
+        SB_TRY(sb_plan_judge(plan, program, placement, inputs, error));
     for (size_t s = 0; s < program->step_count; s++)
         SB_TRY(plan_step(plan, program, placement, s, error));
     if (plan->open != NULL)
@@ -362,6 +367,7 @@ void sb_plan_destroy(sb_plan *plan, const sb_program *program) {
     sb_open_extents_destroy(plan->open, program);
     sb_free(plan->appends);
     sb_free(plan->exact);
+    sb_free(plan->stays);
     sb_free(plan->constants);
     sb_free(plan->facts);
     sb_free(plan->sides);

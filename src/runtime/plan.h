@@ -3,6 +3,8 @@
 #ifndef SB_RUNTIME_PLAN_H
 #define SB_RUNTIME_PLAN_H
 
+#include <samebit/session.h>
+
 #include "runtime/open_extents.h"
 #include "runtime/placement.h"
 #include "runtime/program.h"
@@ -33,6 +35,8 @@ typedef struct sb_planned_step {
 typedef struct sb_plan {
     struct sb_state_binding *binding; /* of the program; NULL: none */
     sb_open_extents *open;            /* extents that differ between runs; NULL: none do … */
+    sb_estimate estimate;             /* of the plan's run, where it was asked for */
+    char *stays;            /* why no step is for the device, though there is one; NULL: each is placed by itself */
     char *exact;            /* … for this reason, although some symbols have capacities; NULL: they have none */
     sb_scope *scope;        /* of the facts */
     sb_fact *facts;         /* one per value */

@@ -390,6 +390,14 @@ void sb_runner_note_cause(const sb_runner *runner, const sb_step *step, const ch
     }
 }
 
+sb_estimate sb_runner_estimate(const sb_runner *runner) {
+    return runner->plan != NULL ? runner->plan->estimate : (sb_estimate){0};
+}
+
+bool sb_runner_is_on_host(const sb_runner *runner) {
+    return runner->plan != NULL && runner->plan->stays != NULL && runner->nested_count == 0;
+}
+
 void sb_runner_leave_out(sb_runner *runner, uint64_t outputs) {
     runner->left_out = outputs;
 }
@@ -507,6 +515,8 @@ sb_status sb_runner_start(sb_runner *runner, bool host_outputs, sb_outbox *outbo
     for (size_t i = 0; i < program->leave_count; i++)
         outputs[i] = (sb_value){0};
     SB_TRY(find_open_plan(runner, host_outputs, inputs, error));
+    if (runner->plan->stays != NULL)
+        sb_runner_note_cause(runner, NULL, "the CPU is estimated to be quicker");
     bool in_place = runner->plan->binding != NULL && runner->plan->first_update < program->step_count;
     sb_status status = in_place ? sb_runner_reserve(runner, outbox, error) : SB_OK;
     if (status == SB_OK && runner->plan->binding != NULL)

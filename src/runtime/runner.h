@@ -65,6 +65,11 @@ void sb_runner_leave_out(sb_runner *runner, uint64_t outputs);
  * `step` NULL: no node is to blame. */
 void sb_runner_note_cause(const sb_runner *runner, const sb_step *step, const char *reason);
 
+/** As sb_session_estimate. */
+sb_estimate sb_runner_estimate(const sb_runner *runner);
+/** Whether the run in progress was left to the CPU as a whole by its plan, so that the device has been given nothing. */
+bool sb_runner_is_on_host(const sb_runner *runner);
+
 /** As sb_session_visit_placement. */
 int sb_runner_visit_placement(const sb_runner *runner, void (*visit)(void *context, const sb_placed_node *node),
                               void *context);

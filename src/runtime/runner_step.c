@@ -182,7 +182,7 @@ static sb_status infer_dynamic(sb_runner *runner, size_t index, dynamic_facts *f
     const sb_kernel *kernel;
     char why[SB_WHY_BYTES];
     SB_TRY(infer_now(runner, node, facts, error));
-    if (runner->settings->placement.queue == NULL || all_concrete(node, facts))
+    if (runner->settings->placement.queue == NULL || runner->plan->stays != NULL || all_concrete(node, facts))
         return SB_OK;
     SB_TRY(sb_place(&runner->settings->placement, runner->program, index, facts->pointers, facts->outputs, &kernel, why,
                     error));
@@ -200,7 +200,9 @@ static sb_status place_dynamic(sb_runner *runner, size_t index, const dynamic_fa
     const sb_node *node = runner->program->steps[index].node;
     planned->kernel = NULL;
     planned->side = SB_HOST;
-    if (runner->settings->placement.queue != NULL) {
+    if (runner->plan->stays != NULL)
+        SB_TRY(sb_plan_explain(planned, runner->plan->stays, error));
+    else if (runner->settings->placement.queue != NULL) {
         char why[SB_WHY_BYTES];
         SB_TRY(sb_place(&runner->settings->placement, runner->program, index, facts->pointers, facts->outputs,
                         &planned->kernel, why, error));

@@ -67,6 +67,10 @@ static sb_status fill_session(sb_session *session, const sb_session_options *opt
     session->settings.placement.binding = session->binding;
     SB_TRY(create_capacities(session, options, error));
     SB_TRY(sb_workers_create(options->threads, &session->settings.workers, error));
+    session->settings.placement.threads = sb_workers_threads(session->settings.workers);
+    session->settings.placement.judges = options->device_if_quicker && session->queue != NULL &&
+                                         session->binding == NULL && !options->require_device &&
+                                         !options->device_outputs;
     size_t operands = (size_t)session->entry->input_count + (size_t)session->entry->output_count;
     SB_TRY(sb_session_create_ring(session, options->queue_depth, error));
     session->operands = sb_allocate_array(operands, sizeof *session->operands);
@@ -230,6 +234,10 @@ void sb_session_clear_interrupt(sb_session *session) {
 int sb_session_visit_placement(sb_session *session, void (*visit)(void *context, const sb_placed_node *node),
                                void *context) {
     return sb_runner_visit_placement(session->runner, visit, context);
+}
+
+void sb_session_estimate(const sb_session *session, sb_estimate *estimate) {
+    *estimate = sb_runner_estimate(session->runner);
 }
 
 const char *sb_graph_mode_name(sb_graph_mode mode) {

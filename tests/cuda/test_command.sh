@@ -65,6 +65,22 @@ FAKE_CUDA_DEVICES= runs 0 "$samebit" run chain.onnx --input x=folder/x.npy --dev
 says err "samebit: running on the CPU: "
 cmp out cpu || fail "--device auto gives other bits"
 
+# ---- a device only where it is quicker ----
+
+runs 0 "$samebit" run chain.onnx --input x=folder/x.npy --digest --device auto --threads 1 --explain-placement
+says out "estimated: "
+says out "runs on the CPU; --device cuda forces the other"
+says out ": the run is estimated to take "
+says out "0 nodes on the device, "
+head -2 out | cmp - cpu || fail "--device auto gives other bits"
+: >nothing.txt
+runs 0 "$samebit" run chain.onnx --input x=folder/x.npy --device auto --allow-cpu nothing.txt
+runs 0 "$samebit" run chain.onnx --input x=folder/x.npy --digest --device cuda --explain-placement
+! grep -q "estimated" out || fail "--device cuda estimates"
+! grep -q "^0 nodes on the device" out || fail "--device cuda leaves all to the CPU"
+runs 0 "$samebit" run chain.onnx --input x=folder/x.npy --device auto --require-device
+runs 0 "$samebit" compare chain.onnx --input x=folder/x.npy --device auto
+
 # ---- the schedule of a product ----
 
 "$tool" model product 1 product.onnx

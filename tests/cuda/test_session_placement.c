@@ -355,6 +355,90 @@ static void test_refusals(void **unused) {
     finish(&s);
 }
 
+/* ---- a device only where it is quicker ---- */
+
+static sb_estimate estimate_of(const sb_session *session) {
+    sb_estimate estimate;
+    sb_session_estimate(session, &estimate);
+    return estimate;
+}
+
+/* A product of two squares of that width, and a chain of small nodes behind it. */
+static sb_model *wide_product(int64_t width) {
+    builder b = builder_create();
+    sb_value_id x = builder_input(&b, SB_F32, 2, (int64_t[]){width, width});
+    sb_value_id weight = builder_constant(&b, random_tensor(SB_F32, 2, (int64_t[]){width, width}, 5));
+    mark_output(&b, builder_unary(&b, "Tanh", builder_binary(&b, "MatMul", x, weight)));
+    return model_of(&b, false);
+}
+
+static sb_model *small_product(bool passes) {
+    (void)passes;
+    return wide_product(4);
+}
+
+static sb_model *large_product(bool passes) {
+    (void)passes;
+    return wide_product(192);
+}
+
+/* Runs with the option; the bits are the CPU's, and the device gets work only if the estimate says so. */
+static void check_choice(sb_model *(*make)(bool passes), int64_t width, int threads, bool on_device) {
+    setting s = start(make, false);
+    sb_session_options options = options_on(s.device);
+    options.device_if_quicker = true;
+    options.threads = threads;
+    sb_session *session = session_with(s.model, &options);
+    assert_false(estimate_of(session).made);
+    for (int run = 0; run < 4; run++) {
+        sb_tensor *input = random_tensor(SB_F32, 2, (int64_t[]){width, width}, (uint64_t)run + 1);
+        sb_device_counters before = counters_of(s.device);
+        run_both(session, s.cpu, s.device, 1, &input, 1);
+        sb_device_counters after = counters_of(s.device);
+        assert_int_equal(after.copies_to_device != before.copies_to_device, on_device);
+        sb_tensor_release(input);
+    }
+    sb_estimate estimate = estimate_of(session);
+    assert_true(estimate.made && estimate.on_device == on_device && estimate.threads == threads && estimate.nodes == 2);
+    assert_true((estimate.device_us < estimate.host_us) == on_device);
+    assert_true(estimate.flops >= 2.0 * (double)(width * width * width));
+    sb_run_report report;
+    sb_session_last_run(session, &report);
+    if (!on_device)
+        assert_string_equal(report.reason, "the CPU is estimated to be quicker");
+    placement all = placement_of(session, on_device ? 0 : 2);
+    assert_int_equal(strstr(all.text, "the run is estimated to take") != NULL, !on_device);
+    sb_session_destroy(session);
+    finish(&s);
+}
+
+static void test_quicker(void **unused) {
+    check_choice(small_product, 4, 1, false);
+    check_choice(large_product, 192, 1, true);
+    check_choice(small_product, 4, 2, false);
+}
+
+/* Whoever asks for something of the device gets it, and without the option nothing is estimated. */
+static void test_not_estimated(void **unused) {
+    setting s = start(small_product, false);
+    for (int way = 0; way < 4; way++) {
+        sb_session_options options = options_on(s.device);
+        options.device_if_quicker = way != 0;
+        options.device_outputs = way == 1;
+        options.require_device = way == 2;
+        sb_session *session = session_with(s.model, &options);
+        sb_tensor *host = random_tensor(SB_F32, 2, (int64_t[]){4, 4}, 3);
+        sb_tensor *input = way == 3 ? to_device(s.device, host) : sb_tensor_retain(host);
+        run_both(session, s.cpu, s.device, 1, &input, 1);
+        assert_false(estimate_of(session).made);
+        placement_of(session, 0);
+        sb_tensor_release(input);
+        sb_tensor_release(host);
+        sb_session_destroy(session);
+    }
+    finish(&s);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bits),
@@ -365,6 +449,8 @@ int main(void) {
         cmocka_unit_test(test_require_device),
         cmocka_unit_test(test_reasons),
         cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_quicker),
+        cmocka_unit_test(test_not_estimated),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

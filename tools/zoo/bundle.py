@@ -81,10 +81,10 @@ def write(zoo):
         made = packages.saved(zoo.arguments.cache, model, model.sizes[0])
         numpy.savez_compressed(inputs / made.name, **numpy.load(made))
         files[model.name] = zoo.paths[model.name]
-        if zoo.arguments.drawn is not None and files[model.name].stat().st_size > zoo.arguments.drawn:
+        if zoo.arguments.drawn is not None and packages.bytes_of(files[model.name]) > zoo.arguments.drawn:
             files[model.name] = inputs / f"{model.name}.onnx{DRAWN}"
             drawn.write_emptied(zoo.paths[model.name], files[model.name])
-        size = files[model.name].stat().st_size + (inputs / made.name).stat().st_size
+        size = packages.bytes_of(files[model.name]) + (inputs / made.name).stat().st_size
         wanted[model.name] = (size, model)
     write_source(folder)
     source_bytes = bytes_of(folder / "source")
@@ -96,6 +96,8 @@ def write(zoo):
         for model in bundle:
             suffix = DRAWN if files[model.name].parent == inputs else ""
             shutil.copyfile(files[model.name], place / f"{model.name}.onnx{suffix}")
+            for beside in packages.files_of(files[model.name])[1:]:  # under its own name, by which the model calls it
+                shutil.copyfile(beside, place / beside.name)
             made = packages.input_name(model, model.sizes[0])
             (inputs / made).rename(place / "inputs" / made)
         print(f"bundle {number} {bytes_of(place) / 2**20:.1f} MiB: {' '.join(model.name for model in bundle)}")

@@ -73,6 +73,11 @@ def photograph(name):
     return lambda size: {name: (drawn(*size, 28) - 255 * MEAN)[None].astype(numpy.float32)}
 
 
+def photograph_in_one(name):
+    """Channels last, in 0..1; size: (height, width)."""
+    return lambda size: {name: drawn(*size, 28)[None] / 255}
+
+
 def audio(name, shape):
     """Speech, or features of its size, in any shape; size: what `shape` takes."""
     def make(size):
@@ -146,6 +151,11 @@ def letters(name, vocabulary):
     return lambda count: {name: tokens(count, vocabulary)}
 
 
+def characters(count):
+    """A sentence by characters, and its length; size: characters."""
+    return {"token_ids": tokens(count, 10000), "length": numpy.array([count], numpy.int64)}
+
+
 def reaction(count):
     """Atoms of a reaction in a chain; size: atoms."""
     at = numpy.arange(count)
@@ -174,6 +184,12 @@ def frame(first, width, second):
 def spectrum(bins):
     """The logarithm of a spectrum's power, of its kind; size: frames."""
     return lambda frames: {"input": numpy.log10(speech(frames * bins) ** 2 + 1e-6).reshape(1, frames, bins).astype(numpy.float32)}
+
+
+def sleep(_):
+    """Half a minute of one channel, and fifteen bands of it."""
+    wave = speech(7500)
+    return {"raw_signal": wave[None, None], "spectrogram": numpy.stack([wave * (1 + band) for band in range(15)])[None] ** 2}
 
 
 def two_pictures(_):

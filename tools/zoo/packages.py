@@ -41,6 +41,15 @@ def fetch(cache):
     return paths
 
 
+def files_of(path):
+    """A model's files: its own, and the one beside it that has its weights, if there is one."""
+    return [file for file in (path, path.with_name(path.name + ".data")) if file.is_file()]
+
+
+def bytes_of(path):
+    return sum(file.stat().st_size for file in files_of(path))
+
+
 def input_name(model, size):
     text = "x".join(map(str, size)) if isinstance(size, tuple) else str(size)
     return f"{model.name}-{text}.npz"

@@ -53,13 +53,14 @@ COMBINATIONS = (
     ("--isa", "scalar", "--threads", "2"),
 )
 SIZES = 200
+LISTS = {"all": lambda model: True, "main": lambda model: not model.small, "small": lambda model: model.small}
 
 
 class Zoo:
     def __init__(self, arguments):
         self.arguments = arguments
         self.models = [model for package in models.PACKAGES for model in package.models
-                       if re.search(arguments.only, model.name)]
+                       if re.search(arguments.only, model.name) and LISTS[arguments.list](model)]
         if arguments.folder is not None and arguments.command != "bundle":
             arguments.cache = arguments.folder
             self.paths = bundle.models_in(arguments.folder)
@@ -84,6 +85,21 @@ class Zoo:
 
 
 # -- check -----------------------------------------------------------------------------------------
+
+
+LARGE_BYTES = 5_000_000
+
+
+def check_list(zoo):
+    """At least half of the main list, of all models that run, has to be networks of some size."""
+    running = [model for package in models.PACKAGES for model in package.models if not model.refused and not model.small]
+    if any(model.name not in zoo.paths for model in running):
+        return  # a bundle has some of them, without their weights
+    large = [model for model in running if packages.bytes_of(zoo.paths[model.name]) >= LARGE_BYTES]
+    print(f"main list: {len(large)} of {len(running)} models have {LARGE_BYTES} bytes or more", flush=True)
+    if 2 * len(large) < len(running):
+        zoo.problems.append("the main list")
+        print("error: less than half of the main list are large: mark tiny ones `small`", file=sys.stderr)
 
 
 def smallest(model):
@@ -139,6 +155,7 @@ def check_digests(zoo, model):
 
 
 def check(zoo):
+    check_list(zoo)
     passed = 0
     for model in zoo.models:
         before = len(zoo.problems)
@@ -264,6 +281,7 @@ def parse(argv):
     add("--networks", type=pathlib.Path, metavar="FOLDER",
         help="the networks of bench/cpu_bench.py too, made in this folder (machine)")
     add("--top", type=int, default=0, metavar="N", help="the N kernels of a device that take longest (machine)")
+    add("--list", default="all", choices=LISTS, help="which of the two lists (default: all)")
     add("--only", default="", metavar="REGEX", help="models whose name this matches")
     add("--without", metavar="REGEX", help="none of the cases (zoo/MODEL) whose name this matches (machine)")
     add("--threads", default="1", help="numbers of threads, by commas (default 1)")

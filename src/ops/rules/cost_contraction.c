@@ -1,5 +1,6 @@
 /* Contractions: 2 operations for each multiply-add, 1 for each element that a bias is added to. */
 #include "ops/list.h"
+#include "ops/recurrent.h"
 #include "rules/counting.h"
 
 static sb_dim plus(const sb_cost_question *question, sb_dim left, sb_dim right) {
@@ -64,6 +65,12 @@ static sb_dim recurrent(const sb_cost_question *question, int64_t gates) {
                    plus(question, sb_cost_times(question, 2, weights), sb_cost_times(question, gates, hidden)));
 }
 
+static sb_dim recurrent_turns(const sb_cost_question *question) {
+    const sb_fact *sequence = sb_cost_input(question, SB_RECURRENT_X);
+    bool batch_first = ((const sb_recurrent_params *)question->node->params)->batch_first;
+    return sequence != NULL && sequence->rank == 3 ? sequence->dims[batch_first ? 1 : 0] : NULL;
+}
+
 static const sb_flops_rule matmul_flops = {matmul, "2 K per element of the output"};
 static const sb_flops_rule gemm_flops = {gemm, "2 K per element of the output, 1 more with C"};
 static const sb_flops_rule convolution_flops = {
@@ -78,6 +85,9 @@ static const sb_flops_rule recurrent_flops = {recurrent,
 #define CONTRACTION(op_name, rule, value)                                                                              \
     { .op = {op_name}, .flops = &rule, .number = value, .bytes = &sb_bytes_whole }
 
+#define RECURRENT(op_name, value)                                                                                      \
+    { .op = {op_name}, .flops = &recurrent_flops, .number = value, .bytes = &sb_bytes_whole, .turns = recurrent_turns }
+
 const sb_cost_entry sb_cost_contraction[] = {
     CONTRACTION("MatMul", matmul_flops, 0),
     {.op = {"MatMulF32", "samebit"}, .flops = &matmul_flops, .bytes = &sb_bytes_whole},
@@ -90,8 +100,8 @@ const sb_cost_entry sb_cost_contraction[] = {
     CONTRACTION("ConvTranspose", transpose_flops, 0),
     CONTRACTION("DeformConv", sb_flops_uncounted, 0),
     CONTRACTION("Einsum", sb_flops_uncounted, 0),
-    CONTRACTION("RNN", recurrent_flops, 3),
-    CONTRACTION("GRU", recurrent_flops, 13),
-    CONTRACTION("LSTM", recurrent_flops, 17),
+    RECURRENT("RNN", 3),
+    RECURRENT("GRU", 13),
+    RECURRENT("LSTM", 17),
     {.op = {NULL}},
 };
