@@ -283,13 +283,42 @@ static sb_status reserve(int count, const sb_llm_step_part *parts, sb_error *err
     return SB_OK;
 }
 
-static sb_status give(sb_llm_batch *batch, sb_tensor *const inputs[SB_LLM_INPUTS], bool logits, uint64_t *run,
+/* ---- steps on their way ---- */
+
+/* Waits for the oldest one, and keeps what came of it for its owner. */
+static void land(sb_llm_batch *batch) {
+    sb_llm_flight *flight = batch->flights;
+    sb_value values[SB_LLM_OUTPUTS] = {{0}};
+    batch->flights = flight->behind;
+    batch->flight_count--;
+    flight->status = sb_session_wait(batch->session, flight->run, values, &flight->error);
+    flight->run = 0;
+    for (int i = 0; i < SB_LLM_OUTPUTS; i++)
+        flight->outputs[i] =
+            flight->status == SB_OK && values[i].kind == SB_KIND_TENSOR ? values[i].tensor : NULL;
+}
+
+/* A step needs a place in the session's queue; and a session that is about to go has none of their runs left. */
+static void make_way(sb_llm_batch *batch) {
+    bool is_old = batch->version != batch->llm->version;
+    while (batch->flight_count > 0 && (is_old || batch->flight_count >= batch->options.queue_depth))
+        land(batch);
+}
+
+static sb_status give(sb_llm_batch *batch, sb_tensor *const inputs[SB_LLM_INPUTS], bool logits, sb_llm_flight *flight,
                       sb_error *error) {
     sb_value values[SB_LLM_INPUTS];
     for (int i = 0; i < SB_LLM_INPUTS; i++)
         values[i] = (sb_value){.kind = SB_KIND_TENSOR, .tensor = inputs[i]};
+    *flight = (sb_llm_flight){0};
     sb_session_leave_out(batch->session, logits ? 0 : 1 << SB_LLM_LOGITS);
-    return sb_session_enqueue(batch->session, values, run, error);
+    SB_TRY(sb_session_enqueue(batch->session, values, &flight->run, error));
+    sb_llm_flight **last = &batch->flights;
+    while (*last != NULL)
+        last = &(*last)->behind;
+    *last = flight;
+    batch->flight_count++;
+    return SB_OK;
 }
 
 /* Nobody chooses: there is nothing to be had. */
@@ -303,14 +332,14 @@ static sb_status run_now(sb_llm_batch *batch, sb_tensor *const inputs[SB_LLM_INP
 }
 
 /* (A graph without hidden states takes no SB_LLM_SCORED, the last of the inputs.) */
-static sb_status start(sb_llm_batch *batch, const stepping *s, uint64_t *run, sb_tensor *outputs[SB_LLM_OUTPUTS],
-                       sb_error *error) {
+static sb_status start(sb_llm_batch *batch, const stepping *s, sb_llm_flight *flight,
+                       sb_tensor *outputs[SB_LLM_OUTPUTS], sb_error *error) {
     sb_tensor *inputs[SB_LLM_INPUTS] = {NULL};
     const step_extents extents = measure(s);
     sb_status status = create_inputs(&extents, inputs, error);
     if (status == SB_OK) {
         fill_inputs(s, &extents, inputs);
-        status = s->ahead != NULL ? give(batch, inputs, s->ahead->logits, run, error)
+        status = s->ahead != NULL ? give(batch, inputs, s->ahead->logits, flight, error)
                                   : run_now(batch, inputs, outputs, error);
         if (status != SB_OK)
             sb_llm_batch_mend(batch);
@@ -320,14 +349,15 @@ static sb_status start(sb_llm_batch *batch, const stepping *s, uint64_t *run, sb
     return status;
 }
 
-static sb_status step(sb_llm_batch *batch, const stepping *s, uint64_t *run, sb_tensor *outputs[SB_LLM_OUTPUTS],
+static sb_status step(sb_llm_batch *batch, const stepping *s, sb_llm_flight *flight, sb_tensor *outputs[SB_LLM_OUTPUTS],
                       sb_error *error) {
     SB_TRY(check_parts(batch, s->count, s->parts, s->ahead != NULL, error));
+    make_way(batch);
     if (batch->version != batch->llm->version)
         SB_TRY(renew(batch, error));
     sb_status status = reserve(s->count, s->parts, error);
     if (status == SB_OK)
-        status = start(batch, s, run, outputs, error);
+        status = start(batch, s, flight, outputs, error);
     for (int i = 0; i < s->count; i++) {
         sb_llm_sequence *sequence = s->parts[i].sequence;
         if (status == SB_OK) {
@@ -350,18 +380,20 @@ bool sb_llm_batch_has_device(const sb_llm_batch *batch) {
 }
 
 sb_status sb_llm_batch_enqueue(sb_llm_batch *batch, int count, const sb_llm_step_part *parts, const sb_llm_ahead *ahead,
-                               uint64_t *run, sb_error *error) {
+                               sb_llm_flight *flight, sb_error *error) {
     const stepping s = {count, parts, ahead, true};
-    return step(batch, &s, run, NULL, error);
+    return step(batch, &s, flight, NULL, error);
 }
 
-sb_status sb_llm_batch_collect(sb_llm_batch *batch, uint64_t run, sb_tensor *outputs[SB_LLM_OUTPUTS], sb_error *error) {
-    sb_value values[SB_LLM_OUTPUTS] = {{0}};
-    no_outputs(outputs);
-    SB_TRY(sb_session_wait(batch->session, run, values, error));
-    for (int i = 0; i < SB_LLM_OUTPUTS; i++)
-        outputs[i] = values[i].kind == SB_KIND_TENSOR ? values[i].tensor : NULL;
-    return SB_OK;
+sb_status sb_llm_batch_collect(sb_llm_batch *batch, sb_llm_flight *flight, sb_tensor *outputs[SB_LLM_OUTPUTS],
+                               sb_error *error) {
+    while (flight->run != 0)
+        land(batch);
+    for (int i = 0; i < SB_LLM_OUTPUTS; i++) {
+        outputs[i] = flight->outputs[i];
+        flight->outputs[i] = NULL;
+    }
+    return flight->status == SB_OK ? SB_OK : sb_fail(error, flight->status, "%s", flight->error.message);
 }
 
 void sb_llm_batch_mend(sb_llm_batch *batch) {
