@@ -176,7 +176,7 @@ static sb_status check_parts(const sb_llm_batch *batch, int count, const sb_llm_
 /* ---- what a run is told ---- */
 
 typedef struct step_extents {
-    int64_t rows, wanted, scored, sequences, columns, choices;
+    int64_t rows, wanted, scored, sequences, columns, choices, settings;
 } step_extents;
 
 /* A step on its way. */
@@ -194,6 +194,15 @@ static int64_t round_up(int64_t number) {
     return power;
 }
 
+/* How many settings choices have: those that leave tokens out are kernels more. */
+static int64_t count_settings(const sb_llm_ahead *ahead) {
+    bool cuts = false;
+    for (int i = 0; ahead != NULL && i < ahead->count; i++)
+        cuts =
+            cuts || sb_choose_cuts(ahead->choices[i].by.top_k, ahead->choices[i].by.top_p, ahead->choices[i].by.min_p);
+    return cuts ? SB_CHOOSE_REAL_COLUMNS : SB_CHOOSE_COLUMNS_OF_ALL;
+}
+
 /* Sequences and columns of the table are rounded up to powers of two, so that most steps find a plan: a sequence behind the
  * last begins behind all rows. */
 static step_extents measure(const stepping *s) {
@@ -206,13 +215,14 @@ static step_extents measure(const stepping *s) {
     }
     extents.columns = round_up(extents.columns);
     extents.scored = s->scored ? extents.wanted : 0;
+    extents.settings = count_settings(s->ahead);
     return extents;
 }
 
 static sb_status create_inputs(const step_extents *extents, sb_tensor *inputs[SB_LLM_INPUTS], sb_error *error) {
     const int64_t rows[] = {1, extents->rows}, table[] = {extents->sequences, extents->columns};
     const int64_t integers[] = {extents->choices, SB_CHOOSE_INTEGER_COLUMNS};
-    const int64_t reals[] = {extents->choices, SB_CHOOSE_REAL_COLUMNS};
+    const int64_t reals[] = {extents->choices, extents->settings};
     SB_TRY(sb_tensor_create(SB_S64, 2, rows, &inputs[SB_LLM_TOKENS], error));
     SB_TRY(sb_tensor_create(SB_S64, 2, rows, &inputs[SB_LLM_POSITIONS], error));
     for (int i = SB_LLM_STARTS; i <= SB_LLM_BEGINS; i++)
@@ -234,14 +244,14 @@ static int64_t token_of(const sb_llm_step_part *part, int64_t row) {
                                 : sb_choose_waiting(page_of(part->sequence, part->sequence->length - 1));
 }
 
-static void fill_choices(const stepping *s, sb_tensor *inputs[SB_LLM_INPUTS]) {
+static void fill_choices(const stepping *s, int64_t settings, sb_tensor *inputs[SB_LLM_INPUTS]) {
     int64_t *integers = sb_tensor_mutable_data(inputs[SB_LLM_CHOICES]);
     float *reals = sb_tensor_mutable_data(inputs[SB_LLM_SETTINGS]);
     for (int i = 0; s->ahead != NULL && i < s->ahead->count; i++) {
         const sb_llm_choice *choice = &s->ahead->choices[i];
         const sb_llm_step_part *part = &s->parts[choice->part];
         sb_choose_write(&choice->by, choice->row, page_of(part->sequence, part->sequence->length + part->count - 1),
-                        integers + i * SB_CHOOSE_INTEGER_COLUMNS, reals + i * SB_CHOOSE_REAL_COLUMNS);
+                        integers + i * SB_CHOOSE_INTEGER_COLUMNS, reals + i * settings, settings);
     }
 }
 
@@ -267,7 +277,7 @@ static void fill_inputs(const stepping *step, const step_extents *extents, sb_te
     }
     for (int64_t i = 0; i < extents->scored; i++)
         to[SB_LLM_SCORED][i] = i;
-    fill_choices(step, inputs);
+    fill_choices(step, extents->settings, inputs);
 }
 
 /* ---- a step ---- */
@@ -294,8 +304,7 @@ static void land(sb_llm_batch *batch) {
     flight->status = sb_session_wait(batch->session, flight->run, values, &flight->error);
     flight->run = 0;
     for (int i = 0; i < SB_LLM_OUTPUTS; i++)
-        flight->outputs[i] =
-            flight->status == SB_OK && values[i].kind == SB_KIND_TENSOR ? values[i].tensor : NULL;
+        flight->outputs[i] = flight->status == SB_OK && values[i].kind == SB_KIND_TENSOR ? values[i].tensor : NULL;
 }
 
 /* A step needs a place in the session's queue; and a session that is about to go has none of their runs left. */

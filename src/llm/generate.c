@@ -36,9 +36,8 @@ static void give(flying *f, sb_generating *g) {
     sb_generating_next(g, SB_LLM_CHUNK, &d->part);
     d->chooses = sb_llm_batch_has_device(batch) && sb_generating_may_choose(g, &d->part);
     const sb_llm_choice choice = {.part = 0, .row = d->part.wanted_count - 1, .by = sb_generating_settings(g)};
-    const sb_llm_ahead ahead = {.count = d->chooses ? 1 : 0,
-                                .choices = &choice,
-                                .logits = sb_generating_wants_logits(g, &d->part, d->chooses)};
+    const sb_llm_ahead ahead = {
+        .count = d->chooses ? 1 : 0, .choices = &choice, .logits = sb_generating_wants_logits(g, &d->part, d->chooses)};
     f->status = sb_llm_batch_enqueue(batch, 1, &d->part, &ahead, &d->flight, &f->error);
     if (f->status != SB_OK)
         return;

@@ -155,8 +155,7 @@ void sb_generating_turn_back(sb_generating *g) {
 /* ---- what becomes of it ---- */
 
 static const float *logits_of(const sb_generating *g, const sb_generated *from, int64_t row) {
-    return (const float *)sb_tensor_data(from->outputs[SB_LLM_LOGITS]) +
-           (from->row + row) * g->llm->config.vocabulary;
+    return (const float *)sb_tensor_data(from->outputs[SB_LLM_LOGITS]) + (from->row + row) * g->llm->config.vocabulary;
 }
 
 static bool is_stop(const sb_generating *g, int64_t token) {
@@ -183,8 +182,8 @@ static bool wants_logps(const sb_generating *g) {
 }
 
 /* A token at `position`, whose logits are in row `row`; -1: the first token of the prompt, which has none. */
-static sb_status tell(sb_generating *g, const sb_generated *from, int64_t position, int64_t token, bool given, int64_t row,
-                      float logp, sb_error *error) {
+static sb_status tell(sb_generating *g, const sb_generated *from, int64_t position, int64_t token, bool given,
+                      int64_t row, float logp, sb_error *error) {
     const float *logits = row >= 0 && from->outputs[SB_LLM_LOGITS] != NULL ? logits_of(g, from, row) : NULL;
     sb_llm_token what = {.position = position,
                          .token = token,
@@ -230,7 +229,8 @@ static sb_status end(sb_generating *g, sb_llm_end why) {
 }
 
 /* Tells of the token behind all that are there, which has been chosen from the logits of row `row`, and says whether it is the last. */
-static sb_status place(sb_generating *g, const sb_generated *from, int64_t row, int64_t token, float logp, sb_error *error) {
+static sb_status place(sb_generating *g, const sb_generated *from, int64_t row, int64_t token, float logp,
+                       sb_error *error) {
     int64_t position = next_position(g, 0);
     SB_TRY(tell(g, from, position, token, false, row, logp, error));
     if (g->result.new_tokens++ == 0)

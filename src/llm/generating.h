@@ -42,8 +42,9 @@ sb_status sb_generating_begin(sb_generating *g, const sb_llm *llm, const sb_llm_
 /* What a step gave. */
 typedef struct sb_generated {
     sb_tensor *const *outputs;
-    int64_t row;    /* of them all, the first that is this generation's */
-    int64_t choice; /* which of the step's choices is its next token; -1: none, and the host chooses where one comes next */
+    int64_t row; /* of them all, the first that is this generation's */
+    int64_t
+        choice; /* which of the step's choices is its next token; -1: none, and the host chooses where one comes next */
 } sb_generated;
 
 /** Whether there is something to put behind the sequence, behind what steps on their way have put there. */

@@ -32,9 +32,9 @@ struct sb_llm_batch {
     sb_session *session;
     int64_t page_positions;
     sb_llm_pages pages;
-    uint64_t version;           /* of the model's weights */
-    sb_session_options options; /* to make the session again */
-    char *force_cpu;            /* … its names */
+    uint64_t version;              /* of the model's weights */
+    sb_session_options options;    /* to make the session again */
+    char *force_cpu;               /* … its names */
     struct sb_llm_flight *flights; /* steps on their way, the oldest first … */
     int flight_count;              /* … and how many */
 };
