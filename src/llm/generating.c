@@ -34,7 +34,7 @@ static sb_status begin_receipt(sb_generating *g, sb_error *error) {
     g->receipt->limit = g->about.limit;
     g->receipt->ignore_stops = g->about.ignore_stops;
     memcpy(g->receipt->prompt, g->tokens, (size_t)g->count * sizeof *g->tokens);
-    return SB_OK;
+    return sb_receipt_begin(g->receipt, error);
 }
 
 sb_status sb_generating_begin(sb_generating *g, const sb_llm *llm, const sb_llm_generation *about, int64_t begin,
@@ -294,17 +294,11 @@ sb_status sb_generating_take(sb_generating *g, const sb_llm_step_part *part, con
 
 /* ---- ending ---- */
 
-static sb_status end_receipt(sb_generating *g, sb_error *error) {
-    g->receipt->end = g->result.end;
-    SB_TRY(sb_receipt_settings(g->receipt, g->receipt->settings, error));
-    return sb_receipt_digest(g->receipt, g->receipt->digest, error);
-}
-
 sb_status sb_generating_finish(sb_generating *g, sb_llm_result *result, sb_error *error) {
     unsigned char digest[SB_DIGEST_BYTES];
     g->result.decode_ns = now_ns() - g->begun - g->result.first_token_ns;
     if (g->receipt != NULL)
-        SB_TRY(end_receipt(g, error));
+        SB_TRY(sb_receipt_end(g->receipt, g->result.end, error));
     if (sb_digest_end(&g->digest, digest, NULL) != SB_OK)
         return sb_fail_memory(error, sizeof digest);
     if (g->receipt != NULL)
