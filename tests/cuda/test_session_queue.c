@@ -116,8 +116,8 @@ static void ask(sb_llm *llm, random_source *random, int count, asked *all, bool 
         const asked *like = i > 0 && random_between(random, 0, 1) == 0 ? &all[random_between(random, 0, i - 1)] : NULL;
         *a = (asked){.about = SB_LLM_GENERATION_DEFAULT, .count = random_between(random, 1, LONGEST)};
         for (int64_t t = 0; t < a->count; t++)
-            a->tokens[t] = like != NULL && t < like->count && t < 30 ? like->tokens[t]
-                                                                     : random_between(random, 0, VOCABULARY - 1);
+            a->tokens[t] =
+                like != NULL && t < like->count && t < 30 ? like->tokens[t] : random_between(random, 0, VOCABULARY - 1);
         settle(random, a, plain);
         run_alone(llm, a);
     }
