@@ -364,6 +364,7 @@ static bool read_defaults(const arguments *arguments, const sb_llm_generation *g
 /* Requests of --batch, if there is one: before anything is loaded. *text says whether a tokenizer is needed. */
 static int read_batch(const arguments *arguments, const request *defaults, request_list *list, bool *text) {
     static const char *const others[] = {"prompt", "tokens", "chat", "score-prompt", "top-logprobs"};
+    static const char *const own[] = {"parallel", "pages", "no-digest"};
     const char *path = option_value(arguments, "batch");
     bool many = path != NULL || defaults->samples > 1;
     *text = has_option(arguments, "prompt") || is_conversation(arguments);
@@ -373,8 +374,7 @@ static int read_batch(const arguments *arguments, const request *defaults, reque
         if (has_option(arguments, others[i]))
             return usage_error("--%s does not go with --%s", others[i], path != NULL ? "batch" : "samples");
     }
-    for (int i = 0; i < 2 && !many; i++) {
-        static const char *const own[] = {"parallel", "pages"};
+    for (size_t i = 0; i < sizeof own / sizeof *own && !many; i++) {
         if (has_option(arguments, own[i]))
             return usage_error("--%s is for --batch and --samples", own[i]);
     }

@@ -105,7 +105,7 @@ typedef struct answer {
 struct many {
     const sb_tokenizer *tokenizer;
     const char *receipts, *key; /* the folder for receipts, and with what they are signed; NULL: none, without */
-    bool logprobs, failed;
+    bool logprobs, no_digest, failed;
     answer *answers;
     int64_t count, printed;
 };
@@ -154,7 +154,8 @@ static json_t *answer_json(const answer *a) {
     json_object_set_new(json, "end", json_string(generation_end_name(a->result.end, a->text.watch.found)));
     json_object_set_new(json, "prompt_tokens", json_integer(a->result.prompt_tokens));
     json_object_set_new(json, "new_tokens", json_integer(a->result.new_tokens));
-    json_object_set_new(json, "digest", json_string(a->result.digest));
+    if (!a->of->no_digest)
+        json_object_set_new(json, "digest", json_string(a->result.digest));
     char path[PATH_MAX];
     if (a->of->receipts != NULL && name_receipt(a, path, sizeof path))
         json_object_set_new(json, "receipt", text_json(path));
@@ -306,6 +307,9 @@ static int add_all(sb_llm_queue *queue, const request_list *list, const sb_llm_g
             wanted.generation.sampling.request += (uint32_t)s;
             wanted.generation.on_token = take_token;
             wanted.generation.context = a;
+            wanted.generation.no_logits = true;
+            wanted.generation.no_logps = !of->logprobs;
+            wanted.generation.no_digest = of->no_digest;
             wanted.generation.receipt = of->receipts != NULL ? &a->receipt : NULL;
             if (sb_llm_queue_add(queue, &wanted, &error) != SB_OK)
                 return usage_error("line %lld: %s", (long long)asked->line, error.message);
@@ -366,6 +370,7 @@ int generate_many(const arguments *arguments, sb_llm *llm, const sb_session_opti
         answers += list->all[i].samples;
     many of = {.tokenizer = tokenizer,
                .logprobs = has_option(arguments, "logprobs"),
+               .no_digest = has_option(arguments, "no-digest"),
                .receipts = option_value(arguments, "receipt"),
                .key = option_value(arguments, "sign")};
     of.answers = calloc((size_t)answers, sizeof *of.answers);

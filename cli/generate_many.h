@@ -13,6 +13,8 @@
      "input"},                                                                                                         \
         {"samples", "N", false,                                                                                        \
          "How many to generate from a prompt, as request --request, the next, …; 1 by default. A line of JSON each"},  \
+        {"no-digest", NULL, false,                                                                                     \
+         "No digests in the lines: logits then stay on a device, which chooses tokens by itself"},                     \
         {"parallel", "N", false, "The most that run at a time; 16 by default. Changes no bit"},                        \
         {"pages", "N", false,                                                                                          \
          "Pages of 16 positions for all that run; by default enough for the longest. Changes no bit"},                 \

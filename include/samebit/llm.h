@@ -287,7 +287,8 @@ typedef struct sb_llm_generation {
     /** So many of the prompt's first tokens are in the sequence already, and nothing else is: they are not run again. What comes of it
      * is what comes of the whole prompt in an empty sequence. 0: the prompt goes behind whatever there is. */
     int64_t present;
-    bool no_logps;  /**< on_token wants no log-probabilities of new tokens: 80 us each of 128,256 */
+    /** on_token wants no log-probabilities of new tokens: 80 us each of 128,256 where the host chooses. */
+    bool no_logps;
     bool no_digest; /**< nobody wants sb_llm_result.digest, which is empty then: 520 us a token of 128,256 */
     /** on_token looks at no logits of new tokens. With no_digest, logits then stay on a device, which chooses by itself and is a token or two
      * ahead of on_token; with penalties, biases or a constraint they come to the host all the same. Changes no bit. */
@@ -378,7 +379,8 @@ SB_API void sb_llm_queue_destroy(sb_llm_queue *queue);
 SB_API SB_MUST_CHECK sb_status sb_llm_queue_add(sb_llm_queue *queue, const sb_llm_request *request, sb_error *error);
 
 /** A run for all that take part; *more says whether there are requests left. What fails for one request ends it alone, and is
- * told to its on_end. Errors, after which nothing has changed: those of sb_session_run. */
+ * told to its on_end. On a device the next run is given before this one is waited for, so that one is on its way when this returns. Errors:
+ * those of sb_session_run, after which requests are where they were behind the last run that went well, and can go on. */
 SB_API SB_MUST_CHECK sb_status sb_llm_queue_step(sb_llm_queue *queue, bool *more, sb_error *error);
 /** Steps until there are none left. */
 SB_API SB_MUST_CHECK sb_status sb_llm_queue_run(sb_llm_queue *queue, sb_error *error);

@@ -220,7 +220,8 @@ class Model(Handle):
         return found[0] if wanted is None and not tensor else found
 
     def generate_many(self, prompts, count: int = 128, *, parallel: int = 16, pages: int = 0, ignore_stops: bool = False,
-                      chunk: int = 0, tokenizer: Optional[Tokenizer] = None, **settings) -> List[Generation]:
+                      chunk: int = 0, digest: bool = True, tokenizer: Optional[Tokenizer] = None,
+                      **settings) -> List[Generation]:
         """Goes on with many prompts together, in steps that all of them share. What comes of each is what `generate` makes of it alone,
         bit for bit; beginnings that prompts have in common are run once.
 
@@ -238,7 +239,7 @@ class Model(Handle):
         place. Ctrl-C ends all.
         """
         return generate_many(self, self._settings.structure(), prompts, count, parallel, pages, ignore_stops, chunk,
-                             tokenizer, settings)
+                             digest, tokenizer, settings)
 
     # ---- what it is made of ----
 

@@ -41,7 +41,7 @@ class _Batch(Handle):
 class _Answer:
     """A request, and what comes of it."""
 
-    def __init__(self, index, ids, count, ignore_stops, chunk, tokenizer, settings):
+    def __init__(self, index, ids, count, ignore_stops, chunk, digest, tokenizer, settings):
         self.index, self.tokenizer = index, tokenizer
         self.tokens, self.logps = [], []
         self.generation = self.failure = None
@@ -51,7 +51,8 @@ class _Answer:
         self.request = LlmRequest(
             ctypes.sizeof(LlmRequest), len(self.ids), address_of_ids(self.ids),
             LlmGeneration(ctypes.sizeof(LlmGeneration), count, chunk, self.chosen, ignore_stops, False,
-                          ctypes.cast(self.on_token, ctypes.c_void_p), None, None, None, 0), self.on_end)
+                          ctypes.cast(self.on_token, ctypes.c_void_p), None, None, None, 0, False, not digest, True),
+            self.on_end)
 
     def _hear(self, _, token, stop, report):
         self.tokens.append(token.contents.token)
@@ -86,7 +87,7 @@ def _pages_for(answers, context, parallel):
     return max(1, sum(each[-parallel:]))
 
 
-def _ask(model, index, prompt, count, ignore_stops, chunk, tokenizer, settings):
+def _ask(model, index, prompt, count, ignore_stops, chunk, digest, tokenizer, settings):
     """A prompt, or a dict of one and what is its own: {"prompt": …, "count": …, "temperature": …}."""
     if isinstance(prompt, dict):
         own = dict(prompt)
@@ -97,16 +98,16 @@ def _ask(model, index, prompt, count, ignore_stops, chunk, tokenizer, settings):
         settings = {**settings, **own}
     ids = (tokenizer or model.tokenizer).encode(prompt) if isinstance(prompt, str) else model.encode(prompt)
     try:
-        return _Answer(index, ids, count, ignore_stops, chunk, model._tokenizer_for(prompt, tokenizer), settings)
+        return _Answer(index, ids, count, ignore_stops, chunk, digest, model._tokenizer_for(prompt, tokenizer), settings)
     except TypeError as failure:
         raise ArgumentTypeError(f"prompt {index}: {failure}") from None
 
 
-def generate_many(model, options, prompts, count, parallel, pages, ignore_stops, chunk, tokenizer, settings):
+def generate_many(model, options, prompts, count, parallel, pages, ignore_stops, chunk, digest, tokenizer, settings):
     """A Generation for each prompt, in their order."""
     if parallel < 1:
         raise ArgumentError(f"{parallel} prompts at a time: at least one is")
-    answers = [_ask(model, index, prompt, count, ignore_stops, chunk, tokenizer, settings)
+    answers = [_ask(model, index, prompt, count, ignore_stops, chunk, digest, tokenizer, settings)
                for index, prompt in enumerate(prompts)]
     if not answers:
         return []

@@ -176,7 +176,7 @@ static sb_status check_parts(const sb_llm_batch *batch, int count, const sb_llm_
 /* ---- what a run is told ---- */
 
 typedef struct step_extents {
-    int64_t rows, wanted, scored, sequences, columns, choices;
+    int64_t rows, wanted, scored, sequences, columns, choices, settings;
 } step_extents;
 
 /* A step on its way. */
@@ -194,6 +194,15 @@ static int64_t round_up(int64_t number) {
     return power;
 }
 
+/* How many settings choices have: those that leave tokens out are kernels more. */
+static int64_t count_settings(const sb_llm_ahead *ahead) {
+    bool cuts = false;
+    for (int i = 0; ahead != NULL && i < ahead->count; i++)
+        cuts =
+            cuts || sb_choose_cuts(ahead->choices[i].by.top_k, ahead->choices[i].by.top_p, ahead->choices[i].by.min_p);
+    return cuts ? SB_CHOOSE_REAL_COLUMNS : SB_CHOOSE_COLUMNS_OF_ALL;
+}
+
 /* Sequences and columns of the table are rounded up to powers of two, so that most steps find a plan: a sequence behind the
  * last begins behind all rows. */
 static step_extents measure(const stepping *s) {
@@ -206,13 +215,14 @@ static step_extents measure(const stepping *s) {
     }
     extents.columns = round_up(extents.columns);
     extents.scored = s->scored ? extents.wanted : 0;
+    extents.settings = count_settings(s->ahead);
     return extents;
 }
 
 static sb_status create_inputs(const step_extents *extents, sb_tensor *inputs[SB_LLM_INPUTS], sb_error *error) {
     const int64_t rows[] = {1, extents->rows}, table[] = {extents->sequences, extents->columns};
     const int64_t integers[] = {extents->choices, SB_CHOOSE_INTEGER_COLUMNS};
-    const int64_t reals[] = {extents->choices, SB_CHOOSE_REAL_COLUMNS};
+    const int64_t reals[] = {extents->choices, extents->settings};
     SB_TRY(sb_tensor_create(SB_S64, 2, rows, &inputs[SB_LLM_TOKENS], error));
     SB_TRY(sb_tensor_create(SB_S64, 2, rows, &inputs[SB_LLM_POSITIONS], error));
     for (int i = SB_LLM_STARTS; i <= SB_LLM_BEGINS; i++)
@@ -234,14 +244,14 @@ static int64_t token_of(const sb_llm_step_part *part, int64_t row) {
                                 : sb_choose_waiting(page_of(part->sequence, part->sequence->length - 1));
 }
 
-static void fill_choices(const stepping *s, sb_tensor *inputs[SB_LLM_INPUTS]) {
+static void fill_choices(const stepping *s, int64_t settings, sb_tensor *inputs[SB_LLM_INPUTS]) {
     int64_t *integers = sb_tensor_mutable_data(inputs[SB_LLM_CHOICES]);
     float *reals = sb_tensor_mutable_data(inputs[SB_LLM_SETTINGS]);
     for (int i = 0; s->ahead != NULL && i < s->ahead->count; i++) {
         const sb_llm_choice *choice = &s->ahead->choices[i];
         const sb_llm_step_part *part = &s->parts[choice->part];
         sb_choose_write(&choice->by, choice->row, page_of(part->sequence, part->sequence->length + part->count - 1),
-                        integers + i * SB_CHOOSE_INTEGER_COLUMNS, reals + i * SB_CHOOSE_REAL_COLUMNS);
+                        integers + i * SB_CHOOSE_INTEGER_COLUMNS, reals + i * settings, settings);
     }
 }
 
@@ -267,7 +277,7 @@ static void fill_inputs(const stepping *step, const step_extents *extents, sb_te
     }
     for (int64_t i = 0; i < extents->scored; i++)
         to[SB_LLM_SCORED][i] = i;
-    fill_choices(step, inputs);
+    fill_choices(step, extents->settings, inputs);
 }
 
 /* ---- a step ---- */
@@ -283,13 +293,41 @@ static sb_status reserve(int count, const sb_llm_step_part *parts, sb_error *err
     return SB_OK;
 }
 
-static sb_status give(sb_llm_batch *batch, sb_tensor *const inputs[SB_LLM_INPUTS], bool logits, uint64_t *run,
+/* ---- steps on their way ---- */
+
+/* Waits for the oldest one, and keeps what came of it for its owner. */
+static void land(sb_llm_batch *batch) {
+    sb_llm_flight *flight = batch->flights;
+    sb_value values[SB_LLM_OUTPUTS] = {{0}};
+    batch->flights = flight->behind;
+    batch->flight_count--;
+    flight->status = sb_session_wait(batch->session, flight->run, values, &flight->error);
+    flight->run = 0;
+    for (int i = 0; i < SB_LLM_OUTPUTS; i++)
+        flight->outputs[i] = flight->status == SB_OK && values[i].kind == SB_KIND_TENSOR ? values[i].tensor : NULL;
+}
+
+/* A step needs a place in the session's queue; and a session that is about to go has none of their runs left. */
+static void make_way(sb_llm_batch *batch) {
+    bool is_old = batch->version != batch->llm->version;
+    while (batch->flight_count > 0 && (is_old || batch->flight_count >= batch->options.queue_depth))
+        land(batch);
+}
+
+static sb_status give(sb_llm_batch *batch, sb_tensor *const inputs[SB_LLM_INPUTS], bool logits, sb_llm_flight *flight,
                       sb_error *error) {
     sb_value values[SB_LLM_INPUTS];
     for (int i = 0; i < SB_LLM_INPUTS; i++)
         values[i] = (sb_value){.kind = SB_KIND_TENSOR, .tensor = inputs[i]};
+    *flight = (sb_llm_flight){0};
     sb_session_leave_out(batch->session, logits ? 0 : 1 << SB_LLM_LOGITS);
-    return sb_session_enqueue(batch->session, values, run, error);
+    SB_TRY(sb_session_enqueue(batch->session, values, &flight->run, error));
+    sb_llm_flight **last = &batch->flights;
+    while (*last != NULL)
+        last = &(*last)->behind;
+    *last = flight;
+    batch->flight_count++;
+    return SB_OK;
 }
 
 /* Nobody chooses: there is nothing to be had. */
@@ -303,14 +341,14 @@ static sb_status run_now(sb_llm_batch *batch, sb_tensor *const inputs[SB_LLM_INP
 }
 
 /* (A graph without hidden states takes no SB_LLM_SCORED, the last of the inputs.) */
-static sb_status start(sb_llm_batch *batch, const stepping *s, uint64_t *run, sb_tensor *outputs[SB_LLM_OUTPUTS],
-                       sb_error *error) {
+static sb_status start(sb_llm_batch *batch, const stepping *s, sb_llm_flight *flight,
+                       sb_tensor *outputs[SB_LLM_OUTPUTS], sb_error *error) {
     sb_tensor *inputs[SB_LLM_INPUTS] = {NULL};
     const step_extents extents = measure(s);
     sb_status status = create_inputs(&extents, inputs, error);
     if (status == SB_OK) {
         fill_inputs(s, &extents, inputs);
-        status = s->ahead != NULL ? give(batch, inputs, s->ahead->logits, run, error)
+        status = s->ahead != NULL ? give(batch, inputs, s->ahead->logits, flight, error)
                                   : run_now(batch, inputs, outputs, error);
         if (status != SB_OK)
             sb_llm_batch_mend(batch);
@@ -320,14 +358,15 @@ static sb_status start(sb_llm_batch *batch, const stepping *s, uint64_t *run, sb
     return status;
 }
 
-static sb_status step(sb_llm_batch *batch, const stepping *s, uint64_t *run, sb_tensor *outputs[SB_LLM_OUTPUTS],
+static sb_status step(sb_llm_batch *batch, const stepping *s, sb_llm_flight *flight, sb_tensor *outputs[SB_LLM_OUTPUTS],
                       sb_error *error) {
     SB_TRY(check_parts(batch, s->count, s->parts, s->ahead != NULL, error));
+    make_way(batch);
     if (batch->version != batch->llm->version)
         SB_TRY(renew(batch, error));
     sb_status status = reserve(s->count, s->parts, error);
     if (status == SB_OK)
-        status = start(batch, s, run, outputs, error);
+        status = start(batch, s, flight, outputs, error);
     for (int i = 0; i < s->count; i++) {
         sb_llm_sequence *sequence = s->parts[i].sequence;
         if (status == SB_OK) {
@@ -350,18 +389,20 @@ bool sb_llm_batch_has_device(const sb_llm_batch *batch) {
 }
 
 sb_status sb_llm_batch_enqueue(sb_llm_batch *batch, int count, const sb_llm_step_part *parts, const sb_llm_ahead *ahead,
-                               uint64_t *run, sb_error *error) {
+                               sb_llm_flight *flight, sb_error *error) {
     const stepping s = {count, parts, ahead, true};
-    return step(batch, &s, run, NULL, error);
+    return step(batch, &s, flight, NULL, error);
 }
 
-sb_status sb_llm_batch_collect(sb_llm_batch *batch, uint64_t run, sb_tensor *outputs[SB_LLM_OUTPUTS], sb_error *error) {
-    sb_value values[SB_LLM_OUTPUTS] = {{0}};
-    no_outputs(outputs);
-    SB_TRY(sb_session_wait(batch->session, run, values, error));
-    for (int i = 0; i < SB_LLM_OUTPUTS; i++)
-        outputs[i] = values[i].kind == SB_KIND_TENSOR ? values[i].tensor : NULL;
-    return SB_OK;
+sb_status sb_llm_batch_collect(sb_llm_batch *batch, sb_llm_flight *flight, sb_tensor *outputs[SB_LLM_OUTPUTS],
+                               sb_error *error) {
+    while (flight->run != 0)
+        land(batch);
+    for (int i = 0; i < SB_LLM_OUTPUTS; i++) {
+        outputs[i] = flight->outputs[i];
+        flight->outputs[i] = NULL;
+    }
+    return flight->status == SB_OK ? SB_OK : sb_fail(error, flight->status, "%s", flight->error.message);
 }
 
 void sb_llm_batch_mend(sb_llm_batch *batch) {

@@ -34,7 +34,7 @@ static sb_status begin_receipt(sb_generating *g, sb_error *error) {
     g->receipt->limit = g->about.limit;
     g->receipt->ignore_stops = g->about.ignore_stops;
     memcpy(g->receipt->prompt, g->tokens, (size_t)g->count * sizeof *g->tokens);
-    return SB_OK;
+    return sb_receipt_begin(g->receipt, error);
 }
 
 sb_status sb_generating_begin(sb_generating *g, const sb_llm *llm, const sb_llm_generation *about, int64_t begin,
@@ -64,7 +64,7 @@ sb_status sb_generating_begin(sb_generating *g, const sb_llm *llm, const sb_llm_
     g->about = *about;
     if (about->present != 0) {
         g->begin = 0;
-        g->done = about->present;
+        g->done = g->given = about->present;
     }
     SB_TRY(sb_chooser_begin(&g->chooser, &llm->config, &g->about.sampling, about->constraint, count, tokens, error));
     SB_TRY(sb_digest_begin(&g->digest, error));
@@ -86,8 +86,8 @@ static int64_t choose_rows(sb_generating *g, int64_t count, bool is_last) {
 
 void sb_generating_next(sb_generating *g, int64_t most, sb_llm_step_part *part) {
     part->wanted = g->rows;
-    if (g->done == g->count) {
-        part->tokens = &g->next;
+    if (g->given == g->count) {
+        part->tokens = g->ahead == 0 ? &g->next : NULL;
         part->count = part->wanted_count = 1;
         g->rows[0] = 0;
         return;
@@ -95,23 +95,67 @@ void sb_generating_next(sb_generating *g, int64_t most, sb_llm_step_part *part) 
     int64_t chunk = g->about.chunk > 0 && g->about.chunk < SB_LLM_CHUNK ? g->about.chunk : SB_LLM_CHUNK;
     if (g->about.score_prompt)
         chunk = sb_llm_score_chunk(g->llm->config.vocabulary, g->about.chunk);
-    part->count = g->count - g->done < chunk ? g->count - g->done : chunk;
+    part->count = g->count - g->given < chunk ? g->count - g->given : chunk;
     part->count = part->count < most ? part->count : most;
-    part->tokens = g->tokens + g->done;
-    part->wanted_count = choose_rows(g, part->count, g->done + part->count == g->count);
+    part->tokens = g->tokens + g->given;
+    part->wanted_count = choose_rows(g, part->count, g->given + part->count == g->count);
+}
+
+/* Whether a token comes next behind the part. */
+static bool is_last(const sb_generating *g, const sb_llm_step_part *part) {
+    return g->given == g->count || g->given + part->count == g->count;
+}
+
+/* The position of the token that comes behind all that are there, and `ahead` more. */
+static int64_t next_position(const sb_generating *g, int64_t ahead) {
+    return g->begin + g->count + g->result.new_tokens + ahead;
+}
+
+/* Whether there may be another token behind those that are there and on their way, as far as numbers tell. */
+static bool may_go_on(const sb_generating *g) {
+    return g->result.new_tokens + g->ahead < g->about.limit &&
+           next_position(g, g->ahead) <= g->llm->description.context;
+}
+
+bool sb_generating_has_next(const sb_generating *g) {
+    return g->given < g->count || (!g->waits && (g->ahead == 0 || may_go_on(g)));
+}
+
+bool sb_generating_is_plain(const sb_generating *g) {
+    return g->chooser.logits == NULL;
+}
+
+bool sb_generating_may_choose(const sb_generating *g, const sb_llm_step_part *part) {
+    return sb_generating_is_plain(g) && is_last(g, part) && may_go_on(g);
+}
+
+sb_choose_settings sb_generating_settings(const sb_generating *g) {
+    return sb_llm_choose_settings(&g->about.sampling, next_position(g, g->ahead));
+}
+
+bool sb_generating_wants_logits(const sb_generating *g, const sb_llm_step_part *part, bool chooses) {
+    bool scores = g->about.score_prompt && g->given < g->count;
+    bool looks = !g->about.no_digest || (g->about.on_token != NULL && !g->about.no_logits);
+    return part->wanted_count > 0 && (!chooses || scores || looks);
+}
+
+void sb_generating_gave(sb_generating *g, const sb_llm_step_part *part, bool chooses) {
+    g->waits = is_last(g, part) && !chooses;
+    g->ahead += chooses;
+    if (g->given < g->count)
+        g->given += part->count;
+}
+
+void sb_generating_turn_back(sb_generating *g) {
+    g->given = g->done;
+    g->ahead = 0;
+    g->waits = false;
 }
 
 /* ---- what becomes of it ---- */
 
-/* Outputs of a step, of which this generation's begin at `first`. */
-typedef struct taken {
-    sb_tensor *const *outputs;
-    int64_t first;
-} taken;
-
-static const float *logits_of(const sb_generating *g, const taken *from, int64_t row) {
-    return (const float *)sb_tensor_data(from->outputs[SB_LLM_LOGITS]) +
-           (from->first + row) * g->llm->config.vocabulary;
+static const float *logits_of(const sb_generating *g, const sb_generated *from, int64_t row) {
+    return (const float *)sb_tensor_data(from->outputs[SB_LLM_LOGITS]) + (from->row + row) * g->llm->config.vocabulary;
 }
 
 static bool is_stop(const sb_generating *g, int64_t token) {
@@ -138,8 +182,8 @@ static bool wants_logps(const sb_generating *g) {
 }
 
 /* A token at `position`, whose logits are in row `row`; -1: the first token of the prompt, which has none. */
-static sb_status tell(sb_generating *g, const taken *from, int64_t position, int64_t token, bool given, int64_t row,
-                      float logp, sb_error *error) {
+static sb_status tell(sb_generating *g, const sb_generated *from, int64_t position, int64_t token, bool given,
+                      int64_t row, float logp, sb_error *error) {
     const float *logits = row >= 0 && from->outputs[SB_LLM_LOGITS] != NULL ? logits_of(g, from, row) : NULL;
     sb_llm_token what = {.position = position,
                          .token = token,
@@ -154,12 +198,12 @@ static sb_status tell(sb_generating *g, const taken *from, int64_t position, int
     if (logits != NULL && !g->about.no_digest)
         SB_TRY(digest_logits(g, logits, error));
     if (g->receipt != NULL && !given)
-        SB_TRY(sb_receipt_add(g->receipt, token, what.logp, from->outputs[SB_LLM_HIDDEN], from->first + row, error));
+        SB_TRY(sb_receipt_add(g->receipt, token, what.logp, from->outputs[SB_LLM_HIDDEN], from->row + row, error));
     return g->about.on_token != NULL ? g->about.on_token(g->about.context, &what, &g->stopped, error) : SB_OK;
 }
 
 /* Scores the prompt's tokens that the part's logits are of. */
-static sb_status score(sb_generating *g, const taken *from, const sb_llm_step_part *part, sb_error *error) {
+static sb_status score(sb_generating *g, const sb_generated *from, const sb_llm_step_part *part, sb_error *error) {
     float logps[SB_LLM_CHUNK];
     int64_t scored = g->done + part->count < g->count ? part->count : part->count - 1;
     const sb_llm_scored_rows rows = {.count = scored,
@@ -184,13 +228,9 @@ static sb_status end(sb_generating *g, sb_llm_end why) {
     return SB_OK;
 }
 
-/* The position of the token that comes behind all that are there, and `ahead` more. */
-static int64_t next_position(const sb_generating *g, int64_t ahead) {
-    return g->begin + g->count + g->result.new_tokens + ahead;
-}
-
 /* Tells of the token behind all that are there, which has been chosen from the logits of row `row`, and says whether it is the last. */
-static sb_status place(sb_generating *g, const taken *from, int64_t row, int64_t token, float logp, sb_error *error) {
+static sb_status place(sb_generating *g, const sb_generated *from, int64_t row, int64_t token, float logp,
+                       sb_error *error) {
     int64_t position = next_position(g, 0);
     SB_TRY(tell(g, from, position, token, false, row, logp, error));
     if (g->result.new_tokens++ == 0)
@@ -209,7 +249,7 @@ static sb_status place(sb_generating *g, const taken *from, int64_t row, int64_t
 }
 
 /* Chooses the token behind all that are there, from the logits of row `row`. */
-static sb_status choose(sb_generating *g, const taken *from, int64_t row, sb_error *error) {
+static sb_status choose(sb_generating *g, const sb_generated *from, int64_t row, sb_error *error) {
     int64_t token, position = next_position(g, 0);
     if (g->result.new_tokens == g->about.limit)
         return end(g, SB_LLM_END_LIMIT);
@@ -223,12 +263,22 @@ static sb_status choose(sb_generating *g, const taken *from, int64_t row, sb_err
     return place(g, from, row, token, logp, error);
 }
 
-sb_status sb_generating_take(sb_generating *g, const sb_llm_step_part *part, sb_tensor *const outputs[SB_LLM_OUTPUTS],
-                             int64_t row, sb_error *error) {
-    const taken from = {outputs, row};
+/* The token behind all that are there, which a device has chosen from the logits of row `row`. */
+static sb_status take_chosen(sb_generating *g, const sb_generated *from, int64_t row, sb_error *error) {
+    const double *chosen =
+        (const double *)sb_tensor_data(from->outputs[SB_LLM_CHOSEN]) + from->choice * SB_CHOOSE_CHOSEN_COLUMNS;
+    int64_t token = (int64_t)chosen[SB_CHOOSE_TOKEN];
+    g->ahead--;
+    if (token < 0)
+        return sb_llm_fail_choice(token, &g->about.sampling, error);
+    return place(g, from, row, token, wants_logps(g) ? (float)chosen[SB_CHOOSE_LOGP] : 0, error);
+}
+
+sb_status sb_generating_take(sb_generating *g, const sb_llm_step_part *part, const sb_generated *from,
+                             sb_error *error) {
     if (g->done < g->count) {
         if (g->about.score_prompt)
-            SB_TRY(score(g, &from, part, error));
+            SB_TRY(score(g, from, part, error));
         g->done += part->count;
         g->result.prompt_ns = now_ns() - g->begun;
         if (g->stopped)
@@ -236,50 +286,19 @@ sb_status sb_generating_take(sb_generating *g, const sb_llm_step_part *part, sb_
         if (g->done < g->count)
             return SB_OK;
     }
-    return choose(g, &from, part->wanted_count - 1, error);
-}
-
-/* ---- tokens that a device chooses ---- */
-
-bool sb_generating_is_plain(const sb_generating *g) {
-    return g->chooser.logits == NULL;
-}
-
-bool sb_generating_wants_logits(const sb_generating *g) {
-    return !g->about.no_digest || (g->about.on_token != NULL && !g->about.no_logits);
-}
-
-bool sb_generating_may_go_on(const sb_generating *g, int64_t ahead) {
-    return g->result.new_tokens + ahead < g->about.limit && next_position(g, ahead) <= g->llm->description.context;
-}
-
-sb_choose_settings sb_generating_settings(const sb_generating *g, int64_t ahead) {
-    return sb_llm_choose_settings(&g->about.sampling, next_position(g, ahead));
-}
-
-sb_status sb_generating_take_chosen(sb_generating *g, sb_tensor *const outputs[SB_LLM_OUTPUTS], int64_t row,
-                                    sb_error *error) {
-    const taken from = {outputs, row};
-    const double *chosen = (const double *)sb_tensor_data(outputs[SB_LLM_CHOSEN]) + row * SB_CHOOSE_CHOSEN_COLUMNS;
-    int64_t token = (int64_t)chosen[SB_CHOOSE_TOKEN];
-    if (token < 0)
-        return sb_llm_fail_choice(token, &g->about.sampling, error);
-    return place(g, &from, 0, token, wants_logps(g) ? (float)chosen[SB_CHOOSE_LOGP] : 0, error);
+    if (from->choice >= 0)
+        return take_chosen(g, from, part->wanted_count - 1, error);
+    g->waits = false;
+    return choose(g, from, part->wanted_count - 1, error);
 }
 
 /* ---- ending ---- */
-
-static sb_status end_receipt(sb_generating *g, sb_error *error) {
-    g->receipt->end = g->result.end;
-    SB_TRY(sb_receipt_settings(g->receipt, g->receipt->settings, error));
-    return sb_receipt_digest(g->receipt, g->receipt->digest, error);
-}
 
 sb_status sb_generating_finish(sb_generating *g, sb_llm_result *result, sb_error *error) {
     unsigned char digest[SB_DIGEST_BYTES];
     g->result.decode_ns = now_ns() - g->begun - g->result.first_token_ns;
     if (g->receipt != NULL)
-        SB_TRY(end_receipt(g, error));
+        SB_TRY(sb_receipt_end(g->receipt, g->result.end, error));
     if (sb_digest_end(&g->digest, digest, NULL) != SB_OK)
         return sb_fail_memory(error, sizeof digest);
     if (g->receipt != NULL)

@@ -16,7 +16,10 @@ typedef struct sb_generating {
     int64_t begin, count;  /* the prompt's first position, and its tokens */
     const int64_t *tokens; /* the caller's */
     int64_t done;          /* of the prompt: how many are behind the sequence */
+    int64_t given;         /* … and how many, with those of steps that are on their way */
     int64_t next;          /* once the prompt is: the token that goes behind it */
+    int64_t ahead;         /* tokens behind that, which steps on their way choose */
+    bool waits;            /* for a step on its way, behind which the host chooses */
     bool ended, stopped;   /* stopped: by the caller */
     sb_digest digest;
     sb_chooser chooser;
@@ -31,24 +34,39 @@ typedef struct sb_generating {
  * arguments; OUT_OF_MEMORY. */
 sb_status sb_generating_begin(sb_generating *g, const sb_llm *llm, const sb_llm_generation *about, int64_t begin,
                               int64_t count, const int64_t *tokens, sb_error *error);
-/** What it puts behind its sequence next: at most `most` tokens, at least one. `part->sequence` stays. */
+/* ---- steps ----
+ *
+ * Each step that a generation takes part in is prepared (has_next, next), given, which is told to it (gave), and taken when it is done. The
+ * next may be given before that one is taken, as far as has_next says. */
+
+/* What a step gave. */
+typedef struct sb_generated {
+    sb_tensor *const *outputs;
+    int64_t row; /* of them all, the first that is this generation's */
+    int64_t
+        choice; /* which of the step's choices is its next token; -1: none, and the host chooses where one comes next */
+} sb_generated;
+
+/** Whether there is something to put behind the sequence, behind what steps on their way have put there. */
+bool sb_generating_has_next(const sb_generating *g);
+/** What that is: at most `most` tokens, at least one; `part->tokens` is NULL for the one that waits on the device. `part->sequence`
+ * stays. */
 void sb_generating_next(sb_generating *g, int64_t most, sb_llm_step_part *part);
-/** Takes the outputs of a step in which `part` was, whose rows begin at row `row`: tells of tokens, and chooses the next, or
- * ends. Errors: those of sb_llm_sample and the caller's function. */
-sb_status sb_generating_take(sb_generating *g, const sb_llm_step_part *part, sb_tensor *const outputs[SB_LLM_OUTPUTS],
-                             int64_t row, sb_error *error);
-/** Whether a device may choose its tokens, from the first one behind the prompt on: nothing is done to logits before. */
+/** Whether a device may choose the token behind that part: nothing is done to logits before, and one may come. */
+bool sb_generating_may_choose(const sb_generating *g, const sb_llm_step_part *part);
+/** By what it is chosen. */
+sb_choose_settings sb_generating_settings(const sb_generating *g);
+/** Whether somebody looks at the part's logits on the host, where a device `chooses`, or does not. */
+bool sb_generating_wants_logits(const sb_generating *g, const sb_llm_step_part *part, bool chooses);
+/** The step with that part is on its way. */
+void sb_generating_gave(sb_generating *g, const sb_llm_step_part *part, bool chooses);
+/** Takes what the oldest step on its way gave, in which `part` was: tells of tokens, and has the next one, or ends. Errors: those of
+ * sb_llm_sample and the caller's function. */
+sb_status sb_generating_take(sb_generating *g, const sb_llm_step_part *part, const sb_generated *from, sb_error *error);
+/** Whatever is on its way counts for nothing: the generation is where it was when the last step was taken. */
+void sb_generating_turn_back(sb_generating *g);
+/** Whether a device may choose its tokens. */
 bool sb_generating_is_plain(const sb_generating *g);
-/** Whether logits of new tokens are wanted on the host all the same. */
-bool sb_generating_wants_logits(const sb_generating *g);
-/** Whether, once `ahead` more tokens have been chosen behind those that it has, another can be, as far as numbers tell. */
-bool sb_generating_may_go_on(const sb_generating *g, int64_t ahead);
-/** By what that token is chosen. */
-sb_choose_settings sb_generating_settings(const sb_generating *g, int64_t ahead);
-/** Takes the outputs of a step that has chosen the next token, whose row is `row`: tells of it, or ends. Errors: as for
- * sb_generating_take. */
-sb_status sb_generating_take_chosen(sb_generating *g, sb_tensor *const outputs[SB_LLM_OUTPUTS], int64_t row,
-                                    sb_error *error);
 /** What came of one that has ended, and its receipt, which goes to the caller. Errors: OUT_OF_MEMORY. */
 sb_status sb_generating_finish(sb_generating *g, sb_llm_result *result, sb_error *error);
 /** Lets go of what it holds. */

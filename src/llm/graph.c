@@ -25,8 +25,8 @@ static sb_status add_input(building *b, int index, const char *name, int rank, c
 static sb_status add_inputs(building *b, sb_error *error) {
     static const int64_t rows[] = {1, -1}, some[] = {-1}, pages[] = {-1, -1};
     static const char *const row_texts[] = {NULL, "rows"}, *const wanted[] = {"wanted"}, *const scored[] = {"scored"};
-    static const int64_t integers[] = {-1, SB_CHOOSE_INTEGER_COLUMNS}, reals[] = {-1, SB_CHOOSE_REAL_COLUMNS};
-    static const char *const choices[] = {"choices", NULL};
+    static const int64_t integers[] = {-1, SB_CHOOSE_INTEGER_COLUMNS};
+    static const char *const choices[] = {"choices", NULL}, *const settings[] = {"choices", "settings"};
     static const char *const sequences[] = {"sequences"}, *const columns[] = {"sequences", "columns"};
     SB_TRY(add_input(b, SB_LLM_TOKENS, "tokens", 2, rows, row_texts, error));
     SB_TRY(add_input(b, SB_LLM_POSITIONS, "positions", 2, rows, row_texts, error));
@@ -36,7 +36,7 @@ static sb_status add_inputs(building *b, sb_error *error) {
     SB_TRY(add_input(b, SB_LLM_TABLE, "table", 2, pages, columns, error));
     SB_TRY(add_input(b, SB_LLM_WANTED, "wanted_rows", 1, some, wanted, error));
     SB_TRY(add_input(b, SB_LLM_CHOICES, "choices", 2, integers, choices, error));
-    SB_TRY(add_input_of(b, SB_LLM_SETTINGS, SB_F32, "settings", 2, reals, choices, error));
+    SB_TRY(add_input_of(b, SB_LLM_SETTINGS, SB_F32, "settings", 2, pages, settings, error));
     return b->plan->receipts ? add_input(b, SB_LLM_SCORED, "scored_rows", 1, some, scored, error) : SB_OK;
 }
 

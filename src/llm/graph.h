@@ -20,7 +20,7 @@ enum {
     SB_LLM_TABLE,     /* s64 [sequences, columns]: its pages */
     SB_LLM_WANTED,    /* s64 [wanted]: which rows */
     SB_LLM_CHOICES, /* s64 [choices, SB_CHOOSE_INTEGER_COLUMNS]: tokens to choose, of the scored rows, each for a page's slot … */
-    SB_LLM_SETTINGS, /* f32 [choices, SB_CHOOSE_REAL_COLUMNS]: … and by what: ops/choose.c */
+    SB_LLM_SETTINGS, /* f32 [choices, SB_CHOOSE_REAL_COLUMNS or 1]: … and by what: ops/choose.c */
     SB_LLM_SCORED,   /* s64 [scored]: which of those the head looks at; only with sb_llm_plan.receipts, else all */
     SB_LLM_INPUTS
 };

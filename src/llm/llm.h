@@ -32,9 +32,11 @@ struct sb_llm_batch {
     sb_session *session;
     int64_t page_positions;
     sb_llm_pages pages;
-    uint64_t version;           /* of the model's weights */
-    sb_session_options options; /* to make the session again */
-    char *force_cpu;            /* … its names */
+    uint64_t version;              /* of the model's weights */
+    sb_session_options options;    /* to make the session again */
+    char *force_cpu;               /* … its names */
+    struct sb_llm_flight *flights; /* steps on their way, the oldest first … */
+    int flight_count;              /* … and how many */
 };
 
 struct sb_llm_sequence {
@@ -88,13 +90,24 @@ typedef struct sb_llm_ahead {
 /** Whether steps are given to a device, which can choose tokens and go on with them before the host has seen them. */
 bool sb_llm_batch_has_device(const sb_llm_batch *batch);
 
-/** Gives a step to the device, behind those that it has; sequences are longer from now on. `*run` is for sb_llm_batch_collect. Errors:
- * those of sb_llm_batch_step, after which the step is not underway; INVALID_ARGUMENT where more are than the session's queue_depth. */
+/* A step that is left to the device, from when it is given until it is collected: whoever gives it keeps this where it is. */
+typedef struct sb_llm_flight {
+    struct sb_llm_flight *behind; /* the next one on its way */
+    uint64_t run;                 /* of the batch's session; 0: it has landed, and the rest is there */
+    sb_status status;
+    sb_error error;
+    sb_tensor *outputs[SB_LLM_OUTPUTS];
+} sb_llm_flight;
+
+/** Gives a step to the device, behind those that it has; sequences are longer from now on. On success `flight` is to be collected before
+ * the batch is released. Errors: those of sb_llm_batch_step, after which the step is not underway. */
 sb_status sb_llm_batch_enqueue(sb_llm_batch *batch, int count, const sb_llm_step_part *parts, const sb_llm_ahead *ahead,
-                               uint64_t *run, sb_error *error);
-/** Waits for a step. As sb_llm_batch_run's, but for logits that were not asked for (NULL), and with outputs[SB_LLM_CHOSEN]. On failure the
- * positions of the step are not computed, nor those of steps behind it: sequences are to be trimmed, and the batch mended. */
-sb_status sb_llm_batch_collect(sb_llm_batch *batch, uint64_t run, sb_tensor *outputs[SB_LLM_OUTPUTS], sb_error *error);
+                               sb_llm_flight *flight, sb_error *error);
+/** Waits for a step, if it has not landed: the oldest ones do where another step needs their place, or a session of other weights. As
+ * sb_llm_batch_run's, but for logits that were not asked for (NULL), and with outputs[SB_LLM_CHOSEN]. On failure the positions of the step
+ * are not computed, nor those of steps behind it: sequences are to be trimmed, and the batch mended. */
+sb_status sb_llm_batch_collect(sb_llm_batch *batch, sb_llm_flight *flight, sb_tensor *outputs[SB_LLM_OUTPUTS],
+                               sb_error *error);
 /** Behind a step that failed, when those behind it are collected too: the cache is whole, since what they may have written lies behind the
  * sequences' lengths, where nobody looks, on pages that are theirs alone. */
 void sb_llm_batch_mend(sb_llm_batch *batch);

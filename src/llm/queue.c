@@ -1,5 +1,9 @@
 /* Requests over a batch: who runs, with whose pages, and what each step is made of.
  *
+ * On a device steps choose tokens themselves, and while it does one the next is there: between two calls of sb_llm_queue_step one step is on
+ * its way. A request has then two lengths: its sequence's, with the positions of such steps, and `known`, without. What other requests
+ * begin with are known positions alone.
+ *
  * A request joins only when the pages that are free, less those that the running ones may still take, are enough for all that it
  * may come to. So whether it fails is a matter of its own size, not of its company. */
 #include <string.h>
@@ -11,12 +15,14 @@
 #define DEFAULT_ROWS SB_LLM_CHUNK
 #define MOST_KEPT 64    /* requests that have ended, whose pages are there for the next */
 #define LEAST_SHARED 16 /* tokens for which another request's pages are worth it */
+#define MOST_AHEAD 2    /* steps on their way */
 
 typedef struct entry {
     struct entry *next;
     sb_generating g;
     sb_llm_end_function *on_end;
     sb_llm_sequence *sequence;
+    int64_t known;       /* positions of it whose steps have been taken */
     int64_t pages;       /* that it may come to have */
     struct entry *donor; /* whose prompt it waits for: both run */
     int64_t same;        /* tokens that it begins with like that */
@@ -29,14 +35,24 @@ typedef struct entries {
     int64_t count;
 } entries;
 
+/* A step, and who has which part of it: each array has room for `parallel`. */
+typedef struct departure {
+    sb_llm_flight flight;
+    int count;
+    sb_llm_step_part *parts;
+    entry **owners;   /* NULL: it has ended meanwhile */
+    int64_t *choices; /* which of the step's choices is each one's next token; -1: none */
+} departure;
+
 struct sb_llm_queue {
     sb_llm_batch *batch;
     int64_t parallel, rows;
     bool shares;
     entries waiting, running, kept; /* kept: have ended */
     sb_llm_queue_counters counters;
-    sb_llm_step_part *parts; /* of a step: [parallel] */
-    entry **owners;
+    departure departures[MOST_AHEAD];
+    int first, underway;    /* those that are on their way, the oldest first */
+    sb_llm_choice *choices; /* of the step that is being given: [parallel] */
 };
 
 static void put(entries *list, entry *e) {
@@ -77,16 +93,57 @@ static void destroy_all(entries *list) {
     }
 }
 
+static void release_outputs(sb_tensor *outputs[SB_LLM_OUTPUTS]) {
+    for (int i = 0; i < SB_LLM_OUTPUTS; i++)
+        sb_tensor_release(outputs[i]);
+}
+
+static departure *oldest(sb_llm_queue *queue) {
+    departure *d = &queue->departures[queue->first];
+    queue->first = (queue->first + 1) % MOST_AHEAD;
+    queue->underway--;
+    return d;
+}
+
+/* Lets steps that are on their way go by, whatever becomes of them. */
+static void drop(sb_llm_queue *queue) {
+    sb_tensor *outputs[SB_LLM_OUTPUTS];
+    while (queue->underway > 0) {
+        if (sb_llm_batch_collect(queue->batch, &oldest(queue)->flight, outputs, NULL) == SB_OK)
+            release_outputs(outputs);
+        else
+            sb_llm_batch_mend(queue->batch);
+    }
+}
+
 void sb_llm_queue_destroy(sb_llm_queue *queue) {
     if (queue == NULL)
         return;
+    drop(queue);
     destroy_all(&queue->waiting);
     destroy_all(&queue->running);
     destroy_all(&queue->kept);
     sb_llm_batch_release(queue->batch);
-    sb_free(queue->parts);
-    sb_free(queue->owners);
+    for (int i = 0; i < MOST_AHEAD; i++) {
+        sb_free(queue->departures[i].parts);
+        sb_free(queue->departures[i].owners);
+        sb_free(queue->departures[i].choices);
+    }
+    sb_free(queue->choices);
     sb_free(queue);
+}
+
+static sb_status make_room(sb_llm_queue *queue, sb_error *error) {
+    size_t count = (size_t)queue->parallel;
+    bool has = (queue->choices = sb_allocate_array(count, sizeof *queue->choices)) != NULL;
+    for (int i = 0; i < MOST_AHEAD && has; i++) {
+        departure *d = &queue->departures[i];
+        d->parts = sb_allocate_array(count, sizeof *d->parts);
+        d->owners = sb_allocate_array(count, sizeof *d->owners);
+        d->choices = sb_allocate_array(count, sizeof *d->choices);
+        has = d->parts != NULL && d->owners != NULL && d->choices != NULL;
+    }
+    return has ? SB_OK : sb_fail_memory(error, count * sizeof(sb_llm_step_part));
 }
 
 sb_status sb_llm_queue_create(sb_llm_batch *batch, const sb_llm_queue_options *options, sb_llm_queue **queue,
@@ -108,12 +165,10 @@ sb_status sb_llm_queue_create(sb_llm_batch *batch, const sb_llm_queue_options *o
     fresh->parallel = options->parallel > 0 ? options->parallel : DEFAULT_PARALLEL;
     fresh->rows = options->rows > 0 ? options->rows : DEFAULT_ROWS;
     fresh->shares = !options->no_sharing;
-    fresh->parts = sb_allocate_array((size_t)fresh->parallel, sizeof *fresh->parts);
-    fresh->owners = sb_allocate_array((size_t)fresh->parallel, sizeof *fresh->owners);
-    if (fresh->parts == NULL || fresh->owners == NULL) {
-        size_t bytes = (size_t)fresh->parallel * sizeof *fresh->parts;
+    sb_status status = make_room(fresh, error);
+    if (status != SB_OK) {
         sb_llm_queue_destroy(fresh);
-        return sb_fail_memory(error, bytes);
+        return status;
     }
     *queue = fresh;
     return SB_OK;
@@ -234,8 +289,8 @@ static void find_donor(const sb_llm_queue *queue, entry *e) {
         for (entry *other = lists[l]->first; other != NULL; other = other->next) {
             int64_t same = count_same(e, other);
             same = same < e->g.count - 1 ? same : e->g.count - 1;
-            if (l == 1 && same > other->sequence->length)
-                same = other->sequence->length;
+            if (l == 1 && same > other->known)
+                same = other->known;
             if (same > e->same) {
                 e->donor = other;
                 e->same = same;
@@ -246,28 +301,41 @@ static void find_donor(const sb_llm_queue *queue, entry *e) {
 
 /* Takes over the beginning that the donor has by now. */
 static sb_status share(sb_llm_queue *queue, entry *e, sb_error *error) {
-    int64_t length = e->donor->sequence->length < e->same ? e->donor->sequence->length : e->same;
+    int64_t length = e->donor->known < e->same ? e->donor->known : e->same;
     sb_llm_sequence *fork;
     SB_TRY(sb_llm_sequence_fork(e->donor->sequence, length, &fork, error));
     sb_llm_sequence_release(e->sequence);
     e->sequence = fork;
     e->donor = NULL;
-    e->g.done = length;
+    e->g.done = e->g.given = e->known = length;
     queue->counters.shared += length;
     return SB_OK;
 }
 
 static bool is_ready(const entry *donor, int64_t same) {
-    return donor->g.ended || donor->sequence->length >= same;
+    return donor->g.ended || donor->known >= same;
 }
 
 /* ---- joining and leaving ---- */
+
+/* What it has in steps on their way is nobody's. They may still write behind its known positions, where nobody looks: whoever has those
+ * pages next writes before it reads, in a step behind them. */
+static void forget_ahead(sb_llm_queue *queue, entry *e) {
+    for (int i = 0; i < queue->underway; i++) {
+        departure *d = &queue->departures[(queue->first + i) % MOST_AHEAD];
+        for (int o = 0; o < d->count; o++)
+            d->owners[o] = d->owners[o] == e ? NULL : d->owners[o];
+    }
+    sb_status trimmed = sb_llm_sequence_trim(e->sequence, e->known, NULL); /* always possible: it is as long */
+    (void)trimmed;
+}
 
 /* Leaves the running ones, and tells of it. Who waits for it goes on with what it has. */
 static void leave(sb_llm_queue *queue, entry *e, sb_status status, const sb_error *why) {
     sb_error error = {0};
     sb_llm_result result;
     e->g.ended = true;
+    forget_ahead(queue, e);
     for (entry *other = queue->running.first; other != NULL; other = other->next) {
         if (other->donor == e && share(queue, other, NULL) != SB_OK)
             other->donor = NULL; /* it runs its prompt itself */
@@ -307,7 +375,7 @@ static sb_status join(sb_llm_queue *queue, bool *joins, sb_error *error) {
     sb_llm_sequence_release(e->sequence);
     e->sequence = NULL;
     e->donor = NULL;
-    e->g.done = 0;
+    e->g.done = e->g.given = e->known = 0;
     queue->counters.shared = shared;
     return status;
 }
@@ -333,52 +401,130 @@ static void forget_replaced(sb_llm_queue *queue) {
 /* ---- a step ---- */
 
 /* What a request puts into the step, if there are pages for it: `most` tokens. Without pages, which somebody else must have
- * taken from the batch, it ends. */
-static int add_part(sb_llm_queue *queue, entry *e, int64_t most, int count) {
-    sb_llm_step_part *part = &queue->parts[count];
+ * taken from the batch, it ends, once its steps on their way have been heard of. */
+static bool add_part(sb_llm_queue *queue, departure *d, entry *e, int64_t most) {
+    sb_llm_step_part *part = &d->parts[d->count];
     sb_error error;
     part->sequence = e->sequence;
     sb_generating_next(&e->g, most, part);
     sb_status status = sb_llm_sequence_reserve(e->sequence, part->count, &error);
     while (status == SB_ERROR_LIMIT && evict(queue))
         status = sb_llm_sequence_reserve(e->sequence, part->count, &error);
-    if (status != SB_OK) {
+    if (status == SB_OK)
+        d->owners[d->count++] = e;
+    else if (e->sequence->length == e->known)
         leave(queue, e, status, &error);
-        return count;
-    }
-    queue->owners[count] = e;
-    return count + 1;
+    return status == SB_OK;
 }
 
 /* New tokens first, one of each request; then prompts, as far as there is room. */
-static int gather(sb_llm_queue *queue) {
-    int count = 0;
+static void gather(sb_llm_queue *queue, departure *d) {
     int64_t room = queue->rows;
+    d->count = 0;
     for (int prompts = 0; prompts < 2; prompts++) {
         for (entry *e = queue->running.first, *next; e != NULL; e = next) {
             next = e->next;
-            bool has_prompt = e->g.done < e->g.count;
-            if (has_prompt != (prompts == 1) || e->donor != NULL || (has_prompt && room < 1))
+            bool has_prompt = e->g.given < e->g.count;
+            if (has_prompt != (prompts == 1) || e->donor != NULL || (has_prompt && room < 1) ||
+                !sb_generating_has_next(&e->g))
                 continue;
-            int before = count;
-            count = add_part(queue, e, room, count);
-            room -= count > before ? queue->parts[before].count : 0;
+            if (add_part(queue, d, e, room))
+                room -= d->parts[d->count - 1].count;
         }
     }
-    return count;
 }
 
-static void hand_out(sb_llm_queue *queue, int count, sb_tensor *const outputs[SB_LLM_OUTPUTS]) {
+/* Leaves the step to the device, with a choice for each token that it can choose. */
+static sb_status give(sb_llm_queue *queue, departure *d, sb_error *error) {
+    sb_llm_ahead ahead = {.choices = queue->choices};
     int64_t row = 0;
-    for (int i = 0; i < count; i++) {
-        sb_error error;
-        entry *e = queue->owners[i];
-        sb_status status = sb_generating_take(&e->g, &queue->parts[i], outputs, row, &error);
-        row += queue->parts[i].wanted_count;
-        queue->counters.rows += queue->parts[i].count;
-        if (status != SB_OK || e->g.ended)
-            leave(queue, e, status, &error);
+    for (int i = 0; i < d->count; i++) {
+        const sb_generating *g = &d->owners[i]->g;
+        const sb_llm_step_part *part = &d->parts[i];
+        bool chooses = sb_llm_batch_has_device(queue->batch) && sb_generating_may_choose(g, part);
+        row += part->wanted_count;
+        d->choices[i] = chooses ? ahead.count : -1;
+        if (chooses)
+            queue->choices[ahead.count++] = (sb_llm_choice){i, row - 1, sb_generating_settings(g)};
+        ahead.logits = ahead.logits || sb_generating_wants_logits(g, part, chooses);
     }
+    SB_TRY(sb_llm_batch_enqueue(queue->batch, d->count, d->parts, &ahead, &d->flight, error));
+    for (int i = 0; i < d->count; i++)
+        sb_generating_gave(&d->owners[i]->g, &d->parts[i], d->choices[i] >= 0);
+    queue->underway++;
+    return SB_OK;
+}
+
+/* Where the host chooses for one that runs, it would be left out of every other step if the next were given before: none is. */
+static int most_ahead(const sb_llm_queue *queue) {
+    bool waits = !sb_llm_batch_has_device(queue->batch) || queue->batch->options.queue_depth < MOST_AHEAD;
+    for (const entry *e = queue->running.first; e != NULL && !waits; e = e->next)
+        waits = !sb_generating_is_plain(&e->g) || e->g.about.score_prompt;
+    return waits ? 1 : MOST_AHEAD;
+}
+
+/* Gives steps until as many are on their way as may be, or nobody has anything to put into one. */
+static sb_status fill(sb_llm_queue *queue, sb_error *error) {
+    while (queue->underway < most_ahead(queue)) {
+        departure *d = &queue->departures[(queue->first + queue->underway) % MOST_AHEAD];
+        SB_TRY(settle(queue, error));
+        gather(queue, d);
+        if (d->count == 0)
+            break;
+        SB_TRY(give(queue, d, error));
+    }
+    return SB_OK;
+}
+
+static void hand_out(sb_llm_queue *queue, const departure *d, sb_tensor *const outputs[SB_LLM_OUTPUTS]) {
+    sb_generated from = {.outputs = outputs};
+    queue->counters.steps++;
+    for (int i = 0; i < d->count; i++) {
+        sb_error error;
+        entry *e = d->owners[i];
+        const sb_llm_step_part *part = &d->parts[i];
+        queue->counters.rows += part->count;
+        if (e != NULL) {
+            from.choice = d->choices[i];
+            e->known += part->count;
+            sb_status status = sb_generating_take(&e->g, part, &from, &error);
+            if (status != SB_OK || e->g.ended)
+                leave(queue, e, status, &error);
+        }
+        from.row += part->wanted_count;
+    }
+}
+
+/* Behind a step that failed: requests are where they were when the last one was taken. */
+static void turn_back(sb_llm_queue *queue) {
+    drop(queue);
+    for (entry *e = queue->running.first; e != NULL; e = e->next) {
+        sb_status trimmed = sb_llm_sequence_trim(e->sequence, e->known, NULL); /* always possible: it is as long */
+        (void)trimmed;
+        sb_generating_turn_back(&e->g);
+    }
+    sb_llm_batch_mend(queue->batch);
+}
+
+/* Waits for the oldest step, and hands out what it gave. */
+static sb_status take(sb_llm_queue *queue, sb_error *error) {
+    sb_tensor *outputs[SB_LLM_OUTPUTS];
+    departure *d = oldest(queue);
+    sb_status status = sb_llm_batch_collect(queue->batch, &d->flight, outputs, error);
+    if (status != SB_OK) {
+        turn_back(queue);
+        return status;
+    }
+    hand_out(queue, d, outputs);
+    release_outputs(outputs);
+    return SB_OK;
+}
+
+/* A step that could not be given fails once those before it have been taken, if they go well. */
+static sb_status take_all(sb_llm_queue *queue, sb_status status, const sb_error *why, sb_error *error) {
+    while (queue->underway > 0)
+        SB_TRY(take(queue, error));
+    return sb_fail(error, status, "%s", why->message);
 }
 
 /* The first of those that wait, which nobody runs beside, and who has no pages all the same: the caller's own sequences have
@@ -398,21 +544,19 @@ static void refuse_first(sb_llm_queue *queue) {
 }
 
 sb_status sb_llm_queue_step(sb_llm_queue *queue, bool *more, sb_error *error) {
-    sb_tensor *outputs[SB_LLM_OUTPUTS];
+    sb_error why;
     *more = true;
     forget_replaced(queue);
-    SB_TRY(settle(queue, error));
-    int count = gather(queue);
-    if (count > 0) {
-        SB_TRY(sb_llm_batch_run(queue->batch, count, queue->parts, outputs, error));
-        queue->counters.steps++;
-        hand_out(queue, count, outputs);
-        for (int i = 0; i < SB_LLM_OUTPUTS; i++)
-            sb_tensor_release(outputs[i]);
-    } else if (queue->running.count == 0 && queue->waiting.count > 0) {
+    sb_status status = fill(queue, &why);
+    if (status != SB_OK)
+        return take_all(queue, status, &why, error);
+    if (queue->underway > 0)
+        SB_TRY(take(queue, error));
+    else if (queue->running.count == 0 && queue->waiting.count > 0)
         refuse_first(queue);
-    }
     *more = queue->running.count + queue->waiting.count > 0;
+    if (!*more)
+        drop(queue);
     return SB_OK;
 }
 

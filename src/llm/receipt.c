@@ -120,17 +120,6 @@ sb_status sb_receipt_state(const sb_tensor *hidden, int64_t row, unsigned char s
     return status;
 }
 
-sb_status sb_receipt_add(sb_llm_receipt *receipt, int64_t token, float logp, const sb_tensor *hidden, int64_t row,
-                         sb_error *error) {
-    size_t count = (size_t)receipt->step_count;
-    sb_receipt_step step = {.token = token, .logp = sb_receipt_logp(logp)};
-    if (!sb_grow((void **)&receipt->steps, &receipt->step_capacity, count + 1, sizeof step))
-        return sb_fail_memory(error, (count + 1) * sizeof step);
-    SB_TRY(sb_receipt_state(hidden, row, step.state, error));
-    receipt->steps[receipt->step_count++] = step;
-    return SB_OK;
-}
-
 /* ---- digests ---- */
 
 static void add_real(sb_digest *digest, float number) {
@@ -199,17 +188,49 @@ static sb_status add_link(const sb_llm_receipt *receipt, int64_t i, unsigned cha
     return sb_digest_end(&digest, link, error);
 }
 
-sb_status sb_receipt_digest(const sb_llm_receipt *receipt, unsigned char bytes[SB_DIGEST_BYTES], sb_error *error) {
+/* The digest behind the last link. */
+static sb_status close_chain(const sb_llm_receipt *receipt, const unsigned char link[SB_DIGEST_BYTES],
+                             unsigned char bytes[SB_DIGEST_BYTES], sb_error *error) {
     sb_digest digest;
-    unsigned char link[SB_DIGEST_BYTES];
-    SB_TRY(sb_receipt_settings(receipt, link, error));
-    for (int64_t i = 0; i < receipt->step_count; i++)
-        SB_TRY(add_link(receipt, i, link, error));
     SB_TRY(sb_digest_begin(&digest, error));
     sb_digest_add_bytes(&digest, link, SB_DIGEST_BYTES);
     sb_digest_add_integer(&digest, receipt->step_count);
     sb_digest_add_text(&digest, sb_llm_end_name(receipt->end));
     return sb_digest_end(&digest, bytes, error);
+}
+
+sb_status sb_receipt_digest(const sb_llm_receipt *receipt, unsigned char bytes[SB_DIGEST_BYTES], sb_error *error) {
+    unsigned char link[SB_DIGEST_BYTES];
+    SB_TRY(sb_receipt_settings(receipt, link, error));
+    for (int64_t i = 0; i < receipt->step_count; i++)
+        SB_TRY(add_link(receipt, i, link, error));
+    return close_chain(receipt, link, bytes, error);
+}
+
+/* ---- making one ---- */
+
+sb_status sb_receipt_begin(sb_llm_receipt *receipt, sb_error *error) {
+    SB_TRY(sb_receipt_settings(receipt, receipt->settings, error));
+    memcpy(receipt->link, receipt->settings, sizeof receipt->link);
+    return SB_OK;
+}
+
+sb_status sb_receipt_add(sb_llm_receipt *receipt, int64_t token, float logp, const sb_tensor *hidden, int64_t row,
+                         sb_error *error) {
+    size_t count = (size_t)receipt->step_count;
+    sb_receipt_step step = {.token = token, .logp = sb_receipt_logp(logp)};
+    if (!sb_grow((void **)&receipt->steps, &receipt->step_capacity, count + 1, sizeof step))
+        return sb_fail_memory(error, (count + 1) * sizeof step);
+    SB_TRY(sb_receipt_state(hidden, row, step.state, error));
+    receipt->steps[receipt->step_count] = step;
+    SB_TRY(add_link(receipt, receipt->step_count, receipt->link, error));
+    receipt->step_count++;
+    return SB_OK;
+}
+
+sb_status sb_receipt_end(sb_llm_receipt *receipt, sb_llm_end end, sb_error *error) {
+    receipt->end = end;
+    return close_chain(receipt, receipt->link, receipt->digest, error);
 }
 
 /* ---- files ---- */

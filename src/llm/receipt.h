@@ -37,15 +37,21 @@ struct sb_llm_receipt {
     sb_llm_end end;
     unsigned char settings[SB_DIGEST_BYTES]; /* over what was known before the first step */
     unsigned char digest[SB_DIGEST_BYTES];   /* over that, the steps, one linked to the other, and the end */
+    unsigned char link[SB_DIGEST_BYTES];     /* of one that is being made: the last so far */
     bool is_signed;
     unsigned char signature[SB_SIGNATURE_BYTES]; /* of the digest */
 };
 
 /** An empty receipt with room for a prompt. Errors: OUT_OF_MEMORY. */
 sb_status sb_receipt_create(int64_t prompt_count, sb_llm_receipt **receipt, sb_error *error);
+/** Begins the steps, when all is set that is known before them. Errors: OUT_OF_MEMORY. */
+sb_status sb_receipt_begin(sb_llm_receipt *receipt, sb_error *error);
 /** Adds a step whose hidden state is row `row` of `hidden` [1, rows, width], on the host. Errors: OUT_OF_MEMORY. */
 sb_status sb_receipt_add(sb_llm_receipt *receipt, int64_t token, float logp, const sb_tensor *hidden, int64_t row,
                          sb_error *error);
+/** Ends the steps, with the digest that sb_receipt_digest has of all of them: each was linked when it was added, while a device
+ * was at the next one. Errors: OUT_OF_MEMORY. */
+sb_status sb_receipt_end(sb_llm_receipt *receipt, sb_llm_end end, sb_error *error);
 /** Sets how tokens are chosen, with a copy of the biases. Errors: OUT_OF_MEMORY. */
 sb_status sb_receipt_set_sampling(sb_llm_receipt *receipt, const sb_llm_sampling *sampling, sb_error *error);
 /** Sets the constraint: its schema, and its tokens' digest. Errors: OUT_OF_MEMORY. */

@@ -180,17 +180,19 @@ enum {
     SB_CHOOSE_INTEGER_COLUMNS
 };
 
+/* Columns of the reals: all of them, or, where no choice leaves tokens out, the temperature alone. */
 enum { SB_CHOOSE_TEMPERATURE, SB_CHOOSE_TOP_P, SB_CHOOSE_MIN_P, SB_CHOOSE_REAL_COLUMNS };
+#define SB_CHOOSE_COLUMNS_OF_ALL 1
 
 /* What was chosen: numbers of f64, which have room for a token and for an f32. */
 enum { SB_CHOOSE_TOKEN, SB_CHOOSE_LOGP, SB_CHOOSE_CHOSEN_COLUMNS };
 
-/* The settings of one choice. */
-static SB_HD sb_choose_settings sb_choose_read(const int64_t *integers, const float *reals) {
+/* The settings of one choice, of so many columns of reals. */
+static SB_HD sb_choose_settings sb_choose_read(const int64_t *integers, const float *reals, int64_t columns) {
     sb_choose_settings by;
     by.temperature = reals[SB_CHOOSE_TEMPERATURE];
-    by.top_p = reals[SB_CHOOSE_TOP_P];
-    by.min_p = reals[SB_CHOOSE_MIN_P];
+    by.top_p = columns > SB_CHOOSE_TOP_P ? reals[SB_CHOOSE_TOP_P] : 1.0f;
+    by.min_p = columns > SB_CHOOSE_MIN_P ? reals[SB_CHOOSE_MIN_P] : 0.0f;
     by.top_k = integers[SB_CHOOSE_TOP_K];
     by.seed = (uint64_t)integers[SB_CHOOSE_SEED];
     by.request = (uint32_t)integers[SB_CHOOSE_REQUEST];
@@ -199,7 +201,7 @@ static SB_HD sb_choose_settings sb_choose_read(const int64_t *integers, const fl
 }
 
 static SB_HD void sb_choose_write(const sb_choose_settings *by, int64_t row, int64_t slot, int64_t *integers,
-                                  float *reals) {
+                                  float *reals, int64_t columns) {
     integers[SB_CHOOSE_ROW] = row;
     integers[SB_CHOOSE_SLOT] = slot;
     integers[SB_CHOOSE_TOP_K] = by->top_k;
@@ -207,16 +209,20 @@ static SB_HD void sb_choose_write(const sb_choose_settings *by, int64_t row, int
     integers[SB_CHOOSE_REQUEST] = by->request;
     integers[SB_CHOOSE_POSITION] = by->position;
     reals[SB_CHOOSE_TEMPERATURE] = by->temperature;
-    reals[SB_CHOOSE_TOP_P] = by->top_p;
-    reals[SB_CHOOSE_MIN_P] = by->min_p;
+    if (columns == SB_CHOOSE_REAL_COLUMNS) {
+        reals[SB_CHOOSE_TOP_P] = by->top_p;
+        reals[SB_CHOOSE_MIN_P] = by->min_p;
+    }
 }
 
-/* Whether a choice has a row, a slot, and settings in their ranges. */
-static SB_HD bool sb_choose_is_fit(const int64_t *integers, const float *reals, int64_t rows, int64_t slots) {
+/* Whether a choice has a row, a slot, and settings in their ranges, which with one column are those that keep all tokens. */
+static SB_HD bool sb_choose_is_fit(const int64_t *integers, const float *reals, int64_t columns, int64_t rows,
+                                   int64_t slots) {
     int64_t row = integers[SB_CHOOSE_ROW], slot = integers[SB_CHOOSE_SLOT];
+    const sb_choose_settings by = sb_choose_read(integers, reals, columns);
     return row >= 0 && row < rows && slot >= 0 && slot < slots &&
-           sb_choose_fits(reals[SB_CHOOSE_TEMPERATURE], integers[SB_CHOOSE_TOP_K], reals[SB_CHOOSE_TOP_P],
-                          reals[SB_CHOOSE_MIN_P]);
+           sb_choose_fits(by.temperature, by.top_k, by.top_p, by.min_p) &&
+           (columns == SB_CHOOSE_REAL_COLUMNS || by.top_k == 0);
 }
 
 /* What stands for the token that waits in a slot. */

@@ -3,7 +3,8 @@
  *     slots      s64 [slots]      tokens that wait for a step
  *     logits     f32 [..., vocabulary]: rows of them
  *     integers   s64 [choices, 6] row, slot, top_k, seed, request, position
- *     reals      f32 [choices, 3] temperature, top_p, min_p
+ *     reals      f32 [choices, 3] temperature, top_p, min_p; or [choices, 1], the temperature, where no choice leaves tokens out: top_p is 1,
+ *                min_p 0, and top_k has to be 0
  *
  * Each choice is section 11 of docs/numerics.md for the logits of its row: the token goes to its slot (of two choices for a slot the later
  * one's), and stands in `chosen`, f64 [choices, 2], with its log-probability (section 9, t = 1). Where none can be chosen, or the choice
@@ -24,12 +25,26 @@
 
 /* ---- ChooseTokens: inference ---- */
 
-static sb_status infer_columns(const sb_infer *infer, const sb_fact *list, const char *what, int64_t columns) {
+static sb_status infer_integers(const sb_infer *infer, const sb_fact *list) {
     int64_t found;
     if (list->rank == SB_RANK_UNKNOWN)
         return SB_OK;
-    if (list->rank != 2 || (sb_dim_is_constant(list->dims[1], &found) && found != columns))
-        return sb_infer_fail(infer, SB_ERROR_SHAPE, "%s must be [choices,%lld]", what, (long long)columns);
+    if (list->rank != 2 || (sb_dim_is_constant(list->dims[1], &found) && found != SB_CHOOSE_INTEGER_COLUMNS))
+        return sb_infer_fail(infer, SB_ERROR_SHAPE, "integers must be [choices,%d]", SB_CHOOSE_INTEGER_COLUMNS);
+    return SB_OK;
+}
+
+static bool are_columns(int64_t reals) {
+    return reals == SB_CHOOSE_REAL_COLUMNS || reals == SB_CHOOSE_COLUMNS_OF_ALL;
+}
+
+static sb_status infer_reals(const sb_infer *infer, const sb_fact *list) {
+    int64_t found;
+    if (list->rank == SB_RANK_UNKNOWN)
+        return SB_OK;
+    if (list->rank != 2 || (sb_dim_is_constant(list->dims[1], &found) && !are_columns(found)))
+        return sb_infer_fail(infer, SB_ERROR_SHAPE, "reals must be [choices,%d] or [choices,%d]",
+                             SB_CHOOSE_REAL_COLUMNS, SB_CHOOSE_COLUMNS_OF_ALL);
     return SB_OK;
 }
 
@@ -54,8 +69,8 @@ static sb_status infer_choose(sb_infer *infer) {
     SB_TRY(sb_infer_require(infer, SB_CHOOSE_LOGITS, SB_SET(SB_F32), &logits));
     SB_TRY(sb_infer_require(infer, SB_CHOOSE_INTEGERS, SB_SET(SB_S64), &integers));
     SB_TRY(sb_infer_require(infer, SB_CHOOSE_REALS, SB_SET(SB_F32), &reals));
-    SB_TRY(infer_columns(infer, integers, "integers", SB_CHOOSE_INTEGER_COLUMNS));
-    SB_TRY(infer_columns(infer, reals, "reals", SB_CHOOSE_REAL_COLUMNS));
+    SB_TRY(infer_integers(infer, integers));
+    SB_TRY(infer_reals(infer, reals));
     if (slots->rank != SB_RANK_UNKNOWN && slots->rank != 1)
         return sb_infer_fail(infer, SB_ERROR_SHAPE, "slots have rank %d where 1 is expected", slots->rank);
     SB_TRY(infer_logits(infer, logits));
@@ -75,10 +90,11 @@ sb_status sb_choose_check(const sb_call *call) {
     const sb_tensor *slots = sb_call_input(call, SB_CHOOSE_SLOTS), *logits = sb_call_input(call, SB_CHOOSE_LOGITS);
     const sb_tensor *integers = sb_call_input(call, SB_CHOOSE_INTEGERS), *reals = sb_call_input(call, SB_CHOOSE_REALS);
     if (slots->rank != 1 || logits->rank < 1 || integers->rank != 2 || reals->rank != 2 ||
-        integers->dims[1] != SB_CHOOSE_INTEGER_COLUMNS || reals->dims[1] != SB_CHOOSE_REAL_COLUMNS ||
+        integers->dims[1] != SB_CHOOSE_INTEGER_COLUMNS || !are_columns(reals->dims[1]) ||
         integers->dims[0] != reals->dims[0])
-        return sb_call_fail(call, SB_ERROR_SHAPE, "integers and reals must be [choices,%d] and [choices,%d]",
-                            SB_CHOOSE_INTEGER_COLUMNS, SB_CHOOSE_REAL_COLUMNS);
+        return sb_call_fail(call, SB_ERROR_SHAPE,
+                            "integers must be [choices,%d], and reals [choices,%d] or [choices,%d]",
+                            SB_CHOOSE_INTEGER_COLUMNS, SB_CHOOSE_REAL_COLUMNS, SB_CHOOSE_COLUMNS_OF_ALL);
     int64_t vocabulary = logits->dims[logits->rank - 1];
     if (has_tokens(vocabulary))
         return SB_OK;
@@ -142,14 +158,14 @@ static float logp(const float *logits, int64_t vocabulary, int64_t token) {
 static void make_choices(const sb_tensor *logits, const sb_tensor *integers, const sb_tensor *reals, sb_tensor *slots,
                          double *chosen, float *scaled, uint64_t *keys) {
     int64_t vocabulary = logits->dims[logits->rank - 1], rows = sb_tensor_elements(logits) / vocabulary;
-    int64_t *places = (int64_t *)(void *)slots->data;
+    int64_t *places = (int64_t *)(void *)slots->data, columns = reals->dims[1];
     for (int64_t c = 0; c < integers->dims[0]; c++, chosen += SB_CHOOSE_CHOSEN_COLUMNS) {
         const int64_t *whole = (const int64_t *)(const void *)integers->data + c * SB_CHOOSE_INTEGER_COLUMNS;
-        const float *real = (const float *)(const void *)reals->data + c * SB_CHOOSE_REAL_COLUMNS;
-        const sb_choose_settings by = sb_choose_read(whole, real);
+        const float *real = (const float *)(const void *)reals->data + c * columns;
+        const sb_choose_settings by = sb_choose_read(whole, real, columns);
         int64_t token = sb_choose_failed(SB_CHOOSE_UNFIT, 0), slot = whole[SB_CHOOSE_SLOT];
         chosen[SB_CHOOSE_LOGP] = sb_nan_f64();
-        if (sb_choose_is_fit(whole, real, rows, slots->dims[0])) {
+        if (sb_choose_is_fit(whole, real, columns, rows, slots->dims[0])) {
             const float *row = (const float *)(const void *)logits->data + whole[SB_CHOOSE_ROW] * vocabulary;
             token = choose(row, vocabulary, &by, scaled, keys);
             if (token >= 0)

@@ -237,6 +237,10 @@ for options in "--parallel 1" "--parallel 2 --pages 4" "--prefill-chunk 1" "--th
     runs 0 "$samebit" generate "$models/llama-text" --batch requests.jsonl --ignore-stops $options
     cmp -s out many || fail "other answers with $options"
 done
+runs 0 "$samebit" generate "$models/llama-text" --batch requests.jsonl --ignore-stops
+sed 's/,"digest":"[0-9a-f]*"//' out >without
+runs 0 "$samebit" generate "$models/llama-text" --batch requests.jsonl --ignore-stops --no-digest
+cmp -s out without || fail "other answers without digests"
 "$samebit" generate "$models/llama-text" --batch - --ignore-stops <requests.jsonl >out 2>err || fail "standard input"
 cmp -s out many || fail "other answers from standard input"
 alone() {
@@ -366,6 +370,8 @@ runs 2 "$samebit" generate "$models/llama-text" -p a --samples 2 --sign "$source
 says err "--sign needs --receipt"
 runs 2 "$samebit" generate "$models/llama-text" -p a --parallel 2
 says err "--parallel is for --batch and --samples"
+runs 2 "$samebit" generate "$models/llama-text" --tokens 1 --no-digest
+says err "--no-digest is for --batch and --samples"
 runs 2 "$samebit" generate "$models/llama-text" -p a --stop ""
 says err "--stop: a text that is not empty is expected"
 finish

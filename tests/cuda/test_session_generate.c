@@ -272,11 +272,11 @@ static int64_t step_twice(sb_llm_session *session, bool stale) {
     const sb_llm_choice choice = {.by = {.top_p = 1}};
     const sb_llm_ahead ahead = {.count = 1, .choices = &choice};
     sb_tensor *outputs[SB_LLM_OUTPUTS];
-    uint64_t runs[2];
+    sb_llm_flight flights[2];
     int64_t chosen[2];
     for (int i = 0; i < 2; i++) {
         const sb_llm_step_part part = {session->sequence, 1, i == 0 ? &first : NULL, 1, &row};
-        MUST(sb_llm_batch_enqueue(session->batch, 1, &part, &ahead, &runs[i], error));
+        MUST(sb_llm_batch_enqueue(session->batch, 1, &part, &ahead, &flights[i], error));
         if (i == 0 && stale) {
             sb_tensor *wrong;
             int64_t one = 1;
@@ -288,7 +288,7 @@ static int64_t step_twice(sb_llm_session *session, bool stale) {
         }
     }
     for (int i = 0; i < 2; i++) {
-        MUST(sb_llm_batch_collect(session->batch, runs[i], outputs, error));
+        MUST(sb_llm_batch_collect(session->batch, &flights[i], outputs, error));
         assert_null(outputs[SB_LLM_LOGITS]);
         chosen[i] = (int64_t)((const double *)sb_tensor_data(outputs[SB_LLM_CHOSEN]))[SB_CHOOSE_TOKEN];
         for (int o = 0; o < SB_LLM_OUTPUTS; o++)

@@ -35,9 +35,9 @@ static float pick(harness *h, const float *of, int count) {
     return of[random_between(&h->random, 0, count - 1)];
 }
 
-/* A choice whose settings keep all, or, where it `cuts`, some. */
+/* A choice whose settings keep all, or, where it `cuts`, some: with one column it may not, and seldom does all the same. */
 static void settle(harness *h, int64_t rows, int64_t slots, int64_t vocabulary, bool cuts, int64_t *integers,
-                   float *reals) {
+                   int64_t columns, float *reals) {
     static const float temperatures[] = {0, 1, 1, 0.7f, 2, 0.01f, 0x1p-20f, 0x1p20f};
     static const float top_ps[] = {1, 1, 0.9f, 0.5f, 0.999f, 0x1p-30f, 0x1.fffffep-1f};
     static const float min_ps[] = {0, 0, 0.05f, 0.5f, 1, 1e-9f};
@@ -49,13 +49,17 @@ static void settle(harness *h, int64_t rows, int64_t slots, int64_t vocabulary, 
     integers[SB_CHOOSE_REQUEST] = random_between(&h->random, 0, UINT32_MAX);
     integers[SB_CHOOSE_POSITION] = random_between(&h->random, 0, INT64_C(1) << 40);
     reals[SB_CHOOSE_TEMPERATURE] = pick(h, temperatures, 8);
+    if (columns == SB_CHOOSE_COLUMNS_OF_ALL)
+        return;
     reals[SB_CHOOSE_TOP_P] = cuts ? pick(h, top_ps, 7) : 1;
     reals[SB_CHOOSE_MIN_P] = cuts ? pick(h, min_ps, 6) : 0;
 }
 
 static void choose(harness *h, int64_t rows, int64_t choices, int64_t vocabulary, int kind) {
     const int64_t dims[] = {1, rows, vocabulary}, wide[] = {choices, SB_CHOOSE_INTEGER_COLUMNS};
-    const int64_t real[] = {choices, SB_CHOOSE_REAL_COLUMNS}, slots = 1 + random_between(&h->random, 0, 2 * choices);
+    bool cuts = random_between(&h->random, 0, 3) > 0;
+    const int64_t real[] = {choices, cuts ? SB_CHOOSE_REAL_COLUMNS : SB_CHOOSE_COLUMNS_OF_ALL};
+    const int64_t slots = 1 + random_between(&h->random, 0, 2 * choices);
     harness_case test = harness_op("ChooseTokens", 1);
     test.domain = "samebit";
     test.outputs = 2;
@@ -72,8 +76,8 @@ static void choose(harness *h, int64_t rows, int64_t choices, int64_t vocabulary
     if (kind == ODD)
         spoil(h, numbers, rows * vocabulary);
     for (int64_t c = 0; c < choices; c++)
-        settle(h, rows, slots, vocabulary, c % 2 == 0 && c < 8, (int64_t *)(void *)integers->data + c * wide[1],
-               (float *)(void *)reals->data + c * real[1]);
+        settle(h, rows, slots, vocabulary, c % 2 == 0 && c < 8 && (cuts || random_between(&h->random, 0, 5) == 0),
+               (int64_t *)(void *)integers->data + c * wide[1], real[1], (float *)(void *)reals->data + c * real[1]);
     add_input(&test, waiting);
     add_input(&test, logits);
     add_input(&test, integers);

@@ -76,6 +76,8 @@ class Models(unittest.TestCase):
                 alone = self.model.generate(own.pop("prompt"), own.pop("count", 7), ignore_stops=True, **own)
                 self.assertEqual((found.digest, found.tokens, found.logps, found.text, found.end),
                                  (alone.digest, alone.tokens, alone.logps, alone.text, alone.end))
+        without = self.model.generate_many(prompts, 7, ignore_stops=True, digest=False)
+        self.assertEqual([(a.digest, a.tokens, a.logps) for a in without], [("", a.tokens, a.logps) for a in made])
         self.assertEqual(self.model.generate_many([]), [])
         with self.assertRaisesRegex(samebit.LimitError, "prompt 1: "):
             self.model.generate_many([TOKENS, TOKENS * 100])

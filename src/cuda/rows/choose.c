@@ -23,33 +23,48 @@ static sb_status make_room(sb_call *call, int64_t choices, int64_t each, size_t 
 }
 
 static sb_status make_parts(sb_call *call, sb_cuda_choose *p, sb_cuda_work *work) {
-    void *parts, *noisy;
-    SB_TRY(make_room(call, p->choices, p->vocabulary, sizeof *p->noisy, work, &noisy));
+    void *parts, *noisy = NULL, *row = NULL;
+    bool cuts = p->real_columns != SB_CHOOSE_COLUMNS_OF_ALL;
+    if (cuts)
+        SB_TRY(make_room(call, p->choices, p->vocabulary, sizeof *p->noisy, work, &noisy));
+    if (cuts && p->arrived != NULL)
+        SB_TRY(make_room(call, p->choices, 1, sizeof *p->row, work, &row));
     SB_TRY(make_room(call, p->choices, p->parts, sizeof *p->part, work, &parts));
     p->noisy = noisy;
+    p->row = row;
     p->part = parts;
     return SB_OK;
 }
 
+static sb_status launch_blocks(sb_call *call, const char *kernel, int64_t blocks, sb_cuda_work *work) {
+    work->kernel = kernel;
+    work->blocks = (unsigned)blocks;
+    return sb_cuda_call_launch(call, work);
+}
+
+/* Of choices that may leave tokens out, the launches behind. */
+static sb_status launch_steps(sb_call *call, sb_cuda_choose *p, sb_cuda_work *work) {
+    int64_t blocks = p->choices * p->parts;
+    for (p->step = 0; p->step < SB_CUDA_CHOOSE_STEPS; p->step++)
+        SB_TRY(launch_blocks(call, "sb_cuda_choose_step", blocks, work));
+    return launch_blocks(call, "sb_cuda_choose_kept", blocks, work);
+}
+
 static sb_status give(sb_call *call, sb_cuda_choose *p, sb_cuda_work *work) {
     uint32_t *arrivals = sb_cuda_call_queue(call)->arrivals;
-    SB_TRY(make_parts(call, p, work));
     if (arrivals != NULL && p->choices <= SB_CUDA_ARRIVALS) {
         p->arrived = arrivals;
         sb_cuda_work_touches(work, arrivals, SB_CUDA_ARRIVALS * sizeof *arrivals, true);
     }
+    SB_TRY(make_parts(call, p, work));
     work->module = "choose";
-    work->kernel = "sb_cuda_choose_tokens";
     work->parameters = p;
     work->parameter_bytes = sizeof *p;
     work->threads = SB_CUDA_CHOOSE_TOKENS;
-    work->blocks = (unsigned)(p->choices * p->parts);
-    SB_TRY(sb_cuda_call_launch(call, work));
-    if (p->arrived != NULL)
-        return SB_OK;
-    work->kernel = "sb_cuda_choose_of_parts";
-    work->blocks = (unsigned)p->choices;
-    return sb_cuda_call_launch(call, work);
+    SB_TRY(launch_blocks(call, "sb_cuda_choose_tokens", p->choices * p->parts, work));
+    if (p->arrived == NULL)
+        return launch_blocks(call, "sb_cuda_choose_of_parts", p->choices, work);
+    return p->row != NULL ? launch_steps(call, p, work) : SB_OK;
 }
 
 static sb_status choose(sb_call *call, const sb_tensor *logits, const sb_tensor *integers, const sb_tensor *reals,
@@ -62,6 +77,7 @@ static sb_status choose(sb_call *call, const sb_tensor *logits, const sb_tensor 
                         .parts = (vocabulary + SB_CUDA_CHOOSE_TOKENS - 1) / SB_CUDA_CHOOSE_TOKENS,
                         .integers = (const int64_t *)(const void *)integers->data,
                         .reals = (const float *)(const void *)reals->data,
+                        .real_columns = reals->dims[1],
                         .slots = (int64_t *)(void *)slots->data,
                         .slot_count = slots->dims[0],
                         .slot_step = slots->strides[0],

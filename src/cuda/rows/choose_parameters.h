@@ -16,18 +16,55 @@ typedef struct sb_cuda_choose_part {
     sb_logp_pair pairs[SB_CUDA_CHOOSE_PAIRS];
 } sb_cuda_choose_part;
 
+/* What a search for the least key that is kept is for, in this order. */
+enum {
+    SB_CHOOSE_BY_NUMBER, /* top_k */
+    SB_CHOOSE_BY_WEIGHT, /* top_p, and before min_p */
+    SB_CHOOSE_FOUND,
+    SB_CHOOSE_NO_SEARCH /* of a row that keeps all tokens, or from which none can be chosen */
+};
+
+/* How far it is: keys begin as `prefix` does, but for their lowest `end` bits. */
+typedef struct sb_choose_search {
+    uint64_t least; /* by goals before */
+    uint64_t prefix;
+    int64_t before; /* the sum of all tokens in front of those in play */
+    double enough;  /* units: a part of all that there are */
+    int32_t end, goal;
+} sb_choose_search;
+
+/* Bits of a key that a launch over all tokens finds, and how many launches there are: three for each goal. */
+#define SB_CUDA_CHOOSE_BITS 11
+#define SB_CUDA_CHOOSE_RANGES (1 << SB_CUDA_CHOOSE_BITS)
+#define SB_CUDA_CHOOSE_STEPS 6
+
+/* A row of which tokens are left out, between launches. */
+typedef struct sb_cuda_choose_row {
+    int64_t sums[SB_CUDA_CHOOSE_RANGES]; /* zeros between steps, like the counts */
+    uint32_t counts[SB_CUDA_CHOOSE_RANGES];
+    sb_choose_search search;
+    uint64_t light, drawn;        /* keys: the largest that min_p leaves out; of the first by noise */
+    int64_t logit_maximum, units; /* for log-probabilities */
+    float heaviest;               /* the largest logit, divided by the temperature … */
+    int32_t maximum;              /* … and the exponent that weights are relative to */
+} sb_cuda_choose_row;
+
 /* ChooseTokens: `parts` blocks for each choice. The last one that finishes chooses, or another kernel behind. */
 typedef struct sb_cuda_choose {
     const float *logits;
     int64_t rows, vocabulary, choices, parts;
     const int64_t *integers;
     const float *reals;
+    int64_t real_columns;
     int64_t *slots;
     int64_t slot_count, slot_step;
     double *chosen;
     sb_cuda_choose_part *part; /* [choices][parts] */
-    float *noisy;              /* [choices][vocabulary]: of choices that leave tokens out, sb_choose_noisy of each */
-    uint32_t *arrived;         /* [choices], zeros between launches; NULL: another kernel chooses */
+    float
+        *noisy; /* [choices][vocabulary]: of choices that leave tokens out, sb_choose_noisy of each; NULL: none does */
+    sb_cuda_choose_row *row; /* [choices]; NULL: where tokens are left out, one block does all of it */
+    uint32_t *arrived;       /* [choices], zeros between launches; NULL: another kernel chooses */
+    int64_t step;            /* of the search: which launch */
 } sb_cuda_choose;
 
 typedef struct sb_cuda_pending {
