@@ -40,6 +40,13 @@ struct sb_prefill_tile {
     bool there;                               /* else it is behind the last one */
 };
 
+/* The block's tile of round `number`: the grid's tiles of a round go to its blocks forwards and backwards in turn, so that
+ * the block with the longest tile of one has the shortest of the next. */
+SB_CUDA_FUNCTION uint32_t sb_prefill_index(int number) {
+    const uint32_t place = number % 2 != 0 ? gridDim.x - 1 - blockIdx.x : blockIdx.x;
+    return (uint32_t)number * gridDim.x + place;
+}
+
 SB_CUDA_FUNCTION int32_t sb_prefill_within(int64_t key) {
     const int64_t most = INT32_MAX - KEYS;
     return (int32_t)(key < 0 ? 0 : key < most ? key : most);
@@ -141,7 +148,7 @@ SB_CUDA_FUNCTION void sb_prefill_fetch(const sb_cuda_attention16_prefill *p, con
     sb_prefill_place<D> at = {0, 0};
     int number = 0;
     SB_CUDA_KEEP_LOOP
-    for (uint32_t index = blockIdx.x; index < (uint32_t)p->work.tiles; index += gridDim.x, number++) {
+    for (uint32_t index; (index = sb_prefill_index(number)) < (uint32_t)p->work.tiles; number++) {
         sb_prefill_tile *tile = &shared->tiles[number % 2];
         /* Behind the last scores of the tile before, so that nobody is still at the tile before that. */
         sb_barrier_wait(shared->queries_empty, (uint32_t)(number & 1) ^ 1);
@@ -654,7 +661,7 @@ SB_CUDA_FUNCTION void sb_prefill_compute(const sb_cuda_attention16_prefill *p, c
     group.leads = threadIdx.x % GROUP_THREADS == 0;
     int count = 0;
     SB_CUDA_KEEP_LOOP
-    for (uint32_t index = blockIdx.x;; index += gridDim.x, count++) {
+    for (;; count++) {
         const sb_prefill_tile *tile = &shared->tiles[count % 2];
         sb_barrier_wait(shared->queries_full, (uint32_t)count & 1);
         if (!tile->there)
@@ -677,7 +684,7 @@ SB_CUDA_FUNCTION void sb_prefill_compute(const sb_cuda_attention16_prefill *p, c
             if (group.leads)
                 sb_barrier_arrive(shared->queries_empty);
         }
-        sb_prefill_give<HALF, D>(p, tile, index, &rows, sums);
+        sb_prefill_give<HALF, D>(p, tile, sb_prefill_index(count), &rows, sums);
     }
 }
 
