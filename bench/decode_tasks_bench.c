@@ -1,9 +1,9 @@
 /* What a device does for a new token of a language model: its tasks, one behind the other, with the time that each takes by
  * itself; then what a token takes when nothing is looked at, and what the device was given for it.
  *
- *     decode_tasks_bench [--batch N] [--context N] [--dependent] [--capture] [--plain] CHECKPOINT [PROMPT [TOKENS [DRIVER]]]
+ *     decode_tasks_bench [--batch N] [--context N] [--alone] [--capture] [--plain] CHECKPOINT [PROMPT [TOKENS [DRIVER]]]
  *
- * --batch: N sequences on pages, with a row each in every step; else one in one piece, as by generate. --context: positions that there is room for. --dependent: with dependent launch. --capture: graphs as the driver
+ * --batch: N sequences on pages, with a row each in every step; else one in one piece, as by generate. --context: positions that there is room for. --alone: without dependent launch. --capture: graphs as the driver
  * captures them. --plain: without passes. Prints a digest over all logits of the timed steps, which no option may change. */
 #include <stdbool.h>
 #include <stdio.h>
@@ -194,8 +194,8 @@ int main(int count, char **arguments) {
             d.count = atoi(arguments[++at]), d.paged = true;
         else if (strcmp(arguments[at], "--context") == 0 && at + 1 < count)
             options.context = atoll(arguments[++at]);
-        else if (strcmp(arguments[at], "--dependent") == 0)
-            session.dependent_launch = true;
+        else if (strcmp(arguments[at], "--alone") == 0)
+            session.dependent_launch = false;
         else if (strcmp(arguments[at], "--capture") == 0)
             session.graphs = SB_GRAPHS_CAPTURE;
         else if (strcmp(arguments[at], "--plain") == 0)
@@ -204,7 +204,7 @@ int main(int count, char **arguments) {
             at = count;
     }
     if (at >= count || d.count < 1 || d.count > MOST_SEQUENCES) {
-        fprintf(stderr, "usage: decode_tasks_bench [--batch N] [--context N] [--dependent] [--capture] [--plain] "
+        fprintf(stderr, "usage: decode_tasks_bench [--batch N] [--context N] [--alone] [--capture] [--plain] "
                         "CHECKPOINT [PROMPT "
                         "[TOKENS [DRIVER]]]\n");
         return 2;

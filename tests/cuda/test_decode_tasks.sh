@@ -9,7 +9,7 @@ fail() {
 }
 for model in llama qwen3 gpt2; do
     first=
-    for way in "" "--capture" "--dependent" "--plain"; do
+    for way in "" "--capture" "--alone" "--plain"; do
         # shellcheck disable=SC2086
         out=$("$tasks" $way "$models/$model" 9 3 "$fake") || fail "$model $way: exit code $?"
         digest=$(echo "$out" | sed -n 's/^  digest //p')

@@ -288,6 +288,38 @@ static void what_is_written_is_not_fetched_ahead(void **state) {
     tear_down(&setting);
 }
 
+/* With dependent launch the products of a graph fetch weights that no task of the graph writes before those ahead have ended, and only
+ * those. (What else a kernel does before those ahead have ended, only a device shows.) */
+static void settled_weights_are_read_ahead(void **state) {
+    (void)state;
+    setting setting = set_up_with(4);
+    for (int written = 0; written < 2; written++) {
+        chain chain = {.first = make_pair(&setting, SB_BF16, 1, 128, 1, ROWS, TAME)};
+        add_product(&setting, &chain, -1, 1, 128, 8 * 64, SB_BF16, SB_BF16, 0);
+        add_product(&setting, &chain, 0, 1, 512, 72, SB_BF16, SB_BF16, 2);
+        add_product(&setting, &chain, -1, 1, 64, 8, SB_BF16, SB_BF16, 0);
+        if (written) { /* the first result is the last product's weights: 64 k of 8 columns */
+            chain.host[2].b.data = chain.host[0].c.data;
+            chain.device[2].b.data = chain.device[0].c.data;
+        }
+        record(&setting, &chain);
+        compute_on_host(&setting, &chain);
+        for (int dependent = 0; dependent < 2; dependent++) {
+            sb_cuda_graph *graph;
+            MUST(sb_cuda_graph_build(setting.device.handle, chain.list, dependent, &graph, error));
+            assert_int_equal(graph->settled_count, dependent ? 3 - written : 0);
+            for (int i = 0; i < HOPPER_SCHEDULES; i++) {
+                spoil_results(&setting, &chain);
+                launch(&setting, graph, &hopper_schedules[i]);
+                assert_true(has_results(&setting, &chain));
+            }
+            sb_cuda_graph_destroy(graph);
+        }
+        release_chain(&chain);
+    }
+    tear_down(&setting);
+}
+
 /* Tasks that do not wait for each other are found by each schedule that lets blocks run apart. */
 static void a_missing_wait_is_found(void **state) {
     (void)state;
@@ -347,6 +379,7 @@ int main(void) {
         cmocka_unit_test(a_missing_wait_is_found),
         cmocka_unit_test(kinds_are_mixed),
         cmocka_unit_test(what_is_written_is_not_fetched_ahead),
+        cmocka_unit_test(settled_weights_are_read_ahead),
         cmocka_unit_test(failing_allocations_leave_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

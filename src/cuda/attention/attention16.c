@@ -263,6 +263,8 @@ static sb_status launch_share(sb_call *call, const sb_cuda_attention_call *made,
              sb_dtype_name(a->dtype));
     snprintf(kernel, sizeof kernel, "sb_cuda_%s%s", module, is_general ? "_masked" : "");
     work->shared_bytes = way->shared_bytes;
+    /* Launched early, its blocks come to lie two on each multiprocessor that the product ahead has left idle. */
+    work->apart = way->rows == SB_CUDA_ATTENTION16_DECODE_ROWS;
     work->form = (sb_cuda_form){0};
     if (way->rows == SB_CUDA_ATTENTION16_DECODE_ROWS && (way->width == 64 || way->width == 128) && !is_general)
         work->form = (sb_cuda_form){SB_CUDA_FORM_ATTENTION, a->dtype == SB_F16,
@@ -278,6 +280,7 @@ static sb_status launch_fold(sb_call *call, const sb_cuda_attention_call *made, 
     snprintf(module, sizeof module, "attention16_fold_%s", sb_dtype_name(a->dtype));
     snprintf(kernel, sizeof kernel, "sb_cuda_%s%s", module, a->pages.table != NULL ? "_paged" : "");
     work->shared_bytes = 0;
+    work->apart = false;
     work->form = (sb_cuda_form){0};
     return launch_one(call, work, &p, module, kernel, a->batch * a->heads * plan->part_rows);
 }

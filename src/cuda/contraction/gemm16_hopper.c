@@ -474,6 +474,17 @@ static sb_cuda_form form_of(const sb_gemm16_shape *shape, const sb_gemm_plan *pl
     return can ? (sb_cuda_form){SB_CUDA_FORM_PRODUCT, plan->dtype == SB_F16, 0} : (sb_cuda_form){0};
 }
 
+/* Weights that are fetched before the kernels ahead have ended, in tiles for few rows: where no number in memory, which one of them
+ * may write, says what is fetched. */
+#define MOST_SETTLED 16
+
+static sb_cuda_settled settled_of(const sb_gemm16_shape *shape, const sb_gemm_plan *plan, const sb_gemm16_hopper *p) {
+    bool is_open = p->used_rows != NULL || p->used_columns != NULL || p->product.used_k != NULL;
+    if (shape->rows > 64 || shape->n > MOST_SETTLED || shape->cluster > 1 || p->streams == 0 || is_open)
+        return (sb_cuda_settled){0};
+    return (sb_cuda_settled){offsetof(sb_gemm16_hopper, ahead), {plan->b.first, plan->b.bytes, false}};
+}
+
 /* Gives the kernel to the queue; `parameters` are the kernel's, of which `p` may be but a part. */
 static sb_status give(const sb_gemm16_shape *shape, const sb_cuda_queue *queue, int step, const sb_gemm_plan *plan,
                       const sb_cuda_kernel *kernel, sb_cuda_form form, const sb_gemm16_hopper *p,
@@ -487,6 +498,7 @@ static sb_status give(const sb_gemm16_shape *shape, const sb_cuda_queue *queue, 
         .step = step,
         .kernel = {.kernel = kernel,
                    .form = form,
+                   .settled = settled_of(shape, plan, p),
                    .grid = {(unsigned)(clusters * shape->cluster), 1, 1},
                    .block = {(unsigned)threads_of(shape), 1, 1},
                    .shared_bytes = shared_bytes(shape, p),

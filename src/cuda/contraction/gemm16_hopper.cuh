@@ -110,6 +110,12 @@
 #define SB_GEMM_PRODUCT(given) (&(given))
 #endif
 
+/* In tiles for few rows, who fetches weights that no kernel ahead writes (`ahead`) waits for none, and fills the ring. */
+#if SB_GEMM_GROUPS == 1 && SB_GEMM_N <= 16 && SB_GEMM_CLUSTER == 1
+#define DEPEND() SB_CUDA_DEPEND_UNLESS(group == SB_GEMM_GROUPS && streams && p->ahead < 0)
+#else
+#define DEPEND() SB_CUDA_DEPEND()
+#endif
 #define NEXT_STAGE()                                                                                                   \
     do {                                                                                                               \
         if (++stage == STAGES) {                                                                                       \
@@ -392,7 +398,7 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
     __syncthreads();
     if (SB_GEMM_CLUSTER > 1)
         sb_cluster_sync();
-    SB_CUDA_DEPEND();
+    DEPEND();
 
     if (group == SB_GEMM_GROUPS) {
 #if GIVES_REGISTERS
@@ -681,6 +687,7 @@ SB_CUDA_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, p) {
 #undef NAME
 #undef MULTIPLY
 #undef NEXT_STAGE
+#undef DEPEND
 #undef MULTIPLY_STAGE
 #undef TURNS
 #undef HALVES

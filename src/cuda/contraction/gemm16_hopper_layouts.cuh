@@ -1,6 +1,7 @@
 /* A shape's kernels of 16-bit products for both dtypes and every layout of A and B: included by a source that defines
  * the shape (gemm16_hopper.cuh) and SB_GEMM_KERNEL(layout), the name of a kernel. With SB_GEMM_A_K_MAJOR only those
  * whose A is K-major, with SB_GEMM_B_K_MAJOR only those whose B is. */
+#include "cuda/common/follow.cuh"
 #include "cuda/contraction/gemm16_hopper_epilogue.cuh"
 #if defined(SB_GEMM_FUSED)
 #include "cuda/contraction/gemm16_fused.cuh"

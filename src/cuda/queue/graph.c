@@ -106,6 +106,7 @@ typedef struct builder {
     uint64_t *before; /* bit sets: what comes before each node, by any way */
     size_t words;     /* of a set */
     int edge_count;   /* of all nodes */
+    int settled_count;
 } builder;
 
 static bool is_before(const builder *builder, int node, int other) {
@@ -120,6 +121,11 @@ static void put_before(builder *builder, int node, int other) {
     set[other / 64] |= (uint64_t)1 << other % 64;
 }
 
+/* Whether a task may be launched before those that it waits for have ended. */
+static bool is_early(const builder *builder, const sb_cuda_task *task) {
+    return builder->dependent_launch && task->kind == SB_CUDA_KERNEL && !task->kernel.apart && !task->kernel.together;
+}
+
 /* From the latest conflict back: whatever that one waits for needs no edge. */
 static size_t find_edges(builder *builder, int node, const sb_cuda_task *task) {
     size_t count = 0;
@@ -129,9 +135,7 @@ static size_t find_edges(builder *builder, int node, const sb_cuda_task *task) {
         sb_cuda_task earlier = sb_cuda_task_list_at(builder->list, other);
         if (!sb_cuda_tasks_conflict(task, &earlier))
             continue;
-        bool early =
-            builder->dependent_launch && task->kind == SB_CUDA_KERNEL && !task->kernel.apart && !task->kernel.together;
-        if (early && earlier.kind == SB_CUDA_KERNEL)
+        if (is_early(builder, task) && earlier.kind == SB_CUDA_KERNEL)
             builder->early[builder->early_count++] = builder->nodes[other];
         else
             builder->edges[count++] = builder->nodes[other];
@@ -151,9 +155,36 @@ static sb_status add_early_edges(const builder *builder, CUgraphNode node, sb_er
     return SB_OK;
 }
 
-static sb_status add_kernel(builder *builder, CUgraphNode *node, size_t edges, const sb_cuda_kernel_task *task,
-                            sb_error *error) {
+/* The most bytes that a kernel's parameters are. */
+#define MOST_PARAMETERS 4096
+
+/* Whether the task may read something ahead, and no task before it writes that. (What was given to the stream before the graph has ended
+ * when the graph begins.) */
+static bool is_settled(const builder *builder, int index, const sb_cuda_task *task) {
+    const sb_cuda_settled *settled = &task->kernel.settled;
+    const sb_cuda_task reading = {.kind = SB_CUDA_KERNEL, .kernel = {.range_count = 1, .ranges = &settled->range}};
+    if (settled->place == 0 || !is_early(builder, task) || task->kernel.kernel->parameter_bytes > MOST_PARAMETERS)
+        return false;
+    for (int other = 0; other < index; other++) {
+        const sb_cuda_task earlier = sb_cuda_task_list_at(builder->list, other);
+        if (sb_cuda_tasks_conflict(&reading, &earlier))
+            return false;
+    }
+    return true;
+}
+
+static sb_status add_kernel(builder *builder, int index, size_t edges, const sb_cuda_task *whole, sb_error *error) {
+    const sb_cuda_kernel_task *task = &whole->kernel;
+    CUgraphNode *node = &builder->nodes[index];
+    unsigned char own[MOST_PARAMETERS]; /* the driver copies them */
     void *parameters[] = {(void *)(uintptr_t)task->parameters};
+    if (is_settled(builder, index, whole)) {
+        const int32_t settled = SB_CUDA_SETTLED;
+        memcpy(own, task->parameters, task->kernel->parameter_bytes);
+        memcpy(own + task->settled.place, &settled, sizeof settled);
+        parameters[0] = own;
+        builder->settled_count++;
+    }
     CUDA_KERNEL_NODE_PARAMS given = {
         .func = task->kernel->function,
         .gridDimX = task->grid[0],
@@ -216,7 +247,7 @@ static sb_status add_node(builder *builder, int index, sb_error *error) {
     builder->edge_count += (int)(edges + builder->early_count);
     switch (task.kind) {
     case SB_CUDA_KERNEL:
-        SB_TRY(add_kernel(builder, node, edges, &task.kernel, error));
+        SB_TRY(add_kernel(builder, index, edges, &task, error));
         return add_early_edges(builder, *node, error);
     case SB_CUDA_COPY_TO_DEVICE:
     case SB_CUDA_COPY_TO_HOST:
@@ -241,6 +272,7 @@ static sb_status build_entered(builder *builder, sb_cuda_graph **graph, sb_error
     }
     SB_TRY(instantiate(device, builder->graph, builder->list, graph, error));
     (*graph)->edge_count = builder->edge_count;
+    (*graph)->settled_count = builder->settled_count;
     return SB_OK;
 }
 

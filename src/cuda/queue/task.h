@@ -25,6 +25,14 @@ typedef struct sb_cuda_range {
     bool written; /* else only read */
 } sb_cuda_range;
 
+/* What a kernel may read before those ahead of it have ended, where none of them writes it: `range`, as a graph knows. It is told so by
+ * SB_CUDA_SETTLED in the 32-bit number at this place of its parameters, which is never their beginning. Place 0: there is nothing. */
+#define SB_CUDA_SETTLED (-1)
+typedef struct sb_cuda_settled {
+    size_t place;
+    sb_cuda_range range;
+} sb_cuda_settled;
+
 typedef struct sb_cuda_kernel_task {
     const sb_cuda_kernel *kernel;
     unsigned grid[3], block[3]; /* each at least 1 */
@@ -32,6 +40,7 @@ typedef struct sb_cuda_kernel_task {
     bool apart;                 /* it is placed when those ahead have ended, dependent launch or not */
     bool together;              /* its blocks wait for each other: none begins unless all can */
     sb_cuda_form form;          /* what it can be a part of: cuda/series */
+    sb_cuda_settled settled;    /* for graphs, which know what comes before it */
     const void *parameters;     /* kernel->parameter_bytes bytes, copied by the launch */
     int range_count;            /* every range of memory that the kernel touches */
     const sb_cuda_range *ranges;
