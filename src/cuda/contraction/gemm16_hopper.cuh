@@ -16,6 +16,7 @@
  *     SB_GEMM_TURNS    defined where two warpgroups take whole tiles of 128 rows in turns, so that one's results are finished
  *                      and sent while the other's products go on (gemm16_turns.cuh): for results that leave in bulk alone
  *     SB_GEMM_LOGITS   defined where results are logits, which are reduced (gemm16_logits.cuh) and not stored
+ *     SB_GEMM_GRADIENTS  defined where results are logits, of which the gradients are stored in bulk (gemm16_gradients.cuh)
  *     SB_GEMM_FUSED    defined where the nodes behind the product are computed too (gemm16_fused.cuh); there are no gates
  *                      and no activations then, and two warpgroups send results in bulk alone
  *
@@ -99,6 +100,9 @@
 #if defined(SB_GEMM_LOGITS)
 #define SB_GEMM_GIVEN sb_gemm16_logits
 #define SB_GEMM_PRODUCT(given) (&(given).product)
+#elif defined(SB_GEMM_GRADIENTS)
+#define SB_GEMM_GIVEN sb_gemm16_gradients
+#define SB_GEMM_PRODUCT(given) (&(given).product)
 #elif defined(SB_GEMM_CONV)
 #define SB_GEMM_GIVEN sb_gemm16_conv
 #define SB_GEMM_PRODUCT(given) (&(given).product)
@@ -141,7 +145,7 @@
 #endif
 /* Whether k may end where memory says: in the widest tiles, and with nodes behind, registers would not do for it. */
 #if defined(SB_GEMM_MAPPED) || defined(SB_GEMM_LOGITS) || defined(SB_GEMM_CONV) || defined(SB_GEMM_FUSED) ||           \
-    defined(SB_GEMM_TURNS) || SB_GEMM_N > 128
+    defined(SB_GEMM_GRADIENTS) || defined(SB_GEMM_TURNS) || SB_GEMM_N > 128
 #define MAY_CUT 0
 #else
 #define MAY_CUT 1
@@ -534,6 +538,9 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
             }
 #if defined(SB_GEMM_LOGITS)
             sb_gemm16_reduce_logits(&given.reduce, m, n, TILE_N / SB_LOGP_BLOCK, sums);
+#elif defined(SB_GEMM_GRADIENTS)
+            DIFFERENTIATE();
+            KEEP_ROUNDED();
 #elif TURNS
             /* Here all sums are there, and nothing reads one before. */
             SB_CUDA_UNROLL
@@ -568,22 +575,17 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
                 continue;
             }
 #endif
-            if (FINISHES(storing)) {
-                /* The first sums are finished and go behind the last ones, until all have come by. */
-                SB_CUDA_KEEP_LOOP
-                for (int q = 0; q < SUMS / RESULTS; q++) {
-                    const sb_gemm16_results place = {p, at.batch, m, n + q * (2 * RESULTS)};
-                    float results[RESULTS];
-                    SB_CUDA_UNROLL
-                    for (int i = 0; i < RESULTS; i++)
-                        results[i] = sums[i];
-                    FINISH(&place, results);
-                    SB_CUDA_UNROLL
-                    for (int i = 0; i < SUMS; i++)
-                        sums[i] = i + RESULTS < SUMS ? sums[i + RESULTS < SUMS ? i + RESULTS : 0]
-                                                     : results[i + RESULTS < SUMS ? 0 : i + RESULTS - SUMS];
-                }
+#if LIGHT_RESULTS > 0
+            if (SB_CUDA_SELDOM(!(storing & SB_GEMM16_PLAIN)) && storing & SB_GEMM16_BULK &&
+                sb_gemm16_is_light(&p->product)) {
+                FINISH_LIGHTLY();
+                /* Here, so that what was sent last needs no registers until now. */
+                KEEP_ROUNDED();
+                continue;
             }
+#endif
+            if (FINISHES(storing))
+                FINISH_ALL();
 #if (defined(SB_GEMM_FUSED) && ONE_WARPGROUP) || (SWAPS && TILE_N >= 64)
             if (storing & SB_GEMM16_TURNED) {
                 SEND_TURNED();
@@ -592,12 +594,7 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
 #endif
 #if BULK
             if (storing & SB_GEMM16_BULK) {
-                SB_CUDA_UNROLL
-                for (int i = 0; i < SUMS / 2; i++)
-                    rounded[i] = NAME(sb_round_pair_, SB_GEMM_SUFFIX)(sums[2 * i], sums[2 * i + 1]);
-                rounded_m = m;
-                rounded_n = n;
-                rounded_batch = at.batch;
+                KEEP_ROUNDED();
                 if (SENDS_AT_ONCE)
                     SEND();
                 continue;
@@ -701,6 +698,13 @@ SB_CUDA_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, p) {
 #undef SENDS_AT_ONCE
 #undef FINISHES
 #undef FINISH
+#undef FINISH_ALL
+#undef KEEP_ROUNDED
+#undef DIFFERENTIATE
+#undef PUT_BEHIND
+#undef FINISH_LIGHTLY
+#undef LIGHT_RESULTS
+#undef LIGHT_STEP
 #undef APPLY_EPILOGUE
 #undef SB_GEMM_NAME
 #undef SB_GEMM_TYPE
