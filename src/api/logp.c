@@ -89,20 +89,14 @@ static sb_logp_chunk chunk_of(const run *run, place at, const float *logits) {
                            .scale = run->scale};
 }
 
-/* The product of logits, but for where they go. */
-static sb_gemm logits_of(const run *run, place at) {
-    const sb_linear_logp *logp = run->plan->logp;
-    sb_gemm gemm = SB_GEMM_DEFAULT;
-    gemm.a = part_of(&logp->hidden, at.row, 0, at.rows, run->plan->k);
-    gemm.b = part_of(&logp->weight, 0, at.column, run->plan->k, at.columns);
-    return gemm;
-}
-
 static sb_status compute_logits(const run *run, place at, sb_logp_chunk *chunk, sb_error *error) {
     const sb_logp_plan *plan = run->plan;
-    sb_gemm gemm = logits_of(run, at);
+    const sb_linear_logp *logp = plan->logp;
+    sb_gemm gemm = SB_GEMM_DEFAULT;
+    gemm.a = part_of(&logp->hidden, at.row, 0, at.rows, plan->k);
+    gemm.b = part_of(&logp->weight, 0, at.column, plan->k, at.columns);
     gemm.c = packed(run, plan->logits, SB_F32, at.rows, at.columns, plan->columns);
-    gemm.schedule = plan->logp->schedule;
+    gemm.schedule = logp->schedule;
     *chunk = chunk_of(run, at, gemm.c.data);
     return multiply(run, &gemm, error);
 }
@@ -167,7 +161,9 @@ static sb_status reduce_rows(const run *run, place *at, sb_logp_reduce *task, bo
     if (run->is_rehearsal || steps->reduce_product == NULL || plan->logp->schedule != NULL || at->column > 0)
         return SB_OK;
     place all = {at->row, at->rows, 0, plan->v};
-    sb_gemm gemm = logits_of(run, all);
+    sb_gemm gemm = SB_GEMM_DEFAULT;
+    gemm.a = part_of(&plan->logp->hidden, all.row, 0, all.rows, plan->k);
+    gemm.b = part_of(&plan->logp->weight, 0, 0, plan->k, plan->v);
     gemm.c =
         (sb_matrix){.dtype = SB_F32, .rows = all.rows, .columns = plan->v, .row_stride = plan->v, .column_stride = 1};
     task->chunk = chunk_of(run, all, NULL);
@@ -198,19 +194,6 @@ static sb_status run_forward(const run *run, sb_error *error) {
 
 /* ---- backward ---- */
 
-/* A chunk's gradients where its logits are, on devices that can. */
-static sb_status differentiate_product(const run *run, place at, const sb_matrix *gradients,
-                                       sb_logp_differentiate *task, bool *done, sb_error *error) {
-    const sb_logp_steps *steps = run->engine->interface->logp;
-    *done = false;
-    if (run->is_rehearsal || steps->differentiate_product == NULL || run->plan->logp->schedule != NULL)
-        return SB_OK;
-    sb_gemm gemm = logits_of(run, at);
-    gemm.c = *gradients;
-    task->chunk = chunk_of(run, at, NULL);
-    return steps->differentiate_product(run->engine, run->stream, &gemm, task, done, error);
-}
-
 static sb_status differentiate(const run *run, place at, sb_matrix *gradients, sb_error *error) {
     const sb_logp_plan *plan = run->plan;
     const sb_linear_logp *logp = plan->logp;
@@ -223,10 +206,6 @@ static sb_status differentiate(const run *run, place at, sb_matrix *gradients, s
         .d_logp = FROM_ROW(plan->gradient->d_logp, at.row),
         .gradients = gradients->data,
     };
-    bool done;
-    SB_TRY(differentiate_product(run, at, gradients, &task, &done, error));
-    if (done)
-        return SB_OK;
     SB_TRY(compute_logits(run, at, &task.chunk, error));
     return STEP(run, differentiate, &task, error);
 }

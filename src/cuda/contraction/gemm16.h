@@ -41,7 +41,7 @@ struct sb_gemm_schedule {
 };
 
 /* The order in which sb_gemm_schedule_name counts: Hopper's, then the general ones. */
-#define SB_GEMM_HOPPER_SCHEDULES 32
+#define SB_GEMM_HOPPER_SCHEDULES 31
 #define SB_GEMM_SCHEDULES (SB_GEMM_HOPPER_SCHEDULES + 2)
 
 /* The schedule that series of tasks have, and for how many rows. */
@@ -124,7 +124,7 @@ bool sb_gemm16_reads_k_major(const sb_gemm16_operand *operand);
  * second half of its columns leave. */
 int sb_gemm16_width(const sb_gemm16 *product, const sb_gemm_batches *batches, const sb_gemm16_operand *operand);
 
-/* ---- logits that are reduced where they are computed, or differentiated: hopper.c ---- */
+/* ---- logits that are reduced where they are computed: hopper.c ---- */
 
 /** Loads the kernels, where the device has them. */
 sb_status sb_gemm16_logits_load(sb_cuda_device *device, sb_error *error);
@@ -133,10 +133,5 @@ bool sb_gemm16_logits_can(sb_cuda_device *device, const sb_gemm_plan *plan);
 /** Reduces the plan's logits, all of `reduce`'s chunk, whose own logits are not read. As the launch of a schedule. */
 sb_status sb_gemm16_logits_launch(const sb_cuda_queue *queue, const sb_gemm_plan *plan, const sb_logp_reduce *reduce,
                                   sb_error *error);
-/** Gives the plan's logits, all of `task`'s chunk, to their gradients, which are its C and task's; logits are not read. *done says whether
- * it can: 16-bit results in rows of multiples of 16 bytes, and more rows than half a tile; if not, nothing has happened. Errors: as the
- * launch of a schedule. */
-sb_status sb_gemm16_gradients_launch(const sb_cuda_queue *queue, const sb_gemm_plan *plan,
-                                     const sb_logp_differentiate *task, bool *done, sb_error *error);
 
 #endif

@@ -93,12 +93,11 @@ SB_CUDA_FUNCTION void sb_gemm16_silu_where(const uint32_t *differs, int count, c
     }
 }
 
-#define SB_GEMM16_MOST_ROUNDED 16
-/* SiLU of `count` results, an even number up to SB_GEMM16_MOST_ROUNDED, times factors if there are any: numbers that round to `dtype`, of 16 bits, as the
+/* SiLU of `count` results, an even number up to 8, times factors if there are any: numbers that round to `dtype`, of 16 bits, as the
  * definition's do. Sixteen instructions each, where the definition takes some sixty. */
 SB_CUDA_FUNCTION void sb_gemm16_silu_to_round(int32_t dtype, int count, float *results, const float *factors) {
-    float given[SB_GEMM16_MOST_ROUNDED], bounds[SB_GEMM16_MOST_ROUNDED];
-    uint32_t differs[SB_GEMM16_MOST_ROUNDED / 2], any = 0;
+    float given[8], bounds[8];
+    uint32_t differs[4], any = 0;
     SB_CUDA_UNROLL
     for (int i = 0; i < count; i++) {
         given[i] = results[i];

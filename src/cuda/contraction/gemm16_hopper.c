@@ -72,7 +72,6 @@ static const sb_gemm16_shape shapes[] = {
     {SB_GEMM_MODULES("gemm16_quad_64x96"), {NULL}, 64, 96, 1, 32, 4, SWAPPED_K_MAJOR, 0.106, 0.83, 2.54, 15.2, 3.78},
     {SB_GEMM_MODULES("gemm16_quad_64x112"), {NULL}, 64, 112, 1, 32, 4, SWAPPED_K_MAJOR, 0.099, 0.20, 3.63, 15.1, 3.45},
     {SB_GEMM_MODULES("gemm16_quad_64x144"), {NULL}, 64, 144, 1, 32, 4, SWAPPED_K_MAJOR, 0.120, 0.20, 3.63, 15.6, 3.30},
-    {SB_GEMM_MODULES("gemm16_turns_128x192"), {NULL}, 128, 192, 1, 4, 2, TURNS, 0.430, 3.44, 1.74, 14.0, 4.00},
 };
 
 /* ---- what it can do ---- */
@@ -122,9 +121,7 @@ static const char *refuses_gates(const sb_gemm16_shape *shape, const sb_gemm_pla
                                  layout b) {
     if (plan->gemm->gate == SB_GATE_NONE)
         return NULL;
-    /* In turns, results of half the columns leave in boxes of 64. */
-    int of_gates = sb_gemm16_has(shape, TURNS) ? 2 * BOX : 32;
-    if (sb_gemm16_has(shape, MAPPED | BOTH_K_MAJOR) || (!sb_gemm16_has(shape, SWAPPED) && shape->n % of_gates != 0))
+    if (sb_gemm16_has(shape, MAPPED | BOTH_K_MAJOR) || (!sb_gemm16_has(shape, SWAPPED) && shape->n % 32 != 0))
         return "it has no gates";
     bool takes_turns = plan->gemm->gate == SB_GATE_STACKED || sb_gemm16_has(shape, SWAPPED | TURNS);
     if (takes_turns && (b != K_MAJOR || plan->n % 8 != 0 || !sb_gemm16_is_step(plan->n * product->b.line_stride) ||
@@ -238,14 +235,16 @@ static const char *refuses(const sb_gemm_schedule *self, sb_cuda_device *device,
     return refuses_plan(self->shape, device, plan);
 }
 
-/* What tiles of up to sixteen columns, whose weights no other tile reads, take less among layers that follow on each other than by
- * themselves, beside the others. (With 64 x 32 for 2048 -> 3072 and 2048 -> 2048 of one row, the 1B shape's decoding step took 863 us
- * for 763.) */
+/* What tiles of up to sixteen columns, and of 32 for as many rows, whose weights no other tile reads, take less among layers that follow
+ * on each other than by themselves, beside the others. (With 64 x 32 for 2048 -> 3072 and 2048 -> 2048 of one row, the 1B shape's decoding
+ * step took 863 us for 763; of 32 rows 882 by what is quickest alone and 817 with `swapped-64x32` for all.) */
 #define LESS_IN_LAYERS 1.2
 
 static double cost(const sb_gemm_schedule *self, const sb_cuda_device *device, const sb_gemm_plan *plan) {
     const sb_gemm16_shape *shape = self->shape;
-    bool is_alone = sb_gemm16_has(shape, SWAPPED) && shape->n <= 16 && (plan->m <= shape->n || plan->fused != NULL);
+    bool is_narrow = shape->n <= 16 && (plan->m <= shape->n || plan->fused != NULL);
+    bool fits = shape->n == 32 && plan->m <= 32 && plan->m > 16;
+    bool is_alone = sb_gemm16_has(shape, SWAPPED) && (is_narrow || fits);
     return sb_gemm16_shape_cost(shape, device, plan, false) - (is_alone ? LESS_IN_LAYERS : 0);
 }
 
@@ -537,23 +536,14 @@ static const sb_gemm16_shape logits_shapes[] = {
     {SB_GEMM_MODULES("gemm16_logits_128x256"), {NULL}, 128, 256, 1, 4, 2, 0, 0.812, 2.77, 0, 7.6, 4.20},
     {SB_GEMM_MODULES("gemm16_logits_64x256"), {NULL}, 64, 256, 1, 32, 1, 0, 0.480, 2.77, 0, 9.0, 4.20},
 };
-/* The only one, so that nobody asks what it takes. */
-static const sb_gemm16_shape gradients_shape = {.modules = SB_GEMM_MODULES("gemm16_gradients_128x256"),
-                                                .rows = 128,
-                                                .n = 256,
-                                                .boxes = 1,
-                                                .stages = 4,
-                                                .cluster = 2};
 #define LOGITS_SHAPES (int)(sizeof logits_shapes / sizeof logits_shapes[0])
 
 static const unsigned logits_layouts = 1u << 0 | 1u << 1; /* A is K-major */
 
 sb_status sb_gemm16_logits_load(sb_cuda_device *device, sb_error *error) {
-    if (!has_hopper_code(device))
-        return SB_OK;
-    for (int i = 0; i < LOGITS_SHAPES; i++)
+    for (int i = 0; i < LOGITS_SHAPES && has_hopper_code(device); i++)
         SB_TRY(sb_gemm16_load(device, logits_shapes[i].modules, sizeof(sb_gemm16_logits), logits_layouts, error));
-    return sb_gemm16_load(device, gradients_shape.modules, sizeof(sb_gemm16_gradients), logits_layouts, error);
+    return SB_OK;
 }
 
 bool sb_gemm16_logits_can(sb_cuda_device *device, const sb_gemm_plan *plan) {
@@ -577,27 +567,6 @@ sb_status sb_gemm16_logits_launch(const sb_cuda_queue *queue, const sb_gemm_plan
     const sb_cuda_kernel *kernel;
     layout layouts[2];
     SB_TRY(fill_factors(device, shape, plan, false, &p.product, layouts, error));
-    SB_TRY(
-        sb_gemm16_find(device, shape->modules, sizeof p, plan->dtype, false, layouts[1] == MN_MAJOR, &kernel, error));
-    return give(shape, queue, -1, plan, kernel, (sb_cuda_form){0}, &p.product, &p, error);
-}
-
-sb_status sb_gemm16_gradients_launch(const sb_cuda_queue *queue, const sb_gemm_plan *plan,
-                                     const sb_logp_differentiate *task, bool *done, sb_error *error) {
-    sb_cuda_device *device = queue->stream->device;
-    const sb_gemm16_shape *shape = &gradients_shape;
-    sb_gemm16_gradients p = {.task = *task};
-    const sb_cuda_kernel *kernel;
-    layout layouts[2];
-    *done = plan->m > shape->rows / 2 && sb_gemm16_logits_can(device, plan);
-    if (!*done)
-        return SB_OK;
-    sb_gemm16_describe(plan, &p.product.product);
-    *done = stores_in_bulk(shape, &p.product.product);
-    if (!*done)
-        return SB_OK;
-    SB_TRY(fill_factors(device, shape, plan, true, &p.product, layouts, error));
-    SB_TRY(encode_output(device, plan, &p.product, error));
     SB_TRY(
         sb_gemm16_find(device, shape->modules, sizeof p, plan->dtype, false, layouts[1] == MN_MAJOR, &kernel, error));
     return give(shape, queue, -1, plan, kernel, (sb_cuda_form){0}, &p.product, &p, error);
@@ -676,6 +645,6 @@ const sb_gemm_schedule sb_gemm_hopper[SB_GEMM_HOPPER_SCHEDULES] = {
     SCHEDULE(21, "tile-64x80"),     SCHEDULE(22, "swapped-64x192"), SCHEDULE(23, "swapped-64x144"),
     SCHEDULE(24, "swapped-64x112"), SCHEDULE(25, "swapped-64x96"),  SCHEDULE(26, "swapped-64x80"),
     SCHEDULE(27, "turns-128x128"),  SCHEDULE(28, "quad-64x96"),     SCHEDULE(29, "quad-64x112"),
-    SCHEDULE(30, "quad-64x144"),    SCHEDULE(31, "turns-128x192"),
+    SCHEDULE(30, "quad-64x144"),
 };
 _Static_assert(sizeof shapes / sizeof shapes[0] == SB_GEMM_HOPPER_SCHEDULES, "a schedule for each shape");

@@ -16,7 +16,6 @@
  *     SB_GEMM_TURNS    defined where two warpgroups take whole tiles of 128 rows in turns, so that one's results are finished
  *                      and sent while the other's products go on (gemm16_turns.cuh): for results that leave in bulk alone
  *     SB_GEMM_LOGITS   defined where results are logits, which are reduced (gemm16_logits.cuh) and not stored
- *     SB_GEMM_GRADIENTS  defined where results are logits, of which the gradients are stored in bulk (gemm16_gradients.cuh)
  *     SB_GEMM_FUSED    defined where the nodes behind the product are computed too (gemm16_fused.cuh); there are no gates
  *                      and no activations then, and two warpgroups send results in bulk alone
  *
@@ -100,9 +99,6 @@
 #if defined(SB_GEMM_LOGITS)
 #define SB_GEMM_GIVEN sb_gemm16_logits
 #define SB_GEMM_PRODUCT(given) (&(given).product)
-#elif defined(SB_GEMM_GRADIENTS)
-#define SB_GEMM_GIVEN sb_gemm16_gradients
-#define SB_GEMM_PRODUCT(given) (&(given).product)
 #elif defined(SB_GEMM_CONV)
 #define SB_GEMM_GIVEN sb_gemm16_conv
 #define SB_GEMM_PRODUCT(given) (&(given).product)
@@ -145,7 +141,7 @@
 #endif
 /* Whether k may end where memory says: in the widest tiles, and with nodes behind, registers would not do for it. */
 #if defined(SB_GEMM_MAPPED) || defined(SB_GEMM_LOGITS) || defined(SB_GEMM_CONV) || defined(SB_GEMM_FUSED) ||           \
-    defined(SB_GEMM_GRADIENTS) || defined(SB_GEMM_TURNS) || SB_GEMM_N > 128
+    defined(SB_GEMM_TURNS) || SB_GEMM_N > 128
 #define MAY_CUT 0
 #else
 #define MAY_CUT 1
@@ -538,9 +534,6 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
             }
 #if defined(SB_GEMM_LOGITS)
             sb_gemm16_reduce_logits(&given.reduce, m, n, TILE_N / SB_LOGP_BLOCK, sums);
-#elif defined(SB_GEMM_GRADIENTS)
-            DIFFERENTIATE();
-            KEEP_ROUNDED();
 #elif TURNS
             /* Here all sums are there, and nothing reads one before. */
             SB_CUDA_UNROLL
@@ -700,7 +693,6 @@ SB_CUDA_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, p) {
 #undef FINISH
 #undef FINISH_ALL
 #undef KEEP_ROUNDED
-#undef DIFFERENTIATE
 #undef PUT_BEHIND
 #undef FINISH_LIGHTLY
 #undef LIGHT_RESULTS

@@ -75,10 +75,4 @@ typedef struct sb_gemm16_logits {
     sb_logp_reduce reduce;
 } sb_gemm16_logits;
 
-/* A product of logits, and the gradients that are its C. */
-typedef struct sb_gemm16_gradients {
-    sb_gemm16_hopper product;
-    sb_logp_differentiate task;
-} sb_gemm16_gradients;
-
 #endif

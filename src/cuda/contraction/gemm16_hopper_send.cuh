@@ -345,23 +345,3 @@
 #define LIGHT_RESULTS 0
 #define FINISH_LIGHTLY() (void)0
 #endif
-/* Logits become gradients. */
-#if defined(SB_GEMM_GRADIENTS)
-#define DIFFERENTIATE()                                                                                                \
-    do {                                                                                                               \
-        const int first_column = n + sb_gemm16_sum_column(0);                                                          \
-        sb_gemm16_gradient_row rows[2];                                                                                \
-        SB_CUDA_UNROLL                                                                                                 \
-        for (int r = 0; r < 2; r++)                                                                                    \
-            rows[r] = sb_gemm16_gradient_row_of(&given.task, m + sb_gemm16_sum_row(2 * r), first_column);              \
-        SB_CUDA_KEEP_LOOP                                                                                              \
-        for (int q = 0; q < SUMS / LIGHT_RESULTS; q++) {                                                               \
-            float results[LIGHT_RESULTS];                                                                              \
-            SB_CUDA_UNROLL                                                                                             \
-            for (int i = 0; i < LIGHT_RESULTS; i++)                                                                    \
-                results[i] = sums[i];                                                                                  \
-            sb_gemm16_differentiate(rows, given.task.chunk.scale, q *(2 * LIGHT_RESULTS), LIGHT_RESULTS, results);     \
-            PUT_BEHIND(LIGHT_RESULTS);                                                                                 \
-        }                                                                                                              \
-    } while (0)
-#endif

@@ -99,9 +99,11 @@ static sb_status reduce(sb_engine *engine, void *stream, const sb_logp_reduce *t
     return launch(engine, stream, REDUCE, grid, SB_LOGP_THREADS, task, &work, error);
 }
 
-/* Of logits that are not C. */
-static sb_gemm_plan plan_of(const sb_gemm *gemm) {
-    return (sb_gemm_plan){
+static sb_status reduce_product(sb_engine *base, void *stream, const sb_gemm *gemm, const sb_logp_reduce *task,
+                                bool *done, sb_error *error) {
+    sb_cuda_engine *engine = sb_cuda_engine_of(base);
+    sb_cuda_queue queue = {.dependent_launch = true};
+    const sb_gemm_plan plan = {
         .gemm = gemm,
         .m = gemm->a.rows,
         .n = gemm->b.columns,
@@ -109,16 +111,9 @@ static sb_gemm_plan plan_of(const sb_gemm *gemm) {
         .batches = 1,
         .columns = gemm->b.columns,
         .dtype = gemm->a.dtype,
-        .epilogue = {.scale = 1.0f, .dtype = gemm->c.dtype, .columns = gemm->b.columns},
+        .epilogue = {.scale = 1.0f, .dtype = SB_F32, .columns = gemm->b.columns},
         .group_count = sb_gemm_divide_up(gemm->a.columns, 16),
     };
-}
-
-static sb_status reduce_product(sb_engine *base, void *stream, const sb_gemm *gemm, const sb_logp_reduce *task,
-                                bool *done, sb_error *error) {
-    sb_cuda_engine *engine = sb_cuda_engine_of(base);
-    sb_cuda_queue queue = {.dependent_launch = true};
-    const sb_gemm_plan plan = plan_of(gemm);
     *done = plan.m > 0 && plan.n > 0 && sb_gemm16_logits_can(engine->device, &plan);
     if (!*done)
         return SB_OK;
@@ -158,19 +153,6 @@ static sb_status differentiate(sb_engine *engine, void *stream, const sb_logp_di
                   &work, error);
 }
 
-static sb_status differentiate_product(sb_engine *base, void *stream, const sb_gemm *gemm,
-                                       const sb_logp_differentiate *task, bool *done, sb_error *error) {
-    sb_cuda_engine *engine = sb_cuda_engine_of(base);
-    sb_cuda_queue queue = {.dependent_launch = true};
-    const sb_gemm_plan plan = plan_of(gemm);
-    *done = false;
-    if (plan.m == 0 || plan.n == 0)
-        return SB_OK;
-    SB_TRY(sb_cuda_engine_stream(engine, stream, &queue.stream, error));
-    SB_TRY(sb_cuda_enter(engine->device, error));
-    return sb_cuda_leave(engine->device, sb_gemm16_gradients_launch(&queue, &plan, task, done, error), error);
-}
-
 static sb_status round_matrix(sb_engine *engine, void *stream, const sb_logp_round *task, sb_error *error) {
     work work = {0};
     if (task->rows == 0 || task->columns == 0)
@@ -183,6 +165,5 @@ static sb_status round_matrix(sb_engine *engine, void *stream, const sb_logp_rou
 const sb_logp_steps sb_logp_device_steps = {.reduce_product = reduce_product,
                                             .reduce = reduce,
                                             .merge = merge,
-                                            .differentiate_product = differentiate_product,
                                             .differentiate = differentiate,
                                             .round = round_matrix};

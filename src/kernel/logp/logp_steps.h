@@ -14,10 +14,6 @@ typedef struct sb_logp_steps {
                                 bool *done, sb_error *error);
     sb_status (*reduce)(sb_engine *engine, void *stream, const sb_logp_reduce *task, sb_error *error);
     sb_status (*merge)(sb_engine *engine, void *stream, const sb_logp_merge *task, sb_error *error);
-    /* Computes the logits of `gemm`, whose C is to have the gradients, those of the task, and differentiates them at once. Otherwise as
-     * reduce_product. */
-    sb_status (*differentiate_product)(sb_engine *engine, void *stream, const sb_gemm *gemm,
-                                       const sb_logp_differentiate *task, bool *done, sb_error *error);
     sb_status (*differentiate)(sb_engine *engine, void *stream, const sb_logp_differentiate *task, sb_error *error);
     sb_status (*round)(sb_engine *engine, void *stream, const sb_logp_round *task, sb_error *error);
 } sb_logp_steps;
