@@ -574,22 +574,17 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
                 continue;
             }
 #endif
-            if (FINISHES(storing)) {
-                /* The first sums are finished and go behind the last ones, until all have come by. */
-                SB_CUDA_KEEP_LOOP
-                for (int q = 0; q < SUMS / RESULTS; q++) {
-                    const sb_gemm16_results place = {p, at.batch, m, n + q * (2 * RESULTS)};
-                    float results[RESULTS];
-                    SB_CUDA_UNROLL
-                    for (int i = 0; i < RESULTS; i++)
-                        results[i] = sums[i];
-                    FINISH(&place, results);
-                    SB_CUDA_UNROLL
-                    for (int i = 0; i < SUMS; i++)
-                        sums[i] = i + RESULTS < SUMS ? sums[i + RESULTS < SUMS ? i + RESULTS : 0]
-                                                     : results[i + RESULTS < SUMS ? 0 : i + RESULTS - SUMS];
-                }
+#if LIGHT_RESULTS > 0
+            if (SB_CUDA_SELDOM(!(storing & SB_GEMM16_PLAIN)) && storing & SB_GEMM16_BULK &&
+                sb_gemm16_is_light(&p->product)) {
+                FINISH_LIGHTLY();
+                /* Here, so that what was sent last needs no registers until now. */
+                KEEP_ROUNDED();
+                continue;
             }
+#endif
+            if (FINISHES(storing))
+                FINISH_ALL();
 #if (defined(SB_GEMM_FUSED) && ONE_WARPGROUP) || (SWAPS && TILE_N >= 64)
             if (storing & SB_GEMM16_TURNED) {
                 SEND_TURNED();
@@ -598,12 +593,7 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
 #endif
 #if BULK
             if (storing & SB_GEMM16_BULK) {
-                SB_CUDA_UNROLL
-                for (int i = 0; i < SUMS / 2; i++)
-                    rounded[i] = NAME(sb_round_pair_, SB_GEMM_SUFFIX)(sums[2 * i], sums[2 * i + 1]);
-                rounded_m = m;
-                rounded_n = n;
-                rounded_batch = at.batch;
+                KEEP_ROUNDED();
                 if (SENDS_AT_ONCE)
                     SEND();
                 continue;
@@ -708,6 +698,12 @@ SB_CUDA_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, p) {
 #undef SENDS_AT_ONCE
 #undef FINISHES
 #undef FINISH
+#undef FINISH_ALL
+#undef KEEP_ROUNDED
+#undef PUT_BEHIND
+#undef FINISH_LIGHTLY
+#undef LIGHT_RESULTS
+#undef LIGHT_STEP
 #undef APPLY_EPILOGUE
 #undef SB_GEMM_NAME
 #undef SB_GEMM_TYPE

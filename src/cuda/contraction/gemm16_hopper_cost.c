@@ -43,10 +43,20 @@ typedef struct ends {
     double addend, residual, activation, gate, nodes;
 } ends;
 static const ends in_turns = {0.05, 0.13, 0.06, 0.0, 0.0}, side_by_side = {0.09, 0.12, 0.06, 0.20, 0.07},
-                  alone = {0.07, 0.13, 0.08, 0.0, 0.0};
+                  light = {0.03, 0.0, 0.035, 0.0, 0.0}, alone = {0.07, 0.13, 0.08, 0.0, 0.0};
+
+/* Whether two warpgroups finish results by dozens (sb_gemm16_is_light of the kernels). */
+static bool is_light(const sb_gemm_plan *plan) {
+    const sb_gemm_epilogue *e = &plan->epilogue;
+    return plan->fused == NULL && plan->gemm->gate == SB_GATE_NONE && e->residual.data == NULL && !e->rounds &&
+           e->activation <= SB_ACTIVATION_SILU && e->dtype != SB_F32;
+}
 
 static double epilogue_cost(const sb_gemm16_shape *shape, const sb_gemm_plan *plan) {
-    const ends *each = sb_gemm16_has(shape, SB_GEMM16_TURNS) ? &in_turns : shape->rows == 64 ? &alone : &side_by_side;
+    const ends *each = sb_gemm16_has(shape, SB_GEMM16_TURNS) ? &in_turns
+                       : shape->rows == 64                   ? &alone
+                       : is_light(plan)                      ? &light
+                                                             : &side_by_side;
     const sb_gemm_epilogue *e = &plan->epilogue;
     bool gated = plan->gemm->gate != SB_GATE_NONE;
     double results = (double)shape->n / (sb_gemm16_has(shape, SB_GEMM16_TURNS) ? 1 : 2) / (gated ? 2 : 1), one = 0;

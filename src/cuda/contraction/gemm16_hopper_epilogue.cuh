@@ -106,6 +106,81 @@ SB_CUDA_FUNCTION void sb_gemm16_add_residual(const sb_gemm16_results *place, int
         results[i] = results[i] + values[i];
 }
 
+/* Elements of an addend for the columns of eights of results, sixteen columns apart; the dtype is asked for once for all, so that
+ * all of them are underway together. */
+#define SB_GEMM16_LOAD_COLUMNS(load)                                                                                   \
+    do {                                                                                                               \
+        SB_CUDA_UNROLL                                                                                                 \
+        for (int j = 0; j < count; j++) {                                                                              \
+            const int column = j / 4 * 16 + j / 2 % 2 * 8 + j % 2;                                                     \
+            columns[j] = column < left ? load(first + column * step) : 0.0f;                                           \
+        }                                                                                                              \
+    } while (0)
+
+/* Four elements an eight of results of a row, `count` in all, of which there are those of `left` columns: that of the first is
+ * element `first`, and the next column's lies `step` behind it. */
+SB_CUDA_FUNCTION void sb_gemm16_load_columns(const sb_gemm_addend *addend, int64_t first, int64_t step, int64_t left,
+                                             const int count, float *columns) {
+    if (addend->dtype == SB_F32)
+        SB_GEMM16_LOAD_COLUMNS(SB_GEMM16_F32_AT);
+    else if (addend->dtype == SB_BF16)
+        SB_GEMM16_LOAD_COLUMNS(SB_GEMM16_BF16_AT);
+    else
+        SB_GEMM16_LOAD_COLUMNS(SB_GEMM16_F16_AT);
+    SB_CUDA_UNROLL
+    for (int j = 0; j < count; j++)
+        columns[j] = addend->scale * columns[j];
+}
+
+/* Whether nothing but scale, bias, and Relu or a SiLU whose rounding to 16 bits is wanted is behind the chains: ends that are short
+ * enough to be unrolled, of which two warpgroups that multiply the same tile have nothing to hide behind. */
+SB_CUDA_FUNCTION bool sb_gemm16_is_light(const sb_gemm16 *product) {
+    const sb_gemm_epilogue *e = &product->epilogue;
+    return product->gate == SB_GATE_NONE && !e->residual.data && !e->rounds && e->activation <= SB_ACTIVATION_SILU;
+}
+
+/* Biases of a thread's columns, `count` in all, of which the first is C's column `column`. Most are f32 that lie side by side: then
+ * their places are constants from one address on. */
+SB_CUDA_FUNCTION void sb_gemm16_load_light_biases(const sb_gemm16 *product, int batch, int column, const int count,
+                                                  float *biases) {
+    const sb_gemm_addend *bias = &product->epilogue.bias;
+    if (!bias->data)
+        return;
+    const int64_t first = batch * bias->batch_stride + column * bias->column_stride;
+    const int left = (int)product->n - column, last = (count - 1) / 2 * 8 + (count - 1) % 2;
+    if (bias->dtype != SB_F32 || bias->column_stride != 1 || left <= last) {
+        sb_gemm16_load_columns(bias, first, bias->column_stride, left, count, biases);
+        return;
+    }
+    const float *side_by_side = (const float *)bias->data + first;
+    SB_CUDA_UNROLL
+    for (int j = 0; j < count; j++)
+        biases[j] = side_by_side[j / 2 * 8 + j % 2];
+    SB_CUDA_UNROLL
+    for (int j = 0; j < count; j++)
+        biases[j] = bias->scale * biases[j];
+}
+
+/* `count` sums, a multiple of 8, with all of a light epilogue for a C of `dtype`. */
+SB_CUDA_FUNCTION void sb_gemm16_finish_light(const sb_gemm_epilogue *epilogue, int32_t dtype, const int count,
+                                             const float *biases, float *sums) {
+    SB_CUDA_UNROLL
+    for (int i = 0; i < count; i++)
+        sums[i] = sb_gemm_scale(epilogue, sums[i]);
+    if (epilogue->bias.data) {
+        SB_CUDA_UNROLL
+        for (int i = 0; i < count; i++)
+            sums[i] = sums[i] + biases[i / 4 * 2 + i % 2];
+    }
+    if (epilogue->activation == SB_ACTIVATION_SILU)
+        sb_gemm16_silu_to_round(dtype, count, sums, 0);
+    if (epilogue->activation == SB_ACTIVATION_RELU) {
+        SB_CUDA_UNROLL
+        for (int i = 0; i < count; i++)
+            sums[i] = sb_gemm_activate(SB_ACTIVATION_RELU, sums[i]);
+    }
+}
+
 /* Stores results one by one. */
 SB_CUDA_FUNCTION void sb_gemm16_store_results(const sb_gemm16_results *place, int count, const float *results) {
     const sb_gemm16 *product = &place->p->product;

@@ -281,3 +281,67 @@
 #else
 #define APPLY_EPILOGUE(place, results) sb_gemm16_apply_epilogue(place, RESULTS, results)
 #endif
+/* A tile's results, to be sent while the next one's products go on. */
+#define KEEP_ROUNDED()                                                                                                 \
+    do {                                                                                                               \
+        SB_CUDA_UNROLL                                                                                                 \
+        for (int i = 0; i < SUMS / 2; i++)                                                                             \
+            rounded[i] = NAME(sb_round_pair_, SB_GEMM_SUFFIX)(sums[2 * i], sums[2 * i + 1]);                           \
+        rounded_m = m;                                                                                                 \
+        rounded_n = n;                                                                                                 \
+        rounded_batch = at.batch;                                                                                      \
+    } while (0)
+/* The first sums are finished and go behind the last ones, until all have come by. */
+#define PUT_BEHIND(count)                                                                                              \
+    do {                                                                                                               \
+        SB_CUDA_UNROLL                                                                                                 \
+        for (int i = 0; i < SUMS; i++)                                                                                 \
+            sums[i] = i + (count) < SUMS ? sums[i + (count) < SUMS ? i + (count) : 0]                                  \
+                                         : results[i + (count) < SUMS ? 0 : i + (count)-SUMS];                         \
+    } while (0)
+#define FINISH_ALL()                                                                                                   \
+    do {                                                                                                               \
+        SB_CUDA_KEEP_LOOP                                                                                              \
+        for (int q = 0; q < SUMS / RESULTS; q++) {                                                                     \
+            const sb_gemm16_results place = {p, at.batch, m, n + q * (2 * RESULTS)};                                   \
+            float results[RESULTS];                                                                                    \
+            SB_CUDA_UNROLL                                                                                             \
+            for (int i = 0; i < RESULTS; i++)                                                                          \
+                results[i] = sums[i];                                                                                  \
+            FINISH(&place, results);                                                                                   \
+            PUT_BEHIND(RESULTS);                                                                                       \
+        }                                                                                                              \
+    } while (0)
+/* Light ends of two warpgroups' tiles: more sums at a time, since moving them took as many instructions as SiLU does, and their
+ * biases are underway while those before are finished. */
+#if BULK && !ONE_WARPGROUP && !TURNS && !defined(SB_GEMM_FUSED)
+#define LIGHT_STEP 8
+#define LIGHT_RESULTS (SUMS % 32 == 0 ? 32 : LIGHT_STEP)
+#define FINISH_LIGHTLY()                                                                                               \
+    do {                                                                                                               \
+        const int first_column = n + sb_gemm16_sum_column(0);                                                          \
+        float next[LIGHT_RESULTS / 2];                                                                                 \
+        sb_gemm16_load_light_biases(&p->product, at.batch, first_column, LIGHT_RESULTS / 2, next);                     \
+        SB_CUDA_KEEP_LOOP                                                                                              \
+        for (int q = 1; q <= SUMS / LIGHT_RESULTS; q++) {                                                              \
+            float results[LIGHT_RESULTS], biases[LIGHT_RESULTS / 2];                                                   \
+            SB_CUDA_UNROLL                                                                                             \
+            for (int i = 0; i < LIGHT_RESULTS; i++)                                                                    \
+                results[i] = sums[i];                                                                                  \
+            SB_CUDA_UNROLL                                                                                             \
+            for (int i = 0; i < LIGHT_RESULTS / 2; i++)                                                                \
+                biases[i] = next[i];                                                                                   \
+            if (q < SUMS / LIGHT_RESULTS)                                                                              \
+                sb_gemm16_load_light_biases(&p->product, at.batch, first_column + q * (2 * LIGHT_RESULTS),             \
+                                            LIGHT_RESULTS / 2, next);                                                  \
+            SB_CUDA_UNROLL                                                                                             \
+            for (int i = 0; i < LIGHT_RESULTS; i += LIGHT_STEP)                                                        \
+                sb_gemm16_finish_light(&p->product.epilogue, NAME(sb_gemm16_dtype_, SB_GEMM_SUFFIX), LIGHT_STEP,       \
+                                       biases + i / 2, results + i);                                                   \
+            PUT_BEHIND(LIGHT_RESULTS);                                                                                 \
+        }                                                                                                              \
+    } while (0)
+#else
+#define LIGHT_RESULTS 0
+#define FINISH_LIGHTLY() (void)0
+#endif

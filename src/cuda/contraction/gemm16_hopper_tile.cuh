@@ -78,6 +78,8 @@ SB_CUDA_FUNCTION void sb_gemm16_keep_place(sb_gemm16_place *place) {
         SB_GEMM16_ROUND(suffix)} SB_CUDA_FUNCTION uint32_t sb_canonical_pair_##suffix(uint32_t pair) {                 \
         return pair - ((((pair & 0x7fff7fffu) + 0x00010001u) & 0x80008000u) >> 15) * excess;                           \
     }
+/* The dtypes by the names that kernels have of them. */
+enum { sb_gemm16_dtype_bf16 = SB_BF16, sb_gemm16_dtype_f16 = SB_F16 };
 SB_GEMM16_PACK(bf16, 0x3fu)
 SB_GEMM16_PACK(f16, 0x1ffu)
 

@@ -22,32 +22,6 @@ SB_CUDA_FUNCTION sb_gemm16_ends sb_gemm16_ends_of(const sb_gemm16_hopper *p, int
     return ends;
 }
 
-/* Elements of an addend for the columns of eights of results, sixteen columns apart; the dtype is asked for once for all, so that
- * all of them are underway together. */
-#define SB_GEMM16_LOAD_COLUMNS(load)                                                                                   \
-    do {                                                                                                               \
-        SB_CUDA_UNROLL                                                                                                 \
-        for (int j = 0; j < count; j++) {                                                                              \
-            const int column = j / 4 * 16 + j / 2 % 2 * 8 + j % 2;                                                     \
-            columns[j] = column < left ? load(first + column * step) : 0.0f;                                           \
-        }                                                                                                              \
-    } while (0)
-
-/* Four elements an eight of results of a row, `count` in all, of which there are those of `left` columns: that of the first is
- * element `first`, and the next column's lies `step` behind it. */
-SB_CUDA_FUNCTION void sb_gemm16_load_columns(const sb_gemm_addend *addend, int64_t first, int64_t step, int64_t left,
-                                             const int count, float *columns) {
-    if (addend->dtype == SB_F32)
-        SB_GEMM16_LOAD_COLUMNS(SB_GEMM16_F32_AT);
-    else if (addend->dtype == SB_BF16)
-        SB_GEMM16_LOAD_COLUMNS(SB_GEMM16_BF16_AT);
-    else
-        SB_GEMM16_LOAD_COLUMNS(SB_GEMM16_F16_AT);
-    SB_CUDA_UNROLL
-    for (int j = 0; j < count; j++)
-        columns[j] = addend->scale * columns[j];
-}
-
 /* The biases of a box of four eights of C's columns from `column` on; with gates, of their values too. */
 SB_CUDA_FUNCTION void sb_gemm16_load_biases(sb_gemm16_ends *ends, int64_t column) {
     const sb_gemm16 *product = &ends->p->product;
