@@ -16,7 +16,7 @@ typedef struct sb_cuda_attention_call {
 /* How many rows of 16 bits are computed where there is a choice; the bits are the same. */
 typedef enum sb_cuda_attention_choice {
     SB_CUDA_ATTENTION_QUICKEST,
-    SB_CUDA_ATTENTION_TILES,      /* 64 rows at a time: attention16_tile.cuh */
+    SB_CUDA_ATTENTION_TILES,      /* 64 or 16 rows at a time by single blocks: attention16_tile.cuh, attention16_decode.cuh */
     SB_CUDA_ATTENTION_WARPGROUPS, /* 128 rows at a time, of what that can compute: attention16_prefill.cuh */
 } sb_cuda_attention_choice;
 

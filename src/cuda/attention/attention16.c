@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cuda/attention/attention.h"
+#include "cuda/attention/attention16_few_parameters.h"
 #include "cuda/attention/attention16_prefill.h"
 #include "cuda/attention/attention16_prefill_parameters.h"
 #include "cuda/contraction/gemm16_conv.h"
@@ -282,6 +283,61 @@ static sb_status launch_fold(sb_call *call, const sb_cuda_attention_call *made, 
     return launch_one(call, work, &p, module, kernel, a->batch * a->heads * plan->part_rows);
 }
 
+/* ---- few rows by clusters ---- */
+
+static int64_t widest_of(const sb_attention_work *a) {
+    return a->width > a->value_width ? a->width : a->value_width;
+}
+
+/* Whether something happens to scores but what their exponents' scale takes over. */
+static bool is_general(const sb_cuda_attention_call *made) {
+    return made->parameters.mask_kind != SB_CUDA_ATTENTION_NO_MASK || !sb_attention_is_moderate(made->attention.scale) ||
+           made->attention.cap != 0;
+}
+
+/* Whether clusters of four blocks compute the work: of all rows that share keys they are told in one go, and words are counted in for
+ * each that has several splits. */
+static bool takes_clusters(const sb_call *call, const sb_cuda_attention_call *made) {
+    const sb_attention_work *a = &made->attention;
+    const int choice = atomic_load_explicit(&sb_cuda_call_device(call)->attention, memory_order_relaxed);
+    return choice != SB_CUDA_ATTENTION_TILES && a->pages.table == NULL && !is_general(made) && widest_of(a) <= 128 &&
+           a->heads / a->key_heads * a->queries <= SB_CUDA_ATTENTION16_FEW_ROWS &&
+           (a->keys <= SB_ATTENTION_SPLIT ||
+            (sb_cuda_call_queue(call)->arrivals != NULL &&
+             a->batch * a->key_heads <= SB_CUDA_ARRIVALS / SB_CUDA_ATTENTION16_FEW_BLOCKS));
+}
+
+static sb_status launch_clusters(sb_call *call, sb_cuda_attention_call *made) {
+    const sb_attention_work *a = &made->attention;
+    sb_cuda_attention16_few p = {.arrived = NULL};
+    sb_cuda_work work = made->work;
+    const int width = widest_of(a) <= 64 ? 64 : 128;
+    const int64_t tiles = a->batch * a->key_heads, splits = up(a->keys, SB_ATTENTION_SPLIT);
+    /* Two blocks of threads fit a multiprocessor. */
+    const int64_t most = 2 * sb_cuda_call_device(call)->multiprocessors / SB_CUDA_ATTENTION16_FEW_BLOCKS;
+    char module[48], kernel[64];
+    if (splits > 1) {
+        const plan plan = {.splits = splits, .part_rows = a->queries, .parts_up_to = INT64_MAX};
+        uint32_t *arrivals = sb_cuda_call_queue(call)->arrivals;
+        SB_TRY(make_room(call, made, &work, &plan));
+        p.arrived = arrivals;
+        sb_cuda_work_touches(&work, arrivals, SB_CUDA_ARRIVALS * sizeof *arrivals, true);
+    }
+    p.attention = made->parameters;
+    p.attention.splits = splits;
+    snprintf(module, sizeof module, "attention16_few_%d_%s", width, sb_dtype_name(a->dtype));
+    snprintf(kernel, sizeof kernel, "sb_cuda_%s", module);
+    work.module = module;
+    work.kernel = kernel;
+    work.parameters = &p;
+    work.parameter_bytes = sizeof p;
+    work.threads = SB_CUDA_ATTENTION16_FEW_THREADS;
+    work.shared_bytes = (unsigned)SB_CUDA_ATTENTION16_FEW_SHARED(width);
+    work.blocks =
+        SB_CUDA_ATTENTION16_FEW_BLOCKS * (unsigned)(most > 0 && tiles > most / splits ? most : tiles * splits);
+    return sb_cuda_call_launch(call, &work);
+}
+
 sb_status sb_cuda_attention16_run(sb_call *call, sb_cuda_attention_call *made, bool *given) {
     const sb_attention_work *a = &made->attention;
     call->way = (sb_call_way){"rows one by one", obstacle(call, made)};
@@ -292,7 +348,11 @@ sb_status sb_cuda_attention16_run(sb_call *call, sb_cuda_attention_call *made, b
         call->way.name = "tensor cores, 128 rows at a time by warpgroups";
         return sb_cuda_attention16_prefill_run(call, made);
     }
-    int64_t widest = a->width > a->value_width ? a->width : a->value_width;
+    if (takes_clusters(call, made)) {
+        call->way.name = "tensor cores, 8 rows at a time by clusters";
+        return launch_clusters(call, made);
+    }
+    int64_t widest = widest_of(a);
     int64_t multiprocessors = sb_cuda_call_device(call)->multiprocessors;
     plan plan =
         a->pages.table != NULL ? plan_sequences(a, widest, multiprocessors) : plan_samples(a, widest, multiprocessors);
