@@ -141,7 +141,7 @@ typedef struct actions {
     uint32_t inits[MOST_INITS];
     unsigned init_count, cluster_meetings;
     unsigned batches, in_batch; /* of stores: those ended, and how many are begun behind these */
-    uint64_t arrived;           /* the cluster's meetings before that which the thread has come to, and not waited for */
+    uint64_t arrived; /* the cluster's meetings before that which the thread has come to, and not waited for */
 } actions;
 static actions all_actions[HOST_MOST_THREADS];
 static host_meeting cluster_meeting;

@@ -217,8 +217,8 @@ SB_CUDA_FUNCTION void sb_attention16_few_tell(const float s[2][4], float largest
 
 /* What lane 4 row + block of each warp knows of a row behind a block of keys. */
 typedef struct sb_attention16_few_maximum {
-    int32_t maximum; /* the largest exponent up to that block; NONE while the row has seen no key */
-    float factor;    /* by which the block multiplies what was summed before */
+    int32_t maximum;    /* the largest exponent up to that block; NONE while the row has seen no key */
+    float factor;       /* by which the block multiplies what was summed before */
     bool is_nan, again; /* of the whole row */
 } sb_attention16_few_maximum;
 
@@ -263,8 +263,8 @@ SB_CUDA_FUNCTION void sb_attention16_few_weigh(const sb_attention16_few_maximum 
             break;
         const int32_t maximum = sb_cuda_shuffle_from_s32(own->maximum, row * FEW_BLOCKS + block);
         const int32_t less = LESS(maximum == NONE ? 0 : maximum);
-        const sb_cuda_float2 s = *(const sb_cuda_float2 *)(const void *)(shared.scores + row * SCORES_PITCH +
-                                                                         (int)threadIdx.x * 2);
+        const sb_cuda_float2 s =
+            *(const sb_cuda_float2 *)(const void *)(shared.scores + row * SCORES_PITCH + (int)threadIdx.x * 2);
         *(uint32_t *)(void *)(shared.weights + row * SCORES_PITCH + (int)threadIdx.x * 2) = sb_cuda_round_pair<HALF>(
             sb_attention16_weight<HALF>(s.x, by, less), sb_attention16_weight<HALF>(s.y, by, less));
     }
@@ -460,7 +460,8 @@ SB_CUDA_FUNCTION void sb_attention16_few_tile_of(const sb_cuda_attention *p, con
     const bool has_keys = own->first < own->end;
     /* Blocks of keys of the split, and 32s of keys, that any row sees. */
     const int begin = has_keys ? (own->first - start) / KEYS : 0;
-    const int end = has_keys ? (own->end - 1 - start) / KEYS + 1 : 0, steps = has_keys ? (own->end - 1 - start) / 32 + 1 : 0;
+    const int end = has_keys ? (own->end - 1 - start) / KEYS + 1 : 0,
+              steps = has_keys ? (own->end - 1 - start) / 32 + 1 : 0;
     const bool scores = (int)rank >= begin && (int)rank < end;
     if (scores)
         sb_attention16_few_load<KEYS, D / 8>(&p->past_k, &p->k, own, block, 0, p->width, shared.keys);
@@ -552,7 +553,7 @@ SB_CUDA_FUNCTION void sb_attention16_few(const sb_cuda_attention16_few *given, u
 
 /* The kernels of a source: heads of up to `width`. */
 #define SB_CUDA_ATTENTION16_FEW_KERNEL(name, half, width)                                                              \
-    SB_HOPPER_KERNEL_BOUNDED(sb_cuda_attention16_few_##width##_##name, sb_cuda_attention16_few, given, FEW_BLOCKS,           \
+    SB_HOPPER_KERNEL_BOUNDED(sb_cuda_attention16_few_##width##_##name, sb_cuda_attention16_few, given, FEW_BLOCKS,     \
                              FEW_THREADS, 2) {                                                                         \
         SB_HOPPER_DYNAMIC_SHARED(memory);                                                                              \
         sb_attention16_few<half, width>(&given, memory);                                                               \

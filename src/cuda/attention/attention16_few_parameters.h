@@ -17,7 +17,8 @@
 /* Attention, of which `splits` are those that there is room for, one or more. */
 typedef struct sb_cuda_attention16_few {
     sb_cuda_attention attention;
-    uint32_t *arrived; /* with several splits: words of rows that share keys, [batch, key_heads, 4], 0 before and behind the launch */
+    uint32_t *
+        arrived; /* with several splits: words of rows that share keys, [batch, key_heads, 4], 0 before and behind the launch */
 } sb_cuda_attention16_few;
 
 #endif
