@@ -141,6 +141,7 @@ typedef struct actions {
     uint32_t inits[MOST_INITS];
     unsigned init_count, cluster_meetings;
     unsigned batches, in_batch; /* of stores: those ended, and how many are begun behind these */
+    uint64_t arrived; /* the cluster's meetings before that which the thread has come to, and not waited for */
 } actions;
 static actions all_actions[HOST_MOST_THREADS];
 static host_meeting cluster_meeting;
@@ -224,6 +225,37 @@ void host_cluster_sync(void) {
     if (host_planted == (meeting == 0 ? HOST_PLANT_NO_CLUSTER_BEGIN : HOST_PLANT_NO_CLUSTER_END))
         return;
     host_meet(&cluster_meeting, host_cluster_size() * blockDim.x, HOST_CLUSTER);
+}
+
+void host_cluster_arrive(void) {
+    current_actions()->arrived = cluster_meeting.times;
+    if (++cluster_meeting.arrived < host_cluster_size() * blockDim.x)
+        return;
+    cluster_meeting.arrived = 0;
+    cluster_meeting.times++;
+}
+
+static bool has_cluster_met(const host_condition *condition) {
+    return cluster_meeting.times > condition->value;
+}
+
+static void describe_cluster(const host_condition *condition, char *text, size_t bytes) {
+    snprintf(text, bytes, "the cluster's barrier for the %llu. time, where %u are",
+             (unsigned long long)condition->value + 1, cluster_meeting.arrived);
+}
+
+void host_cluster_wait(void) {
+    const host_condition met = {has_cluster_met, describe_cluster, NULL, current_actions()->arrived, 0};
+    host_wait(&met);
+}
+
+void host_cluster_store(uint32_t shared, uint32_t rank, float value) {
+    memcpy(host_dynamic_shared(host_block_of(rank), shared, sizeof value), &value, sizeof value);
+}
+
+void host_cluster_store_two(uint32_t shared, uint32_t rank, float first, float second) {
+    const float both[2] = {first, second};
+    memcpy(host_dynamic_shared(host_block_of(rank), shared, sizeof both), both, sizeof both);
 }
 
 void host_warpgroup_sync(int number) {

@@ -25,6 +25,10 @@ void host_barrier_arrive_at(uint32_t barrier, uint32_t rank);
 void host_barrier_wait(uint32_t barrier, uint32_t parity);
 uint32_t host_cluster_rank(void);
 void host_cluster_sync(void);
+void host_cluster_arrive(void);
+void host_cluster_wait(void);
+void host_cluster_store(uint32_t shared, uint32_t rank, float value);
+void host_cluster_store_two(uint32_t shared, uint32_t rank, float first, float second);
 void host_counter_add(uint32_t *counter);
 uint32_t host_counter_count(uint32_t *counter);
 void host_counter_wait(const uint32_t *counter, uint32_t count);
@@ -86,6 +90,10 @@ void host_products_wait(unsigned left);
 #define sb_barrier_wait host_barrier_wait
 #define sb_cluster_rank host_cluster_rank
 #define sb_cluster_sync host_cluster_sync
+#define sb_cluster_arrive host_cluster_arrive
+#define sb_cluster_wait host_cluster_wait
+#define sb_cluster_store host_cluster_store
+#define sb_cluster_store_two host_cluster_store_two
 #define sb_counter_add host_counter_add
 #define sb_counter_count host_counter_count
 #define sb_counter_wait host_counter_wait
@@ -154,6 +162,8 @@ void host_products_wait(unsigned left);
 /* The kernel's parameters are aligned as the driver does it. */
 #define SB_HOPPER_KERNEL_TOGETHER(name, type, given, threads)                                                          \
     HOST_HOPPER_KERNEL(name, type, given, HOST_ALL_TOGETHER, threads)
+#define SB_HOPPER_KERNEL_BOUNDED(name, type, given, cluster, threads, blocks)                                          \
+    HOST_HOPPER_KERNEL(name, type, given, cluster, threads)
 #define SB_HOPPER_KERNEL(name, type, given, cluster, threads) HOST_HOPPER_KERNEL(name, type, given, cluster, threads)
 #define HOST_HOPPER_KERNEL(kernel, type, given, cluster, threads)                                                      \
     static void kernel##_body(const type &given);                                                                      \

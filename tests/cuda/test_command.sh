@@ -45,7 +45,7 @@ refused "compare needs --reference FILE|DIR to compare with, --device cuda to co
 
 export SAMEBIT_CUDA_DRIVER="$fake"
 SAMEBIT_CUDA_ATTENTION=nonsense runs 3 "$samebit" run $chain --device cuda
-says err "SAMEBIT_CUDA_ATTENTION is 'nonsense': it is quickest, tiles or warpgroups"
+says err "SAMEBIT_CUDA_ATTENTION is 'nonsense': it is quickest, tiles, warpgroups or clusters"
 SAMEBIT_CUDA_ATTENTION=warpgroups runs 0 "$samebit" run $chain --device cuda
 SAMEBIT_CUDA_SERIES=nonsense runs 3 "$samebit" run $chain --device cuda
 says err "SAMEBIT_CUDA_SERIES is 'nonsense': it is quickest, off or on"

@@ -1,5 +1,5 @@
 # What a token of a language model takes over a driver that has the kernels: test_decode_tasks.sh DECODE_TASKS MODELS FAKE_GPU CHOOSE.
-# The logits are the same in every way, and a layer of Llama is eight kernels, nine where its keys have splits; all of it is one launch of
+# The logits are the same in every way, and a layer of Llama is eight kernels, nine where its keys have splits that clusters do not fold; all of it is one launch of
 # a graph and one copy to the device. Where the device chooses, that is one kernel more, and the host gets a token and words for faults in place
 # of logits. With series (SAMEBIT_CUDA_SERIES=on) a token is fewer launches, with the same logits.
 tasks=$1 models=$2 fake=$3 choose=$4 failed=0
@@ -21,12 +21,16 @@ done
 for prompt in 9 530; do
     alone=
     for way in "" "--capture"; do
-        # shellcheck disable=SC2086
-        out=$("$tasks" --context 2048 $way "$models/llama" "$prompt" 3 "$fake") || fail "llama $prompt $way: exit code $?"
-        digest=$(echo "$out" | sed -n 's/^  digest //p')
-        alone=${alone:-$digest}
-        [ -n "$digest" ] && [ "$digest" = "$alone" ] || fail "llama behind $prompt $way: other logits"
-        [ -n "$way" ] || echo "$out" | grep -q ' 23\.00 kernels' || fail "llama behind $prompt: $out"
+        for attention in tiles clusters; do
+            [ "$attention" = tiles ] && kernels=23 || kernels=21
+            # shellcheck disable=SC2086
+            out=$(SAMEBIT_CUDA_ATTENTION=$attention "$tasks" --context 2048 $way "$models/llama" "$prompt" 3 "$fake") ||
+                fail "llama $prompt $way by $attention: exit code $?"
+            digest=$(echo "$out" | sed -n 's/^  digest //p')
+            alone=${alone:-$digest}
+            [ -n "$digest" ] && [ "$digest" = "$alone" ] || fail "llama behind $prompt $way by $attention: other logits"
+            [ -n "$way" ] || echo "$out" | grep -q " $kernels\.00 kernels" || fail "llama behind $prompt by $attention: $out"
+        done
     done
 done
 echo "$told" | grep -q '1\.00 launches of graphs, 21\.00 kernels, copies: 1\.00 to the device of ' || fail "llama: $told"

@@ -317,3 +317,37 @@ HARNESS_GROUP(attention, warpgroups, HARNESS_CPU | HARNESS_CUDA) {
     }
     harness_choose_attention(h, SB_CUDA_ATTENTION_QUICKEST);
 }
+
+/* ---- few rows by clusters ---- */
+
+/* Up to 8 rows that share keys, of one split and of several, up to more than steps are worked out for at once. */
+static extents16 pick_few16(harness *h, int number) {
+    static const int64_t widths[] = {8, 16, 40, 64, 64, 72, 96, 120, 128, 128},
+                         edges[] = {1, 16, 31, 32, 33, 127, 128, 129, 300, 511, 512, 513, 1024, 1025, 1300};
+    extents16 e = {number % 2 == 0 ? SB_BF16 : SB_F16, pick(h, 1, 3), pick(h, 1, 8), pick(h, 1, 3), 1, 0, 0, 0};
+    e.width = widths[pick(h, 0, 9)];
+    e.value_width = pick(h, 0, 1) == 0 ? e.width : widths[pick(h, 0, 9)];
+    e.queries = pick(h, 0, 2) == 0 ? pick(h, 1, 8 / e.group) : 1;
+    e.keys = pick(h, 0, 2) == 0 ? pick(h, 1, 2600) : edges[pick(h, 0, 14)];
+    if (number % 12 == 5) { /* more splits than are folded at once, and little of each */
+        e = (extents16){e.dtype, 1, 1, 1, 1, pick(h, 128, 131) * 512 + pick(h, -3, 3), 8, 8};
+    }
+    return e;
+}
+
+HARNESS_GROUP(attention, few, HARNESS_CPU | HARNESS_CUDA) {
+    harness_choose_attention(h, SB_CUDA_ATTENTION_CLUSTERS);
+    const int64_t before = h->ran;
+    for (int i = 0; i < 36; i++) {
+        const extents16 e = pick_few16(h, i);
+        harness_case test = harness_op("Attention", 25);
+        add_inputs16(h, &test, &e, spreads[i / 2 % SPREADS], (value_kind)pick(h, 0, VALUE_KINDS - 1));
+        set_rules16(h, &test, &e);
+        harness_run(h, &test);
+        const char *kernel = host_last_rings().kernel;
+        if (h->ran != before && h->device != NULL && h->driver == NULL &&
+            (kernel == NULL || strstr(kernel, "attention16_few") == NULL))
+            harness_fail("a case before %s was not computed by clusters", h->name);
+    }
+    harness_choose_attention(h, SB_CUDA_ATTENTION_QUICKEST);
+}

@@ -4,9 +4,11 @@
 #include <string.h>
 
 #include "cuda/attention/attention.h"
+#include "cuda/attention/attention16_few_parameters.h"
 #include "cuda/attention/attention16_prefill.h"
 #include "cuda/attention/attention16_prefill_parameters.h"
 #include "cuda/contraction/gemm16_conv.h"
+#include "cuda/series/series.h"
 #include "ops/attention_values.h"
 
 /* Whether the device reads rows of it in pieces of 16 bytes, and finds them by numbers of 32 bits. */
@@ -62,18 +64,22 @@ static int64_t up(int64_t number, int64_t unit) {
     return (number + unit - 1) / unit;
 }
 
+static int64_t widest_of(const sb_attention_work *a) {
+    return a->width > a->value_width ? a->width : a->value_width;
+}
+
+/* Whether something happens to scores but what their exponents' scale takes over. */
+static bool is_general(const sb_cuda_attention_call *made) {
+    return made->parameters.mask_kind != SB_CUDA_ATTENTION_NO_MASK ||
+           !sb_attention_is_moderate(made->attention.scale) || made->attention.cap != 0;
+}
+
 /* Whether warpgroups are quicker than tiles of 64 rows, which share keys out among blocks of threads where there are few rows. A block of
  * keys takes a tile of warpgroups 2.4 us, tiles of 64 rows some 8 us of a multiprocessor, of 132, and what they fold some 10 us. */
 static bool are_warpgroups_quicker(const sb_attention_work *a) {
     const int64_t group = a->heads / a->key_heads, blocks = up(a->keys, SB_ATTENTION_BLOCK);
     const int64_t tiles = a->batch * a->key_heads * up(a->queries, SB_CUDA_ATTENTION16_PREFILL_ROWS / group);
     return tiles >= 40 || blocks * (40 - tiles) <= 165;
-}
-
-/* Whether a GPU has compared bits of such work: of f16, and of heads of up to 64, the host alone has. Until then these are for choice
- * by name. */
-static bool were_warpgroups_compared(const sb_attention_work *a) {
-    return a->dtype == SB_BF16 && a->width > 64;
 }
 
 /* Whether warpgroups compute the work: where they can, of as many rows as are worth a tile, and are the quickest way or the chosen one. */
@@ -83,7 +89,7 @@ static bool takes_warpgroups(const sb_call *call, const sb_cuda_attention_call *
     if (choice == SB_CUDA_ATTENTION_TILES || sb_cuda_attention16_refuses_prefill(made) != NULL ||
         a->heads / a->key_heads * a->queries <= SB_CUDA_ATTENTION16_DECODE_ROWS)
         return false;
-    return choice == SB_CUDA_ATTENTION_WARPGROUPS || (were_warpgroups_compared(a) && are_warpgroups_quicker(a));
+    return choice == SB_CUDA_ATTENTION_WARPGROUPS || are_warpgroups_quicker(a);
 }
 
 void sb_cuda_attention_choose(sb_cuda_device *device, sb_cuda_attention_choice choice) {
@@ -91,7 +97,7 @@ void sb_cuda_attention_choose(sb_cuda_device *device, sb_cuda_attention_choice c
 }
 
 sb_status sb_cuda_attention_choose_by_name(sb_cuda_device *device, const char *name, sb_error *error) {
-    static const char *const names[] = {"quickest", "tiles", "warpgroups"};
+    static const char *const names[] = {"quickest", "tiles", "warpgroups", "clusters"};
     for (int i = 0; i < (int)(sizeof names / sizeof *names); i++) {
         if (strcmp(name, names[i]) == 0) {
             sb_cuda_attention_choose(device, (sb_cuda_attention_choice)i);
@@ -99,7 +105,7 @@ sb_status sb_cuda_attention_choose_by_name(sb_cuda_device *device, const char *n
         }
     }
     return sb_fail(error, SB_ERROR_INVALID_ARGUMENT,
-                   "SAMEBIT_CUDA_ATTENTION is '%.40s': it is quickest, tiles or warpgroups", name);
+                   "SAMEBIT_CUDA_ATTENTION is '%.40s': it is quickest, tiles, warpgroups or clusters", name);
 }
 
 /* How rows are shared out among blocks of threads. */
@@ -258,15 +264,14 @@ static sb_status launch_share(sb_call *call, const sb_cuda_attention_call *made,
     p.more_than = share->more_than;
     p.up_to = share->up_to;
     p.row_tiles = up(p.group * a->queries, way->rows);
-    bool is_general = p.mask_kind != SB_CUDA_ATTENTION_NO_MASK || !sb_attention_is_moderate(a->scale) || a->cap != 0;
     snprintf(module, sizeof module, "%s%s_%d_%s", way->family, a->pages.table != NULL ? "_paged" : "", way->width,
              sb_dtype_name(a->dtype));
-    snprintf(kernel, sizeof kernel, "sb_cuda_%s%s", module, is_general ? "_masked" : "");
+    snprintf(kernel, sizeof kernel, "sb_cuda_%s%s", module, is_general(made) ? "_masked" : "");
     work->shared_bytes = way->shared_bytes;
     /* Launched early, its blocks come to lie two on each multiprocessor that the product ahead has left idle. */
     work->apart = way->rows == SB_CUDA_ATTENTION16_DECODE_ROWS;
     work->form = (sb_cuda_form){0};
-    if (way->rows == SB_CUDA_ATTENTION16_DECODE_ROWS && (way->width == 64 || way->width == 128) && !is_general)
+    if (way->rows == SB_CUDA_ATTENTION16_DECODE_ROWS && (way->width == 64 || way->width == 128) && !is_general(made))
         work->form = (sb_cuda_form){SB_CUDA_FORM_ATTENTION, a->dtype == SB_F16,
                                     (uint16_t)(way->width | (a->pages.table != NULL))};
     return launch_one(call, work, &p, module, kernel, blocks);
@@ -285,6 +290,69 @@ static sb_status launch_fold(sb_call *call, const sb_cuda_attention_call *made, 
     return launch_one(call, work, &p, module, kernel, a->batch * a->heads * plan->part_rows);
 }
 
+/* ---- few rows by clusters ---- */
+
+/* Clusters that a device has at once: two blocks of threads fit a multiprocessor. */
+static int64_t clusters_at_once(const sb_call *call) {
+    return 2 * sb_cuda_call_device(call)->multiprocessors / SB_CUDA_ATTENTION16_FEW_BLOCKS;
+}
+
+/* Whether clusters of four blocks can compute the work: they are told all rows that share keys in one go, and count themselves in words of
+ * each that has several splits. */
+static bool can_clusters(const sb_call *call, const sb_cuda_attention_call *made) {
+    const sb_attention_work *a = &made->attention;
+    return a->pages.table == NULL && !is_general(made) && widest_of(a) <= 128 &&
+           a->heads / a->key_heads * a->queries <= SB_CUDA_ATTENTION16_FEW_ROWS &&
+           (a->keys <= SB_ATTENTION_SPLIT ||
+            (sb_cuda_call_queue(call)->arrivals != NULL &&
+             a->batch * a->key_heads <= SB_CUDA_ARRIVALS / SB_CUDA_ATTENTION16_FEW_BLOCKS));
+}
+
+/* Whether they are quicker, by what an H200 said (docs/results/2026-11-24-attention.md): not up to some 256 keys, and not where one goes on to
+ * another split. Where series are wanted, one split is for these. */
+static bool are_clusters_quicker(const sb_call *call, const sb_attention_work *a) {
+    return a->keys > 2 * SB_ATTENTION_BLOCK &&
+           a->batch * a->key_heads <= clusters_at_once(call) / up(a->keys, SB_ATTENTION_SPLIT) &&
+           (a->keys > SB_ATTENTION_SPLIT || !sb_cuda_series_wanted(sb_cuda_call_device(call)));
+}
+
+static bool takes_clusters(const sb_call *call, const sb_cuda_attention_call *made) {
+    const int choice = atomic_load_explicit(&sb_cuda_call_device(call)->attention, memory_order_relaxed);
+    if (choice == SB_CUDA_ATTENTION_TILES || !can_clusters(call, made))
+        return false;
+    return choice == SB_CUDA_ATTENTION_CLUSTERS || are_clusters_quicker(call, &made->attention);
+}
+
+static sb_status launch_clusters(sb_call *call, sb_cuda_attention_call *made) {
+    const sb_attention_work *a = &made->attention;
+    sb_cuda_attention16_few p = {.arrived = NULL};
+    sb_cuda_work work = made->work;
+    const int width = widest_of(a) <= 64 ? 64 : 128;
+    const int64_t tiles = a->batch * a->key_heads, splits = up(a->keys, SB_ATTENTION_SPLIT);
+    const int64_t most = clusters_at_once(call);
+    char module[48], kernel[64];
+    if (splits > 1) {
+        const plan plan = {.splits = splits, .part_rows = a->queries, .parts_up_to = INT64_MAX};
+        uint32_t *arrivals = sb_cuda_call_queue(call)->arrivals;
+        SB_TRY(make_room(call, made, &work, &plan));
+        p.arrived = arrivals;
+        sb_cuda_work_touches(&work, arrivals, SB_CUDA_ARRIVALS * sizeof *arrivals, true);
+    }
+    p.attention = made->parameters;
+    p.attention.splits = splits;
+    snprintf(module, sizeof module, "attention16_few_%d_%s", width, sb_dtype_name(a->dtype));
+    snprintf(kernel, sizeof kernel, "sb_cuda_%s", module);
+    work.module = module;
+    work.kernel = kernel;
+    work.parameters = &p;
+    work.parameter_bytes = sizeof p;
+    work.threads = SB_CUDA_ATTENTION16_FEW_THREADS;
+    work.shared_bytes = (unsigned)SB_CUDA_ATTENTION16_FEW_SHARED(width);
+    work.blocks =
+        SB_CUDA_ATTENTION16_FEW_BLOCKS * (unsigned)(tiles > most / splits ? (most > 0 ? most : 1) : tiles * splits);
+    return sb_cuda_call_launch(call, &work);
+}
+
 sb_status sb_cuda_attention16_run(sb_call *call, sb_cuda_attention_call *made, bool *given) {
     const sb_attention_work *a = &made->attention;
     call->way = (sb_call_way){"rows one by one", obstacle(call, made)};
@@ -295,7 +363,11 @@ sb_status sb_cuda_attention16_run(sb_call *call, sb_cuda_attention_call *made, b
         call->way.name = "tensor cores, 128 rows at a time by warpgroups";
         return sb_cuda_attention16_prefill_run(call, made);
     }
-    int64_t widest = a->width > a->value_width ? a->width : a->value_width;
+    if (takes_clusters(call, made)) {
+        call->way.name = "tensor cores, 8 rows at a time by clusters";
+        return launch_clusters(call, made);
+    }
+    int64_t widest = widest_of(a);
     int64_t multiprocessors = sb_cuda_call_device(call)->multiprocessors;
     plan plan =
         a->pages.table != NULL ? plan_sequences(a, widest, multiprocessors) : plan_samples(a, widest, multiprocessors);

@@ -1,0 +1,576 @@
+/* Attention of up to 8 rows that share keys, of heads of up to 128, where what counts is how long a row waits: a cluster of four blocks
+ * of 256 threads for a split of 512 keys.
+ *
+ * Each block scores 128 of the keys and tells all four what came of it; then each has all weights of the split, and sums a quarter of the
+ * values' columns over all of its keys. So a split is read by four multiprocessors at once, and the only chain that is as long as its keys
+ * is that of the values, 32 products. Keys and values are asked for before anything is waited for.
+ *
+ * The block that comes last to a quarter of the columns of some rows folds all their splits: blocks count themselves in a word, which the
+ * last one sets back. Who that is changes no bit, as splits are folded in ascending order. The only split of some rows goes straight to
+ * the output, whatever there is room for. */
+#ifndef SB_CUDA_ATTENTION_ATTENTION16_FEW_CUH
+#define SB_CUDA_ATTENTION_ATTENTION16_FEW_CUH
+
+#include "cuda/attention/attention16_few_parameters.h"
+#include "cuda/attention/attention16_fold.cuh"
+#include "cuda/contraction/cluster.cuh"
+#include "cuda/series/together.cuh"
+
+#define FEW_ROWS SB_CUDA_ATTENTION16_FEW_ROWS
+#define FEW_THREADS SB_CUDA_ATTENTION16_FEW_THREADS
+#define FEW_BLOCKS SB_CUDA_ATTENTION16_FEW_BLOCKS
+#define FEW_WARPS (FEW_THREADS / 32)
+/* Keys that a warp scores; and from one row of scores, or of weights, to the next: rows are in different banks. */
+#define FEW_OWN (KEYS / FEW_WARPS)
+#define SCORES_PITCH SB_CUDA_ATTENTION16_PITCH(SB_ATTENTION_SPLIT)
+/* The warp that adds up weights, beside those that sum values. */
+#define FEW_ADDING 4
+
+/* A tile, whose `split` is -1 if it is the only one of its rows; `at_split` is its number in any case, of those from `first_split` on,
+ * of which there are `splits`. Keys from `first` to `end` are those of the split that any row sees. */
+typedef struct sb_attention16_few_tile {
+    sb_attention16_tile tile;
+    int32_t at_split, first_split, splits;
+    int32_t first, end;
+    int rows;
+} sb_attention16_few_tile;
+
+/* A block's shared memory. */
+typedef struct sb_attention16_few_memory {
+    uint16_t *keys;    /* [128][pitch] */
+    uint16_t *values;  /* [512][pitch], of a quarter of the columns; steps of a fold */
+    float *scores;     /* [8][pitch]: all blocks write theirs */
+    float *largest;    /* [8][4][8]: of each row, block of keys and warp; all blocks write theirs */
+    uint16_t *weights; /* [8][pitch] */
+    float *sums;       /* [8] */
+    int *tops, *nans;  /* [8] each, in a fold */
+    int *again, *last;
+    sb_attention16_few_tile *tile; /* for functions apart */
+    void *scratch;
+} sb_attention16_few_memory;
+
+template <int D> SB_CUDA_FUNCTION sb_attention16_few_memory sb_attention16_few_cut(unsigned char *memory) {
+    sb_attention16_few_memory shared;
+    shared.keys = (uint16_t *)(void *)memory;
+    shared.values = shared.keys + KEYS * SB_CUDA_ATTENTION16_PITCH(D);
+    shared.scores = (float *)(void *)(shared.values + SB_ATTENTION_SPLIT * SB_CUDA_ATTENTION16_PITCH(D / FEW_BLOCKS));
+    shared.largest = shared.scores + FEW_ROWS * SCORES_PITCH;
+    shared.weights = (uint16_t *)(void *)(shared.largest + FEW_ROWS * FEW_BLOCKS * FEW_WARPS);
+    shared.sums = (float *)(void *)(shared.weights + FEW_ROWS * SCORES_PITCH);
+    shared.tops = (int *)(void *)(shared.sums + FEW_ROWS);
+    shared.nans = shared.tops + FEW_ROWS;
+    shared.again = shared.nans + FEW_ROWS;
+    shared.last = shared.again + 1;
+    shared.tile = (sb_attention16_few_tile *)(void *)(shared.again + 4);
+    shared.scratch = shared.tile + 1;
+    return shared;
+}
+
+/* Tile `index`; false: neither it nor any behind it is there. A tile with nothing to do has no rows. */
+SB_CUDA_FUNCTION bool sb_attention16_few_take(const sb_cuda_attention *p, int64_t index, sb_attention16_few_tile *own) {
+    int64_t rest = index;
+    const int64_t key_head = sb_cuda_take(&rest, p->key_heads), batch = sb_cuda_take(&rest, p->batch);
+    const int64_t queries = sb_cuda_used(p->used_queries, p->queries);
+    if (rest >= p->splits)
+        return false;
+    sb_attention16_place_tile(p, &own->tile, batch, key_head, queries);
+    own->tile.first_row = 0;
+    sb_attention16_bound_queries(p, &own->tile, 0, queries > 0 ? queries - 1 : 0, -1);
+    const int32_t begin = (int32_t)own->tile.begin, end = (int32_t)own->tile.end;
+    own->first_split = begin < end ? begin / SB_ATTENTION_SPLIT : 0;
+    own->splits = begin < end ? (end + SB_ATTENTION_SPLIT - 1) / SB_ATTENTION_SPLIT - own->first_split : 1;
+    own->at_split = own->first_split + (int32_t)rest;
+    own->tile.split = own->splits > 1 ? own->at_split : -1;
+    const int32_t start = own->at_split * SB_ATTENTION_SPLIT, stop = start + SB_ATTENTION_SPLIT;
+    own->first = begin > start ? begin : start;
+    own->end = end < stop ? end : stop;
+    own->rows = rest < own->splits ? (int)own->tile.rows : 0;
+    return rest < own->splits || p->batch > 1;
+}
+
+/* A row of the tile; rows behind its last one are not used. */
+SB_CUDA_FUNCTION sb_attention_place sb_attention16_few_row(const sb_cuda_attention *p,
+                                                           const sb_attention16_few_tile *own, int row) {
+    sb_attention_place at = own->tile.at;
+    const int query = row / own->tile.group;
+    at.query = own->tile.first_query + query;
+    at.head = at.key_head * own->tile.group + (row - query * own->tile.group);
+    at.used = row < own->rows;
+    at.reach = sb_attention16_reach(p, &own->tile, query);
+    if (!at.used)
+        at.reach.first = at.reach.last = 0;
+    return at;
+}
+
+/* ---- from memory ---- */
+
+/* Begins to copy LINES keys, or their values, from `block` on, PIECES times eight columns of each from `column` on; zeros stand for those that
+ * no row sees, and for columns behind `width`. What begins with rows that are not below `stop` stays as it is. */
+template <int LINES, int PIECES>
+SB_CUDA_FUNCTION void sb_attention16_few_load(const sb_cuda_attention_array *past, const sb_cuda_attention_array *fresh,
+                                              const sb_attention16_few_tile *own, int32_t block, int column,
+                                              int64_t width, uint16_t *to) {
+    const int together = FEW_THREADS / PIECES, row = (int)threadIdx.x / PIECES, piece = (int)threadIdx.x % PIECES * 8;
+    const sb_attention_lines<int32_t> lines = sb_attention_lines_of<int32_t>(past, fresh, &own->tile.at, 2);
+    const int32_t first = own->first, end = own->end, key = block + row;
+    const bool is_column = column + piece < width;
+    to += row * SB_CUDA_ATTENTION16_PITCH(PIECES * 8) + piece;
+    /* As nearly all are: all of them in the past, or all new. */
+    if (lines.past_count <= first || lines.past_count >= end) {
+        const int32_t step = lines.past_count <= first ? lines.fresh_step : lines.past_step;
+        const char *base = sb_attention_line<int32_t>(&lines, first) + (is_column ? (column + piece) * 2 : 0);
+        const char *from = base + (int64_t)(key - first) * step;
+        const int64_t between = (int64_t)step * together;
+        SB_CUDA_UNROLL
+        for (int i = 0; i < LINES / together; i++, from += between) {
+            const int32_t at = key + i * together;
+            if (block + i * together < end)
+                sb_cuda_copy_16_or_zero(to + i * together * SB_CUDA_ATTENTION16_PITCH(PIECES * 8),
+                                        at >= first && at < end ? from : base, is_column && at >= first && at < end);
+        }
+        return;
+    }
+    SB_CUDA_KEEP_LOOP
+    for (int i = 0; i < LINES / together && block + i * together < end; i++) {
+        const int32_t at = key + i * together;
+        const bool wanted = is_column && at >= first && at < end;
+        sb_cuda_copy_16_or_zero(
+            to + i * together * SB_CUDA_ATTENTION16_PITCH(PIECES * 8),
+            sb_attention_line<int32_t>(&lines, wanted ? at : first) + (wanted ? (column + piece) * 2 : 0), wanted);
+    }
+}
+
+/* The left factor of 8 rows, as a warp multiplies it: a thread's pairs of row lane / 4. The other 8 rows are zeros. */
+template <int D>
+SB_CUDA_FUNCTION void sb_attention16_few_queries(const sb_cuda_attention *p, const sb_attention_place *row,
+                                                 uint32_t queries[D / 16][2]) {
+    const int pair = (int)threadIdx.x % 4 * 2;
+    const char *from = p->q.data + sb_attention_at(&p->q, row->batch, row->head, row->query, 0) * 2;
+    SB_CUDA_UNROLL
+    for (int i = 0; i < D / 8; i++) {
+        const int column = 8 * i + pair;
+        queries[i / 2][i % 2] =
+            row->used && column < p->width ? *(const uint32_t *)(const void *)(from + column * 2) : 0;
+    }
+}
+
+/* ---- scores ---- */
+
+/* Scores of the warp's 16 keys, of which `keys` is the first; of row lane / 4 those of keys 2 (lane mod 4) and the next, and of those 8 further on. */
+template <int HALF, int D>
+SB_CUDA_FUNCTION void sb_attention16_few_score(const sb_cuda_attention *p, const uint32_t queries[D / 16][2],
+                                               const uint16_t *keys, float s[2][4]) {
+    const int lane = (int)threadIdx.x % 32;
+    SB_CUDA_UNROLL
+    for (int i = 0; i < 8; i++)
+        s[i / 4][i % 4] = 0;
+    SB_CUDA_UNROLL
+    for (int k = 0; k < D / 16; k++) {
+        const uint32_t left[4] = {queries[k][0], 0, queries[k][1], 0};
+        uint32_t right[4];
+        if (k * 16 >= p->width)
+            continue;
+        sb_attention16_fetch<false>(right, keys + (lane / 16 * 8 + lane % 8) * SB_CUDA_ATTENTION16_PITCH(D) + k * 16 +
+                                               lane / 8 % 2 * 8);
+        sb_cuda_multiply_matrices<HALF>(s[0], left, right);
+        sb_cuda_multiply_matrices<HALF>(s[1], left, right + 2);
+    }
+}
+
+/* Keys that the row does not see become -infinity; the others' largest, of the four threads that hold the row. */
+SB_CUDA_FUNCTION float sb_attention16_few_hide(float s[2][4], const sb_attention_place *row, int32_t first) {
+    const int pair = (int)threadIdx.x % 4 * 2;
+    const int begin = sb_attention16_within(row->reach.first - first);
+    const int end = sb_attention16_within(row->reach.last - first);
+    float largest = -sb_infinity_f32();
+    SB_CUDA_UNROLL
+    for (int i = 0; i < 4; i++) {
+        float *own = &s[i / 2][i % 2];
+        const int key = i / 2 * 8 + pair + i % 2;
+        if (key < begin || key >= end)
+            *own = -sb_infinity_f32();
+        largest = sb_attention16_larger(largest, *own);
+    }
+    largest = sb_attention16_larger(largest, sb_cuda_shuffle_exchange_f32(largest, 1));
+    return sb_attention16_larger(largest, sb_cuda_shuffle_exchange_f32(largest, 2));
+}
+
+/* Tells all blocks of the cluster the warp's scores, and their largest. `rank` is the block's. */
+SB_CUDA_FUNCTION void sb_attention16_few_tell(const float s[2][4], float largest, uint32_t rank, int rows,
+                                              sb_attention16_few_memory shared) {
+    const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32, row = lane / 4;
+    const int key = (int)rank * KEYS + warp * FEW_OWN + lane % 4 * 2;
+    const uint32_t scores = sb_shared_address(shared.scores + row * SCORES_PITCH + key);
+    if (row >= rows)
+        return;
+    SB_CUDA_UNROLL
+    for (uint32_t block = 0; block < FEW_BLOCKS; block++) {
+        sb_cluster_store_two(scores, block, s[0][0], s[0][1]);
+        sb_cluster_store_two(scores + 8 * sizeof(float), block, s[1][0], s[1][1]);
+    }
+    /* A thread of the four for each block. */
+    sb_cluster_store(sb_shared_address(shared.largest + (row * FEW_BLOCKS + (int)rank) * FEW_WARPS + warp),
+                     (uint32_t)lane % 4, largest);
+}
+
+/* ---- weights ---- */
+
+/* What lane 4 row + block of each warp knows of a row behind a block of keys. */
+typedef struct sb_attention16_few_maximum {
+    int32_t maximum;    /* the largest exponent up to that block; NONE while the row has seen no key */
+    float factor;       /* by which the block multiplies what was summed before */
+    bool is_nan, again; /* of the whole row */
+} sb_attention16_few_maximum;
+
+/* `begin` and `end`: blocks of keys that any row sees. */
+SB_CUDA_FUNCTION sb_attention16_few_maximum sb_attention16_few_find_maximum(const float *largest, sb_split_scale_f32 by,
+                                                                            int begin, int end, int rows) {
+    const int lane = (int)threadIdx.x % 32, block = lane % FEW_BLOCKS;
+    sb_attention16_few_maximum own = {NONE, 1, false, false};
+    float top = -sb_infinity_f32();
+    if (block >= begin && block < end && lane / FEW_BLOCKS < rows) {
+        SB_CUDA_UNROLL
+        for (int warp = 0; warp < FEW_WARPS; warp++)
+            top = sb_attention16_larger(top, largest[lane * FEW_WARPS + warp]);
+    }
+    own.maximum = sb_attention16_exponent(top, by, &own.is_nan, &own.again);
+    SB_CUDA_UNROLL
+    for (int distance = 1; distance < FEW_BLOCKS; distance *= 2) {
+        const int32_t other = sb_cuda_shuffle_from_s32(own.maximum, block >= distance ? lane - distance : lane);
+        own.maximum = other > own.maximum ? other : own.maximum;
+    }
+    const int32_t before = sb_cuda_shuffle_from_s32(own.maximum, block > 0 ? lane - 1 : lane);
+    if (block > 0 && before < own.maximum)
+        own.factor = sb_split_factor_f32(before, own.maximum);
+    int32_t found = (own.is_nan ? 1 : 0) | (own.again ? 2 : 0);
+    found |= sb_cuda_shuffle_exchange_s32(found, 1);
+    found |= sb_cuda_shuffle_exchange_s32(found, 2);
+    own.is_nan = (found & 1) != 0;
+    own.again = (found & 2) != 0;
+    return own;
+}
+
+/* Weights of two neighbouring keys for each thread, of all rows. */
+template <int HALF>
+SB_CUDA_FUNCTION void sb_attention16_few_weigh(const sb_attention16_few_maximum *own, sb_split_scale_f32 by, int begin,
+                                               int end, int rows, sb_attention16_few_memory shared) {
+    const int block = (int)threadIdx.x * 2 / KEYS;
+    if (block < begin || block >= end)
+        return;
+    SB_CUDA_UNROLL
+    for (int row = 0; row < FEW_ROWS; row++) {
+        if (row >= rows)
+            break;
+        const int32_t maximum = sb_cuda_shuffle_from_s32(own->maximum, row * FEW_BLOCKS + block);
+        const int32_t less = LESS(maximum == NONE ? 0 : maximum);
+        const sb_cuda_float2 s =
+            *(const sb_cuda_float2 *)(const void *)(shared.scores + row * SCORES_PITCH + (int)threadIdx.x * 2);
+        *(uint32_t *)(void *)(shared.weights + row * SCORES_PITCH + (int)threadIdx.x * 2) = sb_cuda_round_pair<HALF>(
+            sb_attention16_weight<HALF>(s.x, by, less), sb_attention16_weight<HALF>(s.y, by, less));
+    }
+}
+
+/* Weights of 32 keys of row lane / 4, as left factors: two pairs for each 16. */
+SB_CUDA_FUNCTION void sb_attention16_few_fetch_weights(const uint16_t *weights, int key, uint32_t fetched[4]) {
+    const int lane = (int)threadIdx.x % 32;
+    sb_attention16_fetch<false>(fetched, weights + lane % 8 * SCORES_PITCH + key + lane / 8 * 8);
+}
+
+/* The sum of the weights of row lane / 4. Keys are those from 32 * `first` of the split to 32 * `end`. */
+template <int HALF>
+SB_CUDA_FUNCTION float sb_attention16_few_add(const sb_attention16_few_maximum *own, const uint16_t *weights, int first,
+                                              int end) {
+    const int lane = (int)threadIdx.x % 32;
+    float sum = 0;
+    SB_CUDA_KEEP_LOOP
+    for (int block = first / 4; block * 4 < end; block++) {
+        sum = sum * sb_cuda_shuffle_from_f32(own->factor, lane / 4 * 4 + block);
+        SB_CUDA_UNROLL
+        for (int i = 0; i < 4; i++) {
+            uint32_t fetched[4];
+            if (block * 4 + i >= end)
+                break;
+            sb_attention16_few_fetch_weights(weights, (block * 4 + i) * 32, fetched);
+            SB_CUDA_UNROLL
+            for (int j = 0; j < 4; j++) {
+                float low, high;
+                sb_cuda_widen_pair<HALF>(fetched[j], &low, &high);
+                sum = sum + low;
+                sum = sum + high;
+            }
+        }
+    }
+    return sb_attention16_join(sum);
+}
+
+/* Weighted values of the warp's 8 columns, of which `values` has the first: of row lane / 4 columns 2 (lane mod 4) and the next. */
+template <int HALF, int D>
+SB_CUDA_FUNCTION void sb_attention16_few_sum(const sb_attention16_few_maximum *own, const uint16_t *weights,
+                                             const uint16_t *values, int first, int end, float sums[4]) {
+    const int lane = (int)threadIdx.x % 32;
+    SB_CUDA_UNROLL
+    for (int i = 0; i < 4; i++)
+        sums[i] = 0;
+    SB_CUDA_KEEP_LOOP
+    for (int block = first / 4; block * 4 < end; block++) {
+        const float factor = sb_cuda_shuffle_from_f32(own->factor, lane / 4 * 4 + block);
+        sums[0] = sums[0] * factor;
+        sums[1] = sums[1] * factor;
+        SB_CUDA_UNROLL
+        for (int i = 0; i < 4; i++) {
+            const int key = (block * 4 + i) * 32;
+            uint32_t fetched[4], right[4];
+            if (block * 4 + i >= end)
+                break;
+            sb_attention16_few_fetch_weights(weights, key, fetched);
+            sb_attention16_fetch<true>(right, values + (key + lane) * SB_CUDA_ATTENTION16_PITCH(D / FEW_BLOCKS));
+            const uint32_t left[2][4] = {{fetched[0], 0, fetched[1], 0}, {fetched[2], 0, fetched[3], 0}};
+            sb_cuda_multiply_matrices<HALF>(sums, left[0], right);
+            sb_cuda_multiply_matrices<HALF>(sums, left[1], right + 2);
+        }
+    }
+}
+
+/* ---- splits that come together ---- */
+
+/* The steps of splits `first` to `first` + 31 of the warp's row, a lane each; those from `end` on are none. */
+SB_CUDA_FUNCTION void sb_attention16_few_steps(const sb_cuda_attention *p, int64_t part, const sb_attention_place *at,
+                                               int32_t first, int32_t end, int32_t *highest, bool *is_nan,
+                                               sb_attention16_step *steps) {
+    const int lane = (int)threadIdx.x % 32;
+    sb_attention16_part read = {0, 0, NONE};
+    if (first + lane < end)
+        read = sb_attention16_load_part(p, part, at, first + lane, 0);
+    int32_t largest = read.maximum;
+    SB_CUDA_UNROLL
+    for (int distance = 1; distance < 32; distance *= 2) {
+        const int32_t other = sb_cuda_shuffle_from_s32(largest, lane >= distance ? lane - distance : lane);
+        largest = other > largest ? other : largest;
+    }
+    const int32_t ahead = sb_cuda_shuffle_from_s32(largest, lane > 0 ? lane - 1 : 0);
+    const int32_t before = lane > 0 && ahead > *highest ? ahead : *highest;
+    steps[lane] = sb_attention16_find_step(read.maximum, read.sum, before);
+    largest = sb_cuda_shuffle_from_s32(largest, 31);
+    *highest = largest > *highest ? largest : *highest;
+    *is_nan |= sb_cuda_first_lane(read.maximum == -NONE) >= 0;
+}
+
+/* Splits whose steps are worked out at once, and whose values are on their way together. */
+#define FEW_STEPS 128
+#define FEW_BATCH 16
+
+SB_CUDA_FUNCTION void sb_attention16_few_load_values(const sb_cuda_attention *p, const float *from, int32_t left,
+                                                     float values[FEW_BATCH]) {
+    SB_CUDA_UNROLL
+    for (int i = 0; i < FEW_BATCH; i++)
+        values[i] = i < left ? sb_attention16_load_part_word(from + i * SB_CUDA_ATTENTION_PARTIAL(p->value_width)) : 0;
+}
+
+/* Folds the block's columns of all rows of the tile, one for each thread. */
+template <class E, int D>
+APART void sb_attention16_few_fold(const sb_cuda_attention *p, uint32_t rank, sb_attention16_few_memory shared) {
+    const sb_attention16_few_tile *own = shared.tile;
+    sb_attention16_step *steps = (sb_attention16_step *)(void *)shared.values;
+    const int warp = (int)threadIdx.x / 32, row = (int)threadIdx.x / (D / FEW_BLOCKS);
+    const int column = (int)rank * (D / FEW_BLOCKS) + (int)threadIdx.x % (D / FEW_BLOCKS);
+    const bool is_own = row < own->rows && column < p->value_width;
+    const sb_attention_place stepped = sb_attention16_few_row(p, own, warp),
+                             at = sb_attention16_few_row(p, own, is_own ? row : 0);
+    sb_attention16_column c = {at, column, 0, 0, {NONE, 0}, 0, false};
+    int32_t highest = NONE;
+    bool is_nan = false;
+    SB_CUDA_KEEP_LOOP
+    for (int32_t first = 0; first < own->splits; first += FEW_STEPS) {
+        const int32_t left = own->splits - first, count = left < FEW_STEPS ? left : FEW_STEPS;
+        const int32_t split = own->first_split + first;
+        const float *from = sb_attention16_partial(p, own->tile.part, &at, split) + column;
+        float now[FEW_BATCH], then[FEW_BATCH];
+        sb_attention16_few_load_values(p, from, is_own ? count : 0, now);
+        SB_CUDA_KEEP_LOOP
+        for (int i = 0; warp < own->rows && i < count; i += 32)
+            sb_attention16_few_steps(p, own->tile.part, &stepped, split + i, split + count, &highest, &is_nan,
+                                     steps + warp * FEW_STEPS + i);
+        if (threadIdx.x % 32 == 0) {
+            shared.tops[warp] = highest;
+            shared.nans[warp] = is_nan;
+        }
+        SB_CUDA_BARRIER();
+        SB_CUDA_KEEP_LOOP
+        for (int i = 0; is_own && i < count; i += FEW_BATCH) {
+            from += (int64_t)FEW_BATCH * SB_CUDA_ATTENTION_PARTIAL(p->value_width);
+            sb_attention16_few_load_values(p, from, count - i - FEW_BATCH, then);
+            SB_CUDA_UNROLL
+            for (int j = 0; j < FEW_BATCH; j++) {
+                const sb_attention16_step by = steps[row * FEW_STEPS + i + j];
+                sb_attention16_take_step(&c.value, now[j], by);
+                sb_attention16_take_step(&c.total.sum, by.sum, by);
+                now[j] = then[j];
+            }
+        }
+        SB_CUDA_BARRIER();
+    }
+    if (!is_own)
+        return;
+    c.total.maximum = shared.tops[row];
+    c.is_nan = shared.nans[row] != 0;
+    sb_attention16_end_column<E>(p, &c);
+}
+
+/* Behind a split, whose parts the block has written: folds the block's columns if those of the other splits are there. */
+template <class E, int D>
+SB_CUDA_FUNCTION void sb_attention16_few_finish(const sb_cuda_attention *p, const sb_attention16_few_tile *own,
+                                                uint32_t rank, uint32_t *arrived, sb_attention16_few_memory shared) {
+    SB_CUDA_BARRIER();
+    if (threadIdx.x == 0) {
+        uint32_t *word = arrived + (own->tile.at.batch * p->key_heads + own->tile.at.key_head) * FEW_BLOCKS + rank;
+        const bool is_last = sb_counter_count(word) + 1 == (uint32_t)own->splits;
+        *shared.last = is_last;
+        if (is_last)
+            *word = 0;
+    }
+    SB_CUDA_BARRIER();
+    if (*shared.last)
+        sb_attention16_few_fold<E, D>(p, rank, shared);
+}
+
+/* ---- all of it ---- */
+
+/* Rows by the definition: the block's columns. */
+template <class E, int D>
+APART void sb_attention16_few_again(const sb_cuda_attention *p, uint32_t rank, sb_attention16_few_memory shared) {
+    const sb_attention16_few_tile *own = shared.tile;
+    const int64_t column = (int64_t)rank * (D / FEW_BLOCKS) + threadIdx.x;
+    const bool is_own = threadIdx.x < D / FEW_BLOCKS && column < p->value_width;
+    SB_CUDA_KEEP_LOOP
+    for (int row = 0; row < own->rows; row++) {
+        const sb_attention_place at = sb_attention16_few_row(p, own, row);
+        sb_attention16_again_columns<E>(p, &own->tile, &at, is_own ? column : -1,
+                                        (sb_attention_scratch<E, sb_attention_real_f32> *)shared.scratch);
+        SB_CUDA_BARRIER();
+    }
+}
+
+/* All of a tile; the cluster has come to its barrier before, and comes to it behind its scores. */
+template <int HALF, int D>
+SB_CUDA_FUNCTION void sb_attention16_few_tile_of(const sb_cuda_attention *p, const sb_attention16_few_tile *own,
+                                                 uint32_t rank, sb_attention16_few_memory shared) {
+    typedef typename sb_attention16_element<HALF>::type E;
+    const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32, quarter = (int)rank * (D / FEW_BLOCKS);
+    const int32_t start = own->at_split * SB_ATTENTION_SPLIT, block = start + (int32_t)rank * KEYS;
+    const bool has_keys = own->first < own->end;
+    /* Blocks of keys of the split, and 32s of keys, that any row sees. */
+    const int begin = has_keys ? (own->first - start) / KEYS : 0;
+    const int end = has_keys ? (own->end - 1 - start) / KEYS + 1 : 0,
+              steps = has_keys ? (own->end - 1 - start) / 32 + 1 : 0;
+    const bool scores = (int)rank >= begin && (int)rank < end;
+    if (scores)
+        sb_attention16_few_load<KEYS, D / 8>(&p->past_k, &p->k, own, block, 0, p->width, shared.keys);
+    SB_CUDA_COPIES_END();
+    if (has_keys)
+        sb_attention16_few_load<SB_ATTENTION_SPLIT, D / FEW_BLOCKS / 8>(&p->past_v, &p->v, own, start, quarter,
+                                                                        p->value_width, shared.values);
+    SB_CUDA_COPIES_END();
+    const sb_attention_place row = sb_attention16_few_row(p, own, lane / 4);
+    const sb_split_scale_f32 by = sb_split_scale_of_f32((float)sb_attention_factor(p));
+    if (scores) {
+        uint32_t queries[D / 16][2];
+        float s[2][4];
+        sb_attention16_few_queries<D>(p, &row, queries);
+        SB_CUDA_COPIES_WAIT(1);
+        SB_CUDA_BARRIER();
+        sb_attention16_few_score<HALF, D>(p, queries, shared.keys + warp * FEW_OWN * SB_CUDA_ATTENTION16_PITCH(D), s);
+        const float largest = sb_attention16_few_hide(s, &row, block + warp * FEW_OWN);
+        sb_cluster_wait();
+        sb_attention16_few_tell(s, largest, rank, own->rows, shared);
+    } else
+        sb_cluster_wait();
+    if (threadIdx.x == 0) {
+        *shared.again = 0;
+        *shared.tile = *own;
+    }
+    sb_cluster_sync();
+    const sb_attention16_few_maximum maximum =
+        sb_attention16_few_find_maximum(shared.largest, by, begin, end, own->rows);
+    sb_attention16_few_weigh<HALF>(&maximum, by, begin, end, own->rows, shared);
+    SB_CUDA_COPIES_WAIT(0);
+    SB_CUDA_BARRIER();
+    sb_cluster_arrive();
+    const int32_t highest = sb_cuda_shuffle_from_s32(maximum.maximum, lane / 4 * 4 + FEW_BLOCKS - 1);
+    const bool sums_values = warp < D / FEW_BLOCKS / 8 && quarter + warp * 8 < p->value_width;
+    float sums[4];
+    if (sums_values) {
+        sb_attention16_few_sum<HALF, D>(&maximum, shared.weights, shared.values + warp * 8, begin * 4, steps, sums);
+        const bool is_not = sums[0] != sums[0] || sums[1] != sums[1];
+        if (row.used && (maximum.again || (is_not && !maximum.is_nan && highest != NONE)))
+            *shared.again = 1;
+    }
+    if (warp == FEW_ADDING) {
+        const float sum = sb_attention16_few_add<HALF>(&maximum, shared.weights, begin * 4, steps);
+        if (lane % 4 == 0)
+            shared.sums[lane / 4] = sum;
+    }
+    SB_CUDA_BARRIER();
+    if (SB_CUDA_SELDOM(*shared.again)) {
+        sb_attention16_few_again<E, D>(p, rank, shared);
+        return;
+    }
+    const float sum = shared.sums[lane / 4];
+    if (own->tile.split >= 0 && warp == FEW_ADDING && lane % 4 == 0 && row.used)
+        sb_attention16_give_sum(p, &own->tile, &row, maximum.is_nan, highest, sum);
+    if (sums_values && row.used) {
+        const int64_t column = quarter + warp * 8 + lane % 4 * 2;
+        sb_attention16_give<HALF>(p, &own->tile, &row, column, sums[0], sums[1], maximum.is_nan, highest,
+                                  sb_div_f32(1, sum));
+    }
+}
+
+/* Tiles of clusters a grid apart. */
+template <int HALF, int D>
+SB_CUDA_FUNCTION void sb_attention16_few(const sb_cuda_attention16_few *given, unsigned char *memory) {
+    const sb_cuda_attention *p = &given->attention;
+    const sb_attention16_few_memory shared = sb_attention16_few_cut<D>(memory);
+    const uint32_t rank = sb_cluster_rank();
+    sb_attention16_few_tile own;
+    sb_cluster_arrive();
+    /* Weights of rows that are not there are multiplied, and nobody looks at what they come to: they may be any numbers. */
+    SB_CUDA_KEEP_LOOP
+    for (int i = (int)threadIdx.x; i < FEW_ROWS * SCORES_PITCH / 2; i += FEW_THREADS)
+        ((uint32_t *)(void *)shared.weights)[i] = 0;
+    SB_CUDA_DEPEND();
+    SB_CUDA_KEEP_LOOP
+    for (int64_t index = blockIdx.x / FEW_BLOCKS; sb_attention16_few_take(p, index, &own);
+         index += gridDim.x / FEW_BLOCKS) {
+        if (own.rows == 0)
+            continue;
+        sb_attention16_few_tile_of<HALF, D>(p, &own, rank, shared);
+        if (own.tile.split >= 0)
+            sb_attention16_few_finish<typename sb_attention16_element<HALF>::type, D>(p, &own, rank, given->arrived,
+                                                                                      shared);
+        SB_CUDA_BARRIER();
+    }
+    sb_cluster_wait();
+}
+
+/* The kernels of a source: heads of up to `width`. */
+#define SB_CUDA_ATTENTION16_FEW_KERNEL(name, half, width)                                                              \
+    SB_HOPPER_KERNEL_BOUNDED(sb_cuda_attention16_few_##width##_##name, sb_cuda_attention16_few, given, FEW_BLOCKS,     \
+                             FEW_THREADS, 2) {                                                                         \
+        SB_HOPPER_DYNAMIC_SHARED(memory);                                                                              \
+        sb_attention16_few<half, width>(&given, memory);                                                               \
+    }
+/* The host has both modules in one. */
+#if defined(SB_MODULE_f16) || !defined(__CUDACC__)
+#define SB_CUDA_ATTENTION16_FEW_F16(width) SB_CUDA_ATTENTION16_FEW_KERNEL(f16, SB_CUDA_F16, width)
+#else
+#define SB_CUDA_ATTENTION16_FEW_F16(width)
+#endif
+#if defined(SB_MODULE_bf16) || !defined(__CUDACC__)
+#define SB_CUDA_ATTENTION16_FEW_BF16(width) SB_CUDA_ATTENTION16_FEW_KERNEL(bf16, SB_CUDA_BF16, width)
+#else
+#define SB_CUDA_ATTENTION16_FEW_BF16(width)
+#endif
+#define SB_CUDA_ATTENTION16_FEW(width)                                                                                 \
+    SB_CUDA_ATTENTION16_FEW_F16(width)                                                                                 \
+    SB_CUDA_ATTENTION16_FEW_BF16(width)
+
+#endif

@@ -1,0 +1,5 @@
+/* Attention of up to 8 rows by clusters, for heads of up to 128.
+ * Compiled for 90a alone. A module for each of bf16, f16. */
+#include "cuda/attention/attention16_few.cuh"
+
+SB_CUDA_ATTENTION16_FEW(128)

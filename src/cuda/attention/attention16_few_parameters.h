@@ -1,0 +1,24 @@
+/* The struct that the kernels of attention16_few.cuh take. */
+#ifndef SB_CUDA_ATTENTION_ATTENTION16_FEW_PARAMETERS_H
+#define SB_CUDA_ATTENTION_ATTENTION16_FEW_PARAMETERS_H
+
+#include "cuda/attention/attention_parameters.h"
+
+/* Rows of a cluster for which waiting counts most; its blocks, each of which scores a block of 128 keys of a split, and the threads of
+ * these. In shared memory: keys, a quarter of a split's values, scores and weights of a split and 16 bytes more of each row,
+ * the largest scores, some words, where the tile is, and room for the definition. */
+#define SB_CUDA_ATTENTION16_FEW_ROWS 8
+#define SB_CUDA_ATTENTION16_FEW_BLOCKS 4
+#define SB_CUDA_ATTENTION16_FEW_THREADS 256
+#define SB_CUDA_ATTENTION16_FEW_SHARED(width)                                                                          \
+    (SB_CUDA_ATTENTION16_UNIT(width) + 512 * SB_CUDA_ATTENTION16_PITCH((width) / 4) * 2 +                              \
+     8 * SB_CUDA_ATTENTION16_PITCH(512) * (4 + 2) + 8 * 4 * 8 * 4 + 8 * 4 * 3 + 16 + 1024)
+
+/* Attention, of which `splits` are those that there is room for, one or more. */
+typedef struct sb_cuda_attention16_few {
+    sb_cuda_attention attention;
+    uint32_t *
+        arrived; /* with several splits: words of rows that share keys, [batch, key_heads, 4], 0 before and behind the launch */
+} sb_cuda_attention16_few;
+
+#endif

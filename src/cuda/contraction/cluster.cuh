@@ -1,0 +1,41 @@
+/* Clusters whose blocks tell each other numbers by each other's shared memory, and of which a multiprocessor takes several.
+ * On the host: tests/cuda/host_hopper.h. */
+#ifndef SB_CUDA_CONTRACTION_CLUSTER_CUH
+#define SB_CUDA_CONTRACTION_CLUSTER_CUH
+
+#include "cuda/contraction/hopper.cuh"
+
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+/* SB_HOPPER_KERNEL of blocks of which a multiprocessor shall take `blocks`. */
+#define SB_HOPPER_KERNEL_BOUNDED(name, type, given, cluster, threads, blocks)                                          \
+    extern "C" __global__ void __cluster_dims__(cluster, 1, 1) __launch_bounds__(threads, blocks)                      \
+        name(const __grid_constant__ type given)
+
+/* The cluster's barrier in two goes: a thread that has come waits for all others when it needs them. */
+SB_CUDA_FUNCTION void sb_cluster_arrive(void) {
+    asm volatile("barrier.cluster.arrive.release;" ::: "memory");
+}
+
+SB_CUDA_FUNCTION void sb_cluster_wait(void) {
+    asm volatile("barrier.cluster.wait.acquire;" ::: "memory");
+}
+
+/* Stores words at the same place of block `rank` of the cluster, which sees them behind the cluster's barrier. */
+SB_CUDA_FUNCTION void sb_cluster_store(uint32_t shared, uint32_t rank, float value) {
+    asm volatile("{\n\t.reg .b32 remote;\n\t"
+                 "mapa.shared::cluster.u32 remote, %0, %1;\n\t"
+                 "st.shared::cluster.f32 [remote], %2;\n\t}" ::"r"(shared),
+                 "r"(rank), "f"(value)
+                 : "memory");
+}
+
+SB_CUDA_FUNCTION void sb_cluster_store_two(uint32_t shared, uint32_t rank, float first, float second) {
+    asm volatile("{\n\t.reg .b32 remote;\n\t"
+                 "mapa.shared::cluster.u32 remote, %0, %1;\n\t"
+                 "st.shared::cluster.v2.f32 [remote], {%2, %3};\n\t}" ::"r"(shared),
+                 "r"(rank), "f"(first), "f"(second)
+                 : "memory");
+}
+#endif
+
+#endif
