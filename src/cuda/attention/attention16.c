@@ -342,6 +342,7 @@ static sb_status launch_clusters(sb_call *call, sb_cuda_attention_call *made) {
     p.attention.splits = splits;
     snprintf(module, sizeof module, "attention16_few_%d_%s", width, sb_dtype_name(a->dtype));
     snprintf(kernel, sizeof kernel, "sb_cuda_%s", module);
+    work.apart = true; /* as in launch_share */
     work.module = module;
     work.kernel = kernel;
     work.parameters = &p;
