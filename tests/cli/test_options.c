@@ -91,6 +91,7 @@ static const struct {
     {ANYWHERE, "generate", "receipt", RECEIPT, "batch,samples,parallel,pages", NULL},
     {ANYWHERE, "generate", "samples", "2", NULL, "parallel"},
     {ANYWHERE, "generate", "samples", "2", NULL, "pages"},
+    {ANYWHERE, "generate", "samples", "2", NULL, "no-digest"},
     {ON_DEVICE, "verify", "device", "cuda", NULL, NULL},
     {ON_DEVICE, "perplexity", "device", "cuda", NULL, NULL},
     {ANYWHERE, "perplexity", "windows", "1", NULL, NULL},

@@ -35,9 +35,11 @@ for prompt in 9 530; do
 done
 echo "$told" | grep -q '1\.00 launches of graphs, 21\.00 kernels, copies: 1\.00 to the device of ' || fail "llama: $told"
 chosen=$("$choose" "$models/llama" 9 20 "$fake") || fail "choosing: exit code $?"
-# A token with its log-probability, and a word for each of 24 steps.
-[ "$(echo "$chosen" | grep -c '  1\.00 launches of graphs, 22\.00 kernels, copies: 1\.00 to the device of .*, 2\.00 to the host of 112 bytes, 0\.00 ')" = 5 ] ||
-    fail "choosing: $chosen"
+# A token with its log-probability, and a word for each of 24 steps; top-k, top-p and min-p are seven kernels more.
+for kernels in 22:2 29:3; do
+    [ "$(echo "$chosen" | grep -c "  1\.00 launches of graphs, ${kernels%:*}\.00 kernels, copies: 1\.00 to the device of .*, 2\.00 to the host of 112 bytes, 0\.00 ")" = "${kernels#*:}" ] ||
+        fail "choosing: $chosen"
+done
 # A token is five launches in place of 21 where tasks are joined, and of several sequences thirteen, with the same logits.
 for sequences in "" "--batch 3"; do
     [ -n "$sequences" ] && kernels=13 || kernels=5

@@ -10,6 +10,7 @@
 #include <samebit/llm.h>
 
 #include "session_support.h"
+#include "thorough.h"
 
 #define ILLEGAL_ADDRESS 700 /* sticky */
 #define OUT_OF_MEMORY 2
@@ -220,12 +221,13 @@ static void fresh(plan *plan) {
     define_host_kernels(plan->fake);
 }
 
-/* Some hundred of the calls, from the first to the last, and all of the last ones. */
+/* Some hundred of the calls, from the first to the last, and all of the last ones; a third of these unless tests are thorough. */
 static void check_failures(plan *plan, life *how, int result) {
     fresh(plan);
     assert_int_equal(live(plan, how), SB_OK);
-    int calls = plan->fake->calls(NULL), stride = calls / 60 + 1, failed = 0;
-    for (int skip = 0; skip<calls; skip += skip> calls - 40 ? 1 : stride) {
+    const int parts = tests_are_thorough() ? 60 : 20, last = tests_are_thorough() ? 40 : 13;
+    int calls = plan->fake->calls(NULL), stride = calls / parts + 1, failed = 0;
+    for (int skip = 0; skip<calls; skip += skip> calls - last ? 1 : stride) {
         fresh(plan);
         int64_t blocks = sb_allocation_count().live_blocks;
         plan->fake->plan_failure(NULL, skip, result);

@@ -7,9 +7,9 @@
 #include "base/error.h"
 
 /* `attempt` does its whole work, frees all of it, and returns its status. */
-static inline void check_failing_allocations(sb_status (*attempt)(void *context), void *context) {
+static inline void check_some_failing_allocations(sb_status (*attempt)(void *context), void *context, int stride) {
     for (int forever = 0; forever < 2; forever++) {
-        for (int64_t successes = 0;; successes++) {
+        for (int64_t successes = 0;; successes += stride) {
             int64_t before = sb_allocation_count().live_blocks;
             sb_allocation_fail_after(successes, forever != 0);
             sb_status status = attempt(context);
@@ -23,6 +23,10 @@ static inline void check_failing_allocations(sb_status (*attempt)(void *context)
             assert_true(successes < 100000);
         }
     }
+}
+
+static inline void check_failing_allocations(sb_status (*attempt)(void *context), void *context) {
+    check_some_failing_allocations(attempt, context, 1);
 }
 
 #endif
