@@ -88,7 +88,7 @@ static const struct {
     {.place = ANYWHERE, .command = "generate", .name = "json", .only_with = "top-logprobs"},
     {.place = ANYWHERE, .command = "tokenize", .name = "decode", .only_with = "skip-special"},
     {ANYWHERE, "generate", "count", "1", NULL, NULL},
-    {ANYWHERE, "generate", "receipt", RECEIPT, "batch,samples,parallel,pages", NULL},
+    {ANYWHERE, "generate", "receipt", RECEIPT, "batch,samples,parallel,pages,no-digest", NULL},
     {ANYWHERE, "generate", "samples", "2", NULL, "parallel"},
     {ANYWHERE, "generate", "samples", "2", NULL, "pages"},
     {ANYWHERE, "generate", "samples", "2", NULL, "no-digest"},
