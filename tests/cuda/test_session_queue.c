@@ -416,7 +416,7 @@ static void test_allocations(void **unused) {
     static attempt a;
     setting s;
     prepare(&a, &s);
-    check_some_failing_allocations(try_once, &a, tests_are_thorough() ? 1 : 9);
+    check_some_failing_allocations(try_once, &a, tests_are_thorough() ? 1 : 25);
     end_attempts(&a, &s);
 }
 
