@@ -300,22 +300,28 @@ static void set_rules16(harness *h, harness_case *test, const extents16 *e) {
         set_int(test, "is_causal", 1);
 }
 
-/* Tiles of 128 rows, several of which each block of threads has, as there are four. */
-HARNESS_GROUP(attention, warpgroups, HARNESS_CPU | HARNESS_CUDA) {
-    harness_choose_attention(h, SB_CUDA_ATTENTION_WARPGROUPS);
+/* Cases of that kind, each of which has to be computed by kernels with this in their names. */
+static void run_chosen16(harness *h, sb_cuda_attention_choice choice, const char *kernels,
+                         extents16 (*pick_extents)(harness *h, int number)) {
+    harness_choose_attention(h, choice);
     const int64_t before = h->ran;
     for (int i = 0; i < 36; i++) {
-        const extents16 e = pick_extents16(h, i);
+        const extents16 e = pick_extents(h, i);
         harness_case test = harness_op("Attention", 25);
         add_inputs16(h, &test, &e, spreads[i / 2 % SPREADS], (value_kind)pick(h, 0, VALUE_KINDS - 1));
         set_rules16(h, &test, &e);
         harness_run(h, &test);
         const char *kernel = host_last_rings().kernel;
         if (h->ran != before && h->device != NULL && h->driver == NULL &&
-            (kernel == NULL || strstr(kernel, "attention16_prefill") == NULL))
-            harness_fail("a case before %s was not computed by warpgroups", h->name);
+            (kernel == NULL || strstr(kernel, kernels) == NULL))
+            harness_fail("a case before %s was not computed by %s", h->name, kernels);
     }
     harness_choose_attention(h, SB_CUDA_ATTENTION_QUICKEST);
+}
+
+/* Tiles of 128 rows, several of which each block of threads has, as there are four. */
+HARNESS_GROUP(attention, warpgroups, HARNESS_CPU | HARNESS_CUDA) {
+    run_chosen16(h, SB_CUDA_ATTENTION_WARPGROUPS, "attention16_prefill", pick_extents16);
 }
 
 /* ---- few rows by clusters ---- */
@@ -336,18 +342,5 @@ static extents16 pick_few16(harness *h, int number) {
 }
 
 HARNESS_GROUP(attention, few, HARNESS_CPU | HARNESS_CUDA) {
-    harness_choose_attention(h, SB_CUDA_ATTENTION_CLUSTERS);
-    const int64_t before = h->ran;
-    for (int i = 0; i < 36; i++) {
-        const extents16 e = pick_few16(h, i);
-        harness_case test = harness_op("Attention", 25);
-        add_inputs16(h, &test, &e, spreads[i / 2 % SPREADS], (value_kind)pick(h, 0, VALUE_KINDS - 1));
-        set_rules16(h, &test, &e);
-        harness_run(h, &test);
-        const char *kernel = host_last_rings().kernel;
-        if (h->ran != before && h->device != NULL && h->driver == NULL &&
-            (kernel == NULL || strstr(kernel, "attention16_few") == NULL))
-            harness_fail("a case before %s was not computed by clusters", h->name);
-    }
-    harness_choose_attention(h, SB_CUDA_ATTENTION_QUICKEST);
+    run_chosen16(h, SB_CUDA_ATTENTION_CLUSTERS, "attention16_few", pick_few16);
 }
