@@ -161,8 +161,8 @@ SB_CUDA_FUNCTION void sb_gemm16_load_light_biases(const sb_gemm16 *product, int 
         biases[j] = bias->scale * biases[j];
 }
 
-/* `count` sums, a multiple of 8, with all of a light epilogue for a C of `dtype`. */
-SB_CUDA_FUNCTION void sb_gemm16_finish_light(const sb_gemm_epilogue *epilogue, int32_t dtype, const int count,
+/* `count` sums, a multiple of 8, with all of a light epilogue for a C of 16 bits. */
+SB_CUDA_FUNCTION void sb_gemm16_finish_light(const sb_gemm_epilogue *epilogue, bool is_bf16, const int count,
                                              const float *biases, float *sums) {
     SB_CUDA_UNROLL
     for (int i = 0; i < count; i++)
@@ -173,7 +173,7 @@ SB_CUDA_FUNCTION void sb_gemm16_finish_light(const sb_gemm_epilogue *epilogue, i
             sums[i] = sums[i] + biases[i / 4 * 2 + i % 2];
     }
     if (epilogue->activation == SB_ACTIVATION_SILU)
-        sb_gemm16_silu_to_round(dtype, count, sums, 0);
+        sb_gemm16_silu_to_round(is_bf16, count, sums, 0);
     if (epilogue->activation == SB_ACTIVATION_RELU) {
         SB_CUDA_UNROLL
         for (int i = 0; i < count; i++)

@@ -1,6 +1,5 @@
 /* How the results of gemm16_hopper.cuh leave: what happens to sums in registers, and their ways through shared memory, with the nodes behind
- * the product and in turns with another warpgroup. Included by that file for each kernel, whose macros and variables they use; it
- * undefines them. */
+ * the product and in turns with another warpgroup. Included by that file, whose macros and variables they use. */
 #if defined(SB_GEMM_LOGITS)
 #define BULK 0
 #else
@@ -27,10 +26,9 @@
             for (int i = 0; i < 4; i++) {                                                                              \
                 const uint32_t *from = rounded + start / 4 + i * 4;                                                    \
                 const uint32_t piece = (uint32_t)(2 * i + lane / 16) ^ (uint32_t)(row & 7);                            \
-                sb_store_matrices(room + row * 128 + piece * 16, NAME(sb_canonical_pair_, SB_GEMM_SUFFIX)(from[0]),    \
-                                  NAME(sb_canonical_pair_, SB_GEMM_SUFFIX)(from[1]),                                   \
-                                  NAME(sb_canonical_pair_, SB_GEMM_SUFFIX)(from[2]),                                   \
-                                  NAME(sb_canonical_pair_, SB_GEMM_SUFFIX)(from[3]));                                  \
+                sb_store_matrices(room + row * 128 + piece * 16, sb_cuda_canonical_pair(is_bf16, from[0]),             \
+                                  sb_cuda_canonical_pair(is_bf16, from[1]), sb_cuda_canonical_pair(is_bf16, from[2]),  \
+                                  sb_cuda_canonical_pair(is_bf16, from[3]));                                           \
             }                                                                                                          \
             sb_shared_written();                                                                                       \
             sb_warpgroup_sync(1 + group);                                                                              \
@@ -61,7 +59,7 @@
             SB_CUDA_UNROLL                                                                                             \
             for (int r = 0; r < SB_GEMM16_PIECES; r++)                                                                 \
                 sb_shared_load_eight(PIECE(own + r * SB_GEMM16_PIECE_ROWS), words + 4 * r);                            \
-            NAME(sb_gemm16_fuse_, SB_GEMM_SUFFIX)(&given.program, &pieces, words);                                     \
+            sb_gemm16_fuse(is_bf16, &given.program, &pieces, words);                                                   \
             SB_CUDA_UNROLL                                                                                             \
             for (int r = 0; r < SB_GEMM16_PIECES; r++)                                                                 \
                 sb_shared_store_eight(PIECE(own + r * SB_GEMM16_PIECE_ROWS), words + 4 * r);                           \
@@ -121,8 +119,8 @@
             const int turned = q * 16 + lane / 16 * 8 + lane % 8, piece = 2 * warp + lane / 8 % 2;                     \
             SB_CUDA_UNROLL                                                                                             \
             for (int j = 0; j < 4; j++)                                                                                \
-                pairs[j] = NAME(sb_round_pair_, SB_GEMM_SUFFIX)(sums[(8 * q + 2 * j) % SUMS],                          \
-                                                                sums[(8 * q + 2 * j + 1) % SUMS]);                     \
+                pairs[j] =                                                                                             \
+                    sb_cuda_round_pair(is_bf16, sums[(8 * q + 2 * j) % SUMS], sums[(8 * q + 2 * j + 1) % SUMS]);       \
             sb_store_turned_matrices(rooms + turned * 128 + (uint32_t)(piece ^ (turned & 7)) * 16, pairs[0], pairs[1], \
                                      pairs[2], pairs[3]);                                                              \
         }                                                                                                              \
@@ -141,7 +139,7 @@
             for (int r = 0; r < SB_GEMM16_PIECES; r++)                                                                 \
                 sb_shared_load_eight(rooms + (row + 16 * r) * 128 + (uint32_t)(eight ^ (row & 7)) * 16,                \
                                      words + 4 * r);                                                                   \
-            NAME(sb_gemm16_fuse_, SB_GEMM_SUFFIX)(&given.program, &pieces, words);                                     \
+            sb_gemm16_fuse(is_bf16, &given.program, &pieces, words);                                                   \
             SB_CUDA_UNROLL                                                                                             \
             for (int r = 0; r < SB_GEMM16_PIECES; r++) {                                                               \
                 const sb_cuda_eight results = {{words[4 * r], words[4 * r + 1], words[4 * r + 2], words[4 * r + 3]}};  \
@@ -171,8 +169,8 @@
             const int turned = q * 16 + lane / 16 * 8 + lane % 8, piece = 2 * warp + lane / 8 % 2;                     \
             SB_CUDA_UNROLL                                                                                             \
             for (int j = 0; j < 4; j++)                                                                                \
-                pairs[j] = NAME(sb_canonical_pair_, SB_GEMM_SUFFIX)(                                                   \
-                    NAME(sb_round_pair_, SB_GEMM_SUFFIX)(sums[8 * q + 2 * j], sums[8 * q + 2 * j + 1]));               \
+                pairs[j] = sb_cuda_canonical_pair(                                                                     \
+                    is_bf16, sb_cuda_round_pair(is_bf16, sums[8 * q + 2 * j], sums[8 * q + 2 * j + 1]));               \
             sb_store_turned_matrices(rooms + turned * 128 + (uint32_t)(piece ^ (turned & 7)) * 16, pairs[0], pairs[1], \
                                      pairs[2], pairs[3]);                                                              \
         }                                                                                                              \
@@ -219,8 +217,8 @@
                 sb_gemm16_finish_eight(&ends, column, sums, results);                                                  \
                 SB_CUDA_UNROLL                                                                                         \
                 for (int j = 0; j < 4; j++)                                                                            \
-                    pairs[j] = NAME(sb_canonical_pair_, SB_GEMM_SUFFIX)(                                               \
-                        NAME(sb_round_pair_, SB_GEMM_SUFFIX)(results[2 * j], results[2 * j + 1]));                     \
+                    pairs[j] = sb_cuda_canonical_pair(                                                                 \
+                        is_bf16, sb_cuda_round_pair(is_bf16, results[2 * j], results[2 * j + 1]));                     \
                 sb_store_matrices(room + row * 128 + piece * 16, pairs[0], pairs[1], pairs[2], pairs[3]);              \
                 sb_gemm16_next_biases(&ends);                                                                          \
                 if (gated) {                                                                                           \
@@ -265,7 +263,7 @@
         if (!(storing & SB_GEMM16_PLAIN))                                                                              \
             APPLY_EPILOGUE(place, results);                                                                            \
         if (!(storing & SB_GEMM16_TURNED))                                                                             \
-            NAME(sb_gemm16_fuse_results_, SB_GEMM_SUFFIX)(&given.program, place, results);                             \
+            sb_gemm16_fuse_results(is_bf16, &given.program, place, results);                                           \
     } while (0)
 #else
 #define FINISHES(storing) SB_CUDA_SELDOM(!((storing)&SB_GEMM16_PLAIN))
@@ -281,12 +279,19 @@
 #else
 #define APPLY_EPILOGUE(place, results) sb_gemm16_apply_epilogue(place, RESULTS, results)
 #endif
-/* A tile's results, to be sent while the next one's products go on. */
-#define KEEP_ROUNDED()                                                                                                 \
+#define ROUND_ALL(HALF)                                                                                                \
     do {                                                                                                               \
         SB_CUDA_UNROLL                                                                                                 \
         for (int i = 0; i < SUMS / 2; i++)                                                                             \
-            rounded[i] = NAME(sb_round_pair_, SB_GEMM_SUFFIX)(sums[2 * i], sums[2 * i + 1]);                           \
+            rounded[i] = sb_cuda_round_pair<HALF>(sums[2 * i], sums[2 * i + 1]);                                       \
+    } while (0)
+/* A tile's results, to be sent while the next one's products go on. */
+#define KEEP_ROUNDED()                                                                                                 \
+    do {                                                                                                               \
+        if (is_bf16)                                                                                                   \
+            ROUND_ALL(SB_CUDA_BF16);                                                                                   \
+        else                                                                                                           \
+            ROUND_ALL(SB_CUDA_F16);                                                                                    \
         rounded_m = m;                                                                                                 \
         rounded_n = n;                                                                                                 \
         rounded_batch = at.batch;                                                                                      \
@@ -336,8 +341,7 @@
                                             LIGHT_RESULTS / 2, next);                                                  \
             SB_CUDA_UNROLL                                                                                             \
             for (int i = 0; i < LIGHT_RESULTS; i += LIGHT_STEP)                                                        \
-                sb_gemm16_finish_light(&p->product.epilogue, NAME(sb_gemm16_dtype_, SB_GEMM_SUFFIX), LIGHT_STEP,       \
-                                       biases + i / 2, results + i);                                                   \
+                sb_gemm16_finish_light(&p->product.epilogue, is_bf16, LIGHT_STEP, biases + i / 2, results + i);        \
             PUT_BEHIND(LIGHT_RESULTS);                                                                                 \
         }                                                                                                              \
     } while (0)
