@@ -248,9 +248,9 @@ SB_CUDA_FUNCTION sb_cuda_series_task uniform_task(const sb_cuda_series_task *fro
         }                                                                                                              \
         if (has_nodes) {                                                                                               \
             const sb_gemm16_results place = {p, 0, m, n};                                                              \
-            sb_gemm16_fuse_results(p->is_bf16, &given->program, &place, sums);                                       \
+            sb_gemm16_fuse_results(p->is_bf16, &given->program, &place, sums);                                         \
         }                                                                                                              \
-        sb_gemm16_store(corner, p->is_bf16, SUMS, sums);                                                              \
+        sb_gemm16_store(corner, p->is_bf16, SUMS, sums);                                                               \
     }
 
 /* Brings all rows of a product to shared memory, behind what they wait for: first eight k of each, then the next eight. Columns of the
