@@ -128,7 +128,7 @@ SB_CUDA_FUNCTION void sb_gemm16_silu_to_round(bool is_bf16, int count, float *re
         for (int i = 0; i < count; i++)                                                                                \
             results[i] = sb_gemm_activate(kind, results[i]);                                                           \
         break;
-/* The epilogue's activation of `count` results, times factors if there are any (gates, by their values). If nothing but C's
+/* The epilogue's activation of `count` results, times factors (gates, by their values, or by ones). If nothing but C's
  * rounding is behind that, results may be others that round to the same. */
 SB_CUDA_FUNCTION void sb_gemm16_activate_results(const sb_gemm_epilogue *epilogue, int count, float *results,
                                                  const float *factors) {
@@ -142,11 +142,9 @@ SB_CUDA_FUNCTION void sb_gemm16_activate_results(const sb_gemm_epilogue *epilogu
         SB_GEMM16_ACTIVATE(SB_ACTIVATION_GELU)
         SB_GEMM16_ACTIVATE(SB_ACTIVATION_GELU_TANH)
     }
-    if (factors) {
-        SB_CUDA_UNROLL
-        for (int i = 0; i < count; i++)
-            results[i] = results[i] * factors[i];
-    }
+    SB_CUDA_UNROLL
+    for (int i = 0; i < count; i++)
+        results[i] = results[i] * factors[i];
 }
 #undef SB_GEMM16_ACTIVATE
 #endif

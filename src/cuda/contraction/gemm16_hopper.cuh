@@ -223,28 +223,23 @@
         SB_WGMMA_END();                                                                                                \
     } while (0)
 #if TURNS
-#define SEND_MEANWHILE() (void)0
 #define PASS_TURN()                                                                                                    \
     do {                                                                                                               \
         if (leads)                                                                                                     \
             sb_barrier_arrive(turns + 8 * (1 - group));                                                                \
     } while (0)
 #else
-#define SEND_MEANWHILE()                                                                                               \
-    do {                                                                                                               \
-        if (!SENDS_AT_ONCE)                                                                                            \
-            SEND();                                                                                                    \
-    } while (0)
 #define PASS_TURN() (void)0
 #endif
-/* All products of a tile. The first stage by itself: the compiler keeps products in flight only where nothing but products writes sums;
- * and the one that k ends in, so that the loop has nothing but products. In the loop the stage before is free once its products are
- * done, while this one's go on. */
-#define MULTIPLY_TILE(type, a_mn, b_mn)                                                                                \
+/* The first stage of a tile by itself: the compiler keeps products in flight only where nothing but products writes sums. */
+#define MULTIPLY_FIRST(type, a_mn, b_mn)                                                                               \
     do {                                                                                                               \
         MULTIPLY_STAGE(type, a_mn, b_mn, p->product.c.accumulate, SB_CUDA_SELDOM(depth.cut == 0));                     \
-        SEND_MEANWHILE();                                                                                              \
-        SB_WGMMA_WAIT(0);                                                                                              \
+    } while (0)
+/* The others; the one that k ends in by itself, so that the loop has nothing but products. The stage before is free once its products
+ * are done, while this one's go on. */
+#define MULTIPLY_OTHERS(type, a_mn, b_mn)                                                                              \
+    do {                                                                                                               \
         SB_CUDA_KEEP_LOOP                                                                                              \
         for (int block = BOXES; block < depth.whole; block += BOXES) {                                                 \
             const uint32_t before = empty + 8 * stage;                                                                 \
@@ -264,17 +259,24 @@
             NEXT_STAGE();                                                                                              \
         }                                                                                                              \
     } while (0)
-/* Asked once a tile: asked in a stage, the compiler waits for products at each way's end. */
-#define MULTIPLY_BY_LAYOUT(type)                                                                                       \
+/* By dtype and layout, which are asked around the whole loop. */
+#define BY_LAYOUT(multiply, type)                                                                                      \
     do {                                                                                                               \
         if (a_mn_major && b_mn_major)                                                                                  \
-            MULTIPLY_TILE(type, 1, 1);                                                                                 \
+            multiply(type, 1, 1);                                                                                      \
         else if (a_mn_major)                                                                                           \
-            MULTIPLY_TILE(type, 1, 0);                                                                                 \
+            multiply(type, 1, 0);                                                                                      \
         else if (b_mn_major)                                                                                           \
-            MULTIPLY_TILE(type, 0, 1);                                                                                 \
+            multiply(type, 0, 1);                                                                                      \
         else                                                                                                           \
-            MULTIPLY_TILE(type, 0, 0);                                                                                 \
+            multiply(type, 0, 0);                                                                                      \
+    } while (0)
+#define BY_DTYPE(multiply)                                                                                             \
+    do {                                                                                                               \
+        if (is_bf16)                                                                                                   \
+            BY_LAYOUT(multiply, "bf16");                                                                               \
+        else                                                                                                           \
+            BY_LAYOUT(multiply, "f16");                                                                                \
     } while (0)
 /* Has a stage of a matrix fetched: all boxes at once of a K-major one; of an MN-major one, boxes of 64 lines one by
  * one. `load` is LOAD or ASK, `batch` an sb_gemm16_batch. */
@@ -369,24 +371,33 @@
                                (batch).outer, (1 << SB_GEMM_CLUSTER) - 1);                                             \
     } while (0)
 #if SB_GEMM_CLUSTER > 1
-#define FETCH_B(load, to, first, batch)                                                                                \
+#define FETCH_B_K_MAJOR(load, to, first, batch)                                                                        \
     do {                                                                                                               \
-        if (b_mn_major)                                                                                                \
-            FETCH_PART_MN_MAJOR(to, &p->b, first, batch);                                                              \
-        else if (p->stacked == 2)                                                                                      \
+        if (p->stacked == 2)                                                                                           \
             FETCH_PART_STACKED(to, &p->b, first, batch);                                                               \
         else                                                                                                           \
             FETCH_PART_K_MAJOR(to, &p->b, first, batch);                                                               \
     } while (0)
+#define FETCH_B_MN_MAJOR(load, to, first, batch) FETCH_PART_MN_MAJOR(to, &p->b, first, batch)
+#else
+#define FETCH_B_K_MAJOR(load, to, first, batch)                                                                        \
+    do {                                                                                                               \
+        if (p->stacked == 2)                                                                                           \
+            FETCH_STACKED(load, to, &p->b, first, batch);                                                              \
+        else                                                                                                           \
+            FETCH_K_MAJOR(load, to, &p->b, first, batch, p->b_steps.five);                                             \
+    } while (0)
+#define FETCH_B_MN_MAJOR(load, to, first, batch) FETCH_MN_MAJOR(load, B_WIDTH, B_BYTES, to, &p->b, first, batch)
+#endif
+#if defined(SB_GEMM_B_K_MAJOR)
+#define FETCH_B(load, to, first, batch) FETCH_B_K_MAJOR(load, to, first, batch)
 #else
 #define FETCH_B(load, to, first, batch)                                                                                \
     do {                                                                                                               \
         if (b_mn_major)                                                                                                \
-            FETCH_MN_MAJOR(load, B_WIDTH, B_BYTES, to, &p->b, first, batch);                                           \
-        else if (p->stacked == 2)                                                                                      \
-            FETCH_STACKED(load, to, &p->b, first, batch);                                                              \
+            FETCH_B_MN_MAJOR(load, to, first, batch);                                                                  \
         else                                                                                                           \
-            FETCH_K_MAJOR(load, to, &p->b, first, batch, p->b_steps.five);                                             \
+            FETCH_B_K_MAJOR(load, to, first, batch);                                                                   \
     } while (0)
 #endif
 /* Goes on to the next tile where nobody looks at this one: all threads of a cluster do. */
@@ -591,10 +602,13 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
             if (SB_CUDA_SELDOM(p->product.c.accumulate))
                 sb_gemm16_begin(&corner, SUMS, sums);
 #endif
-            if (is_bf16)
-                MULTIPLY_BY_LAYOUT("bf16");
-            else
-                MULTIPLY_BY_LAYOUT("f16");
+            BY_DTYPE(MULTIPLY_FIRST);
+#if !TURNS
+            if (!SENDS_AT_ONCE)
+                SEND();
+#endif
+            SB_WGMMA_WAIT(0);
+            BY_DTYPE(MULTIPLY_OTHERS);
 #if defined(SB_GEMM_LOGITS)
             sb_gemm16_reduce_logits(&given.reduce, m, n, TILE_N / SB_LOGP_BLOCK, sums);
 #elif TURNS
@@ -605,32 +619,6 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
             SEND_TILE();
 #else
             const int storing = ONE_WARPGROUP ? corner.storing : p->storing;
-#if SWAPS && !defined(SB_GEMM_FUSED)
-            if (SB_CUDA_SELDOM(!(storing & SB_GEMM16_PLAIN)) && p->stacked == 1) {
-                SB_CUDA_KEEP_LOOP
-                for (int q = 0; q < SUMS / RESULTS; q++) {
-                    const sb_gemm16_results place = {p, at.batch, m / 2, n + q * (2 * RESULTS)};
-                    sb_gemm16_apply_swapped_gates(&place, RESULTS / 2, sums);
-                    SB_CUDA_UNROLL
-                    for (int i = 0; i + RESULTS < SUMS; i++)
-                        sums[i] = sums[i + RESULTS];
-                }
-                continue;
-            }
-#endif
-#if SUMS % (2 * SB_GEMM16_RESULTS) == 0 && !defined(SB_GEMM_FUSED)
-            if (SB_CUDA_SELDOM(!(storing & SB_GEMM16_PLAIN)) && p->product.gate != SB_GATE_NONE) {
-                SB_CUDA_KEEP_LOOP
-                for (int q = 0; q < SUMS / (2 * RESULTS); q++) {
-                    const sb_gemm16_results place = {p, at.batch, m, n / 2 + q * (2 * RESULTS)};
-                    sb_gemm16_apply_gated_epilogue(&place, sums);
-                    SB_CUDA_UNROLL
-                    for (int i = 0; i + 2 * RESULTS < SUMS; i++)
-                        sums[i] = sums[i + 2 * RESULTS];
-                }
-                continue;
-            }
-#endif
 #if LIGHT_RESULTS > 0
             if (SB_CUDA_SELDOM(!(storing & SB_GEMM16_PLAIN)) && storing & SB_GEMM16_BULK &&
                 sb_gemm16_is_light(&p->product)) {
@@ -642,6 +630,8 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
 #endif
             if (FINISHES(storing))
                 FINISH_ALL();
+            if (GATED)
+                continue;
 #if (defined(SB_GEMM_FUSED) && ONE_WARPGROUP) || (SWAPS && TILE_N >= 64)
             if (storing & SB_GEMM16_TURNED) {
                 SEND_TURNED();
@@ -658,7 +648,7 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
 #endif
             if (!ONE_WARPGROUP)
                 corner = sb_gemm16_corner_of(p, at.batch, m, n);
-            sb_gemm16_store(&corner, is_bf16, SUMS, sums);
+            STORE_ALL();
 #endif
         }
 #if !TURNS

@@ -255,30 +255,86 @@
 #else
 #define SENDS_AT_ONCE 0
 #endif
-/* Whether sums are finished in registers: with one warpgroup the nodes are too, unless results are turned behind it. */
+/* Whether sums are finished in registers: with one warpgroup the nodes are too, unless results are turned behind it. What Gemm itself
+ * does is one rounding with the chain's there. */
 #if defined(SB_GEMM_FUSED) && ONE_WARPGROUP
 #define FINISHES(storing) ((storing & (SB_GEMM16_PLAIN | SB_GEMM16_TURNED)) != (SB_GEMM16_PLAIN | SB_GEMM16_TURNED))
-#define FINISH(place, results)                                                                                         \
-    do {                                                                                                               \
-        if (!(storing & SB_GEMM16_PLAIN))                                                                              \
-            APPLY_EPILOGUE(place, results);                                                                            \
-        if (!(storing & SB_GEMM16_TURNED))                                                                             \
-            sb_gemm16_fuse_results(is_bf16, &given.program, place, results);                                           \
-    } while (0)
 #else
 #define FINISHES(storing) SB_CUDA_SELDOM(!((storing)&SB_GEMM16_PLAIN))
-#define FINISH(place, results) APPLY_EPILOGUE(place, results)
 #endif
 #if defined(SB_GEMM_FUSED)
-/* What Gemm itself does is one rounding with the chain's. */
-#define APPLY_EPILOGUE(place, results)                                                                                 \
+#define GATED false
+#define FINISH(place, results, values)                                                                                 \
     do {                                                                                                               \
-        sb_gemm16_scale_results(place, 0, 1, RESULTS, results);                                                        \
-        sb_gemm16_add_residual(place, RESULTS, results);                                                               \
+        (void)values;                                                                                                  \
+        if (!(storing & SB_GEMM16_PLAIN)) {                                                                            \
+            sb_gemm16_scale_results(place, 0, 1, RESULTS, results);                                                    \
+            sb_gemm16_add_residual(place, RESULTS, results);                                                           \
+        }                                                                                                              \
+        if (ONE_WARPGROUP && !(storing & SB_GEMM16_TURNED))                                                            \
+            FUSE(place, results);                                                                                      \
     } while (0)
 #else
-#define APPLY_EPILOGUE(place, results) sb_gemm16_apply_epilogue(place, RESULTS, results)
+#define GATED (p->product.gate != SB_GATE_NONE)
+#define FINISH(place, results, values) sb_gemm16_apply_epilogue(place, RESULTS, results, values)
 #endif
+#if defined(SB_GEMM_FUSED) && ONE_WARPGROUP
+#define FUSE(place, results) sb_gemm16_fuse_results(is_bf16, &given.program, place, results)
+#else
+#define FUSE(place, results) (void)0
+#endif
+/* Sums go on by so many, and those in front are lost, or with `results` go behind the others. */
+#define MOVE_ON(count)                                                                                                 \
+    do {                                                                                                               \
+        SB_CUDA_UNROLL                                                                                                 \
+        for (int i = 0; i < SUMS; i++)                                                                                 \
+            sums[i] = i + (count) < SUMS ? sums[i + (count) < SUMS ? i + (count) : 0] : 0;                             \
+    } while (0)
+#define PUT_BEHIND(count)                                                                                              \
+    do {                                                                                                               \
+        SB_CUDA_UNROLL                                                                                                 \
+        for (int i = 0; i < SUMS; i++)                                                                                 \
+            sums[i] = i + (count) < SUMS ? sums[i + (count) < SUMS ? i + (count) : 0]                                  \
+                                         : results[i + (count) < SUMS ? 0 : i + (count)-SUMS];                         \
+    } while (0)
+/* The first sums are finished and go behind the last ones, until all have come by; gated ones are stored. */
+#define FINISH_ALL()                                                                                                   \
+    do {                                                                                                               \
+        const bool gated = GATED, in_rows = gated && p->stacked == 1;                                                  \
+        const int taken = gated ? 2 * RESULTS : RESULTS;                                                               \
+        SB_CUDA_KEEP_LOOP                                                                                              \
+        for (int first = 0; first < SUMS; first += taken) {                                                            \
+            const sb_gemm16_results place = {p, at.batch, in_rows ? m / 2 : m,                                         \
+                                             (gated && !in_rows ? n / 2 + first : n + 2 * first)};                     \
+            float results[RESULTS], values[RESULTS];                                                                   \
+            SB_CUDA_UNROLL                                                                                             \
+            for (int i = 0; i < RESULTS; i++) {                                                                        \
+                results[i] = sums[i];                                                                                  \
+                values[i] = 1;                                                                                         \
+            }                                                                                                          \
+            if (gated)                                                                                                 \
+                sb_gemm16_take_gates(&place, RESULTS, SUMS, sums, results, values);                                    \
+            FINISH(&place, results, values);                                                                           \
+            if (gated)                                                                                                 \
+                sb_gemm16_store_results(&place, RESULTS, (SUMS - first) / 2, results);                                 \
+            SB_CUDA_KEEP_LOOP                                                                                          \
+            for (int gone = 0; gone < taken; gone += RESULTS)                                                          \
+                PUT_BEHIND(RESULTS);                                                                                   \
+        }                                                                                                              \
+    } while (0)
+/* Results one by one, or as pairs: in pieces, since whole tiles of them took a fifth of all code. */
+#define STORED (SUMS % 32 == 0 ? 32 : SUMS % 28 == 0 ? 28 : SUMS % 24 == 0 ? 24 : SUMS % 20 == 0 ? 20 : SUMS)
+#define STORE_ALL()                                                                                                    \
+    do {                                                                                                               \
+        SB_CUDA_KEEP_LOOP                                                                                              \
+        for (int first = 0; first < SUMS; first += STORED) {                                                           \
+            sb_gemm16_store(&corner, is_bf16, STORED, sums);                                                           \
+            if (STORED < SUMS) {                                                                                       \
+                sb_gemm16_move_corner(&corner, 2 * STORED);                                                            \
+                MOVE_ON(STORED);                                                                                       \
+            }                                                                                                          \
+        }                                                                                                              \
+    } while (0)
 #define ROUND_ALL(HALF)                                                                                                \
     do {                                                                                                               \
         SB_CUDA_UNROLL                                                                                                 \
@@ -295,27 +351,6 @@
         rounded_m = m;                                                                                                 \
         rounded_n = n;                                                                                                 \
         rounded_batch = at.batch;                                                                                      \
-    } while (0)
-/* The first sums are finished and go behind the last ones, until all have come by. */
-#define PUT_BEHIND(count)                                                                                              \
-    do {                                                                                                               \
-        SB_CUDA_UNROLL                                                                                                 \
-        for (int i = 0; i < SUMS; i++)                                                                                 \
-            sums[i] = i + (count) < SUMS ? sums[i + (count) < SUMS ? i + (count) : 0]                                  \
-                                         : results[i + (count) < SUMS ? 0 : i + (count)-SUMS];                         \
-    } while (0)
-#define FINISH_ALL()                                                                                                   \
-    do {                                                                                                               \
-        SB_CUDA_KEEP_LOOP                                                                                              \
-        for (int q = 0; q < SUMS / RESULTS; q++) {                                                                     \
-            const sb_gemm16_results place = {p, at.batch, m, n + q * (2 * RESULTS)};                                   \
-            float results[RESULTS];                                                                                    \
-            SB_CUDA_UNROLL                                                                                             \
-            for (int i = 0; i < RESULTS; i++)                                                                          \
-                results[i] = sums[i];                                                                                  \
-            FINISH(&place, results);                                                                                   \
-            PUT_BEHIND(RESULTS);                                                                                       \
-        }                                                                                                              \
     } while (0)
 /* Light ends of two warpgroups' tiles: more sums at a time, since moving them took as many instructions as SiLU does, and their
  * biases are underway while those before are finished. */

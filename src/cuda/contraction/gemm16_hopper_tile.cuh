@@ -129,6 +129,12 @@ SB_CUDA_FUNCTION bool sb_gemm16_has_sum(const sb_gemm16_corner *corner, int i) {
     return i / 2 % 2 * 8 < corner->rows && i / 4 * 8 + i % 2 < corner->columns;
 }
 
+/* Goes on by so many columns. */
+SB_CUDA_FUNCTION void sb_gemm16_move_corner(sb_gemm16_corner *corner, int columns) {
+    corner->first = sb_gemm16_behind(corner->first, sb_gemm16_wrapped(columns, corner->column_bytes));
+    corner->columns -= columns;
+}
+
 /* What chains begin with that continue those of C. */
 SB_CUDA_FUNCTION void sb_gemm16_begin(const sb_gemm16_corner *corner, int count, float *sums) {
     SB_CUDA_UNROLL
