@@ -5,7 +5,6 @@
 #include "base/allocation.h"
 #include "cuda/attention/attention.h"
 #include "cuda/driver/device_open.h"
-#include "cuda/series/series.h"
 #include "kernel/device.h"
 
 sb_status sb_device_read_options(const sb_device_options *given, sb_device_options *options, sb_error *error) {
@@ -31,11 +30,8 @@ sb_status sb_device_open(const sb_device_options *given, int index, sb_device **
     pthread_mutex_init(&fresh->lock, NULL);
     sb_status status = sb_cuda_open(options.cuda_driver, index, fresh, error);
     const char *attention = sb_configuration_from_environment().cuda_attention;
-    const char *series = sb_configuration_from_environment().cuda_series;
     if (status == SB_OK && attention != NULL)
         status = sb_cuda_attention_choose_by_name(sb_cuda_device_behind(fresh), attention, error);
-    if (status == SB_OK && series != NULL)
-        status = sb_cuda_series_choose_by_name(sb_cuda_device_behind(fresh), series, error);
     if (status == SB_OK)
         status = sb_queue_create(fresh, NULL, false, &fresh->queue, error);
     if (status != SB_OK) {

@@ -4,11 +4,9 @@
 #include <stdlib.h>
 
 sb_configuration sb_configuration_from_environment(void) {
-    const char *driver = secure_getenv("SAMEBIT_CUDA_DRIVER"), *attention = secure_getenv("SAMEBIT_CUDA_ATTENTION"),
-               *series = secure_getenv("SAMEBIT_CUDA_SERIES");
+    const char *driver = secure_getenv("SAMEBIT_CUDA_DRIVER"), *attention = secure_getenv("SAMEBIT_CUDA_ATTENTION");
     return (sb_configuration){
         .cuda_driver = driver != NULL && driver[0] != '\0' ? driver : "libcuda.so.1",
         .cuda_attention = attention != NULL && attention[0] != '\0' ? attention : NULL,
-        .cuda_series = series != NULL && series[0] != '\0' ? series : NULL,
     };
 }

@@ -82,13 +82,6 @@ CUresult cuGraphAddKernelNode(CUgraphNode *made, CUgraph graph, const CUgraphNod
     return finish(add_checked(made, graph, edges, count, &kernel));
 }
 
-CUresult cuGraphKernelNodeSetAttribute(CUgraphNode node, CUlaunchAttributeID attribute,
-                                       const CUlaunchAttributeValue *value) {
-    START("%s, %d", node->operation.function->name, attribute);
-    return finish(attribute == CU_LAUNCH_ATTRIBUTE_COOPERATIVE && value->cooperative == 1 ? CUDA_SUCCESS
-                                                                                          : CUDA_ERROR_INVALID_VALUE);
-}
-
 CUresult cuGraphAddDependencies(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to,
                                 const CUgraphEdgeData *data, size_t count) {
     START("%p, %zu, type %d", (void *)graph, count, data != NULL ? data->type : 0);

@@ -180,40 +180,6 @@ const char *host_exchange_all(const void *value, size_t bytes) {
     return place;
 }
 
-/* ---- counters in memory ---- */
-
-static bool ignores_counters;
-
-void host_ignore_counters(bool ignore) {
-    ignores_counters = ignore;
-}
-
-static bool has_counted(const host_condition *condition) {
-    return *(const uint32_t *)condition->object >= condition->value;
-}
-
-static void describe_counter(const host_condition *condition, char *text, size_t bytes) {
-    snprintf(text, bytes, "a counter in memory to come to %llu; it is %u", (unsigned long long)condition->value,
-             *(const uint32_t *)condition->object);
-}
-
-void host_counter_add(uint32_t *counter) {
-    ++*counter;
-}
-
-uint32_t host_counter_count(uint32_t *counter) {
-    return (*counter)++;
-}
-
-void host_counter_wait(const uint32_t *counter, uint32_t count) {
-    const host_condition counted = {has_counted, describe_counter, counter, count, 0};
-    if (!ignores_counters)
-        host_wait(&counted);
-}
-
-/* What threads write to memory is there at once. */
-void host_memory_written(void) {}
-
 /* ---- turns ---- */
 
 static void run_thread(void) {
@@ -380,7 +346,7 @@ static void refuse_grid(const unsigned grid[3], const unsigned block[3], unsigne
 /* Clusters in descending order, as threads. */
 void host_run_grid(const host_kernel *kernel, const void *parameters, const unsigned grid[3], const unsigned block[3],
                    unsigned shared_bytes) {
-    unsigned cluster = kernel->cluster == HOST_ALL_TOGETHER ? grid[0] : kernel->cluster > 0 ? kernel->cluster : 1;
+    unsigned cluster = kernel->cluster > 0 ? kernel->cluster : 1;
     state.kernel = kernel;
     state.parameters = parameters;
     gridDim = (host_dimensions){grid[0], 1, 1};

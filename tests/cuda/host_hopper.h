@@ -29,10 +29,6 @@ void host_cluster_arrive(void);
 void host_cluster_wait(void);
 void host_cluster_store(uint32_t shared, uint32_t rank, float value);
 void host_cluster_store_two(uint32_t shared, uint32_t rank, float first, float second);
-void host_counter_add(uint32_t *counter);
-uint32_t host_counter_count(uint32_t *counter);
-void host_counter_wait(const uint32_t *counter, uint32_t count);
-void host_memory_written(void);
 void host_tensor_map_prefetch(const void *map);
 uint64_t host_streaming_policy(void);
 void host_tensor_load(uint32_t shared, const void *map, uint32_t barrier, int x, int y, int z, int w);
@@ -94,10 +90,6 @@ void host_products_wait(unsigned left);
 #define sb_cluster_wait host_cluster_wait
 #define sb_cluster_store host_cluster_store
 #define sb_cluster_store_two host_cluster_store_two
-#define sb_counter_add host_counter_add
-#define sb_counter_count host_counter_count
-#define sb_counter_wait host_counter_wait
-#define sb_memory_written host_memory_written
 #define sb_tensor_map_prefetch host_tensor_map_prefetch
 #define sb_streaming_policy host_streaming_policy
 #define sb_tensor_load host_tensor_load
@@ -156,12 +148,9 @@ void host_products_wait(unsigned left);
 #define SB_HOPPER_KEEP(...) (void)0
 
 #define SB_HOPPER_BARRIERS(name, count) uint64_t *const name = (uint64_t *)host_static_shared(#name, 8 * (count))
-#define SB_HOPPER_SHARED(name, bytes) unsigned char *const name = (unsigned char *)host_static_shared(#name, bytes)
 #define SB_HOPPER_DYNAMIC_SHARED(name) unsigned char *const name = host_dynamic_shared_memory()
 
 /* The kernel's parameters are aligned as the driver does it. */
-#define SB_HOPPER_KERNEL_TOGETHER(name, type, given, threads)                                                          \
-    HOST_HOPPER_KERNEL(name, type, given, HOST_ALL_TOGETHER, threads)
 #define SB_HOPPER_KERNEL_BOUNDED(name, type, given, cluster, threads, blocks)                                          \
     HOST_HOPPER_KERNEL(name, type, given, cluster, threads)
 #define SB_HOPPER_KERNEL(name, type, given, cluster, threads) HOST_HOPPER_KERNEL(name, type, given, cluster, threads)

@@ -50,8 +50,6 @@ typedef enum host_plant {
 
 /** Has the emulation do one thing wrong, as a kernel would that has this fault. */
 void host_set_plant(host_plant plant);
-/** Has kernels whose blocks wait for each other by counters in memory go on without: a fault for tests of series to plant. */
-void host_ignore_counters(bool ignore);
 
 #if defined(__cplusplus)
 }

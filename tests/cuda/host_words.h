@@ -34,7 +34,6 @@ typedef struct host_kernel {
     void (*body)(const void *parameters);
     bool meets;                /* whether its threads wait for each other */
     unsigned cluster, threads; /* of a kernel for Hopper: the blocks of a cluster, the threads of a block; else 0 */
-#define HOST_ALL_TOGETHER UINT32_MAX /* a cluster of all blocks of a launch */
 } host_kernel;
 /** Runs all blocks, of one dimension. */
 void host_run_grid(const host_kernel *kernel, const void *parameters, const unsigned grid[3], const unsigned block[3],

@@ -47,9 +47,6 @@ export SAMEBIT_CUDA_DRIVER="$fake"
 SAMEBIT_CUDA_ATTENTION=nonsense runs 3 "$samebit" run $chain --device cuda
 says err "SAMEBIT_CUDA_ATTENTION is 'nonsense': it is quickest, tiles, warpgroups or clusters"
 SAMEBIT_CUDA_ATTENTION=warpgroups runs 0 "$samebit" run $chain --device cuda
-SAMEBIT_CUDA_SERIES=nonsense runs 3 "$samebit" run $chain --device cuda
-says err "SAMEBIT_CUDA_SERIES is 'nonsense': it is quickest, off or on"
-SAMEBIT_CUDA_SERIES=on runs 0 "$samebit" run $chain --device cuda
 runs 3 "$samebit" run chain.onnx --input x=folder/x.npy --device cuda:7
 says err "device 7"
 refused "--graphs takes auto, off, capture or build, not sometimes" \

@@ -8,7 +8,6 @@
 #include "cuda/attention/attention16_prefill.h"
 #include "cuda/attention/attention16_prefill_parameters.h"
 #include "cuda/contraction/gemm16_conv.h"
-#include "cuda/series/series.h"
 #include "ops/attention_values.h"
 
 /* Whether the device reads rows of it in pieces of 16 bytes, and finds them by numbers of 32 bits. */
@@ -270,10 +269,6 @@ static sb_status launch_share(sb_call *call, const sb_cuda_attention_call *made,
     work->shared_bytes = way->shared_bytes;
     /* Launched early, its blocks come to lie two on each multiprocessor that the product ahead has left idle. */
     work->apart = way->rows == SB_CUDA_ATTENTION16_DECODE_ROWS;
-    work->form = (sb_cuda_form){0};
-    if (way->rows == SB_CUDA_ATTENTION16_DECODE_ROWS && (way->width == 64 || way->width == 128) && !is_general(made))
-        work->form = (sb_cuda_form){SB_CUDA_FORM_ATTENTION, a->dtype == SB_F16,
-                                    (uint16_t)(way->width | (a->pages.table != NULL))};
     return launch_one(call, work, &p, module, kernel, blocks);
 }
 
@@ -286,7 +281,6 @@ static sb_status launch_fold(sb_call *call, const sb_cuda_attention_call *made, 
     snprintf(kernel, sizeof kernel, "sb_cuda_%s%s", module, a->pages.table != NULL ? "_paged" : "");
     work->shared_bytes = 0;
     work->apart = false;
-    work->form = (sb_cuda_form){0};
     return launch_one(call, work, &p, module, kernel, a->batch * a->heads * plan->part_rows);
 }
 
@@ -309,11 +303,10 @@ static bool can_clusters(const sb_call *call, const sb_cuda_attention_call *made
 }
 
 /* Whether they are quicker, by what an H200 said (docs/results/2026-11-24-attention.md): not up to some 256 keys, and not where one goes on to
- * another split. Where series are wanted, one split is for these. */
+ * another split. */
 static bool are_clusters_quicker(const sb_call *call, const sb_attention_work *a) {
     return a->keys > 2 * SB_ATTENTION_BLOCK &&
-           a->batch * a->key_heads <= clusters_at_once(call) / up(a->keys, SB_ATTENTION_SPLIT) &&
-           (a->keys > SB_ATTENTION_SPLIT || !sb_cuda_series_wanted(sb_cuda_call_device(call)));
+           a->batch * a->key_heads <= clusters_at_once(call) / up(a->keys, SB_ATTENTION_SPLIT);
 }
 
 static bool takes_clusters(const sb_call *call, const sb_cuda_attention_call *made) {

@@ -13,8 +13,8 @@
 
 #include "cuda/attention/attention16_few_parameters.h"
 #include "cuda/attention/attention16_fold.cuh"
+#include "cuda/common/arrival.cuh"
 #include "cuda/contraction/cluster.cuh"
-#include "cuda/series/together.cuh"
 
 #define FEW_ROWS SB_CUDA_ATTENTION16_FEW_ROWS
 #define FEW_THREADS SB_CUDA_ATTENTION16_FEW_THREADS
@@ -423,10 +423,7 @@ SB_CUDA_FUNCTION void sb_attention16_few_finish(const sb_cuda_attention *p, cons
     SB_CUDA_BARRIER();
     if (threadIdx.x == 0) {
         uint32_t *word = arrived + (own->tile.at.batch * p->key_heads + own->tile.at.key_head) * FEW_BLOCKS + rank;
-        const bool is_last = sb_counter_count(word) + 1 == (uint32_t)own->splits;
-        *shared.last = is_last;
-        if (is_last)
-            *word = 0;
+        *shared.last = sb_cuda_arrives_last(word, (uint32_t)own->splits);
     }
     SB_CUDA_BARRIER();
     if (*shared.last)

@@ -68,7 +68,6 @@ sb_status sb_cuda_call_launch(sb_call *call, const sb_cuda_work *work) {
                        .block = {work->threads, 1, 1},
                        .shared_bytes = work->shared_bytes,
                        .apart = work->apart,
-                       .form = work->form,
                        .parameters = work->parameters,
                        .range_count = work->range_count,
                        .ranges = work->ranges},

@@ -39,7 +39,6 @@ typedef struct sb_cuda_work {
      * beside those ahead, several on one, and leave others idle (ResNet-50 in f32 took twice as long, of one image; a token of
      * the 1B shape 1.30 ms for 1.20). */
     bool apart;
-    sb_cuda_form form; /* what it can be a part of: cuda/series */
     int range_count;
     sb_cuda_range ranges[SB_CUDA_WORK_RANGES];
 } sb_cuda_work;

@@ -5,7 +5,6 @@
 
 #include "base/error.h"
 #include "cuda/contraction/engine.h"
-#include "cuda/series/series.h"
 
 _Static_assert(sizeof(sb_gemm16) <= 1024, "kernels add tensor maps to it");
 
@@ -51,20 +50,13 @@ static sb_status find_named(sb_cuda_device *device, const sb_gemm_plan *plan, in
                    "there is no schedule \"%s\" on a device: sb_gemm_schedule_name names those there are", name);
 }
 
-/* Where a recording's tasks are joined, what series compute comes first: their weights are on their way before the product begins. */
-static bool suits_series(const sb_gemm_plan *plan, int index) {
-    return plan->m <= SB_GEMM_SERIES_ROWS && strcmp(schedule_at(index)->name, SB_GEMM_SERIES_SCHEDULE) == 0;
-}
-
 /* The quickest of those that can; the general ones always can. */
-static int find_quickest(sb_cuda_device *device, const sb_gemm_plan *plan, bool joins) {
+static int find_quickest(sb_cuda_device *device, const sb_gemm_plan *plan) {
     double least = 0;
     int chosen = -1;
     for (int i = 0; i < SCHEDULES; i++) {
         if (schedule_at(i)->refuses(schedule_at(i), device, plan) != NULL)
             continue;
-        if (joins && suits_series(plan, i))
-            return i;
         double cost = schedule_at(i)->cost(schedule_at(i), device, plan);
         if (chosen < 0 || cost < least) {
             chosen = i;
@@ -74,10 +66,10 @@ static int find_quickest(sb_cuda_device *device, const sb_gemm_plan *plan, bool 
     return chosen;
 }
 
-static sb_status choose(sb_cuda_device *device, const sb_gemm_plan *plan, bool joins, int *chosen, sb_error *error) {
+static sb_status choose(sb_cuda_device *device, const sb_gemm_plan *plan, int *chosen, sb_error *error) {
     if (plan->gemm->schedule != NULL)
         return find_named(device, plan, chosen, error);
-    *chosen = find_quickest(device, plan, joins);
+    *chosen = find_quickest(device, plan);
     return SB_OK;
 }
 
@@ -96,7 +88,7 @@ static sb_call_way way_of(sb_cuda_device *device, const sb_gemm_plan *plan, int 
 sb_status sb_gemm_device_choose(const sb_engine *engine, const sb_gemm_plan *plan, const char **schedule,
                                 sb_error *error) {
     int chosen = 0;
-    SB_TRY(choose(((const sb_cuda_engine *)engine)->device, plan, false, &chosen, error));
+    SB_TRY(choose(((const sb_cuda_engine *)engine)->device, plan, &chosen, error));
     *schedule = schedule_at(chosen)->name;
     return SB_OK;
 }
@@ -222,8 +214,7 @@ sb_status sb_gemm_launch(const sb_cuda_queue *queue, int step, const sb_gemm_pla
                          sb_error *error) {
     int chosen = 0;
     sb_cuda_device *device = queue->stream->device;
-    bool joins = queue->record != NULL && !queue->stream->capturing && sb_cuda_series_wanted(device);
-    SB_TRY(choose(device, plan, joins, &chosen, error));
+    SB_TRY(choose(device, plan, &chosen, error));
     if (way != NULL)
         *way = way_of(device, plan, chosen);
     return schedule_at(chosen)->launch(schedule_at(chosen), queue, step, plan, error);

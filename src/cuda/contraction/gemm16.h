@@ -44,10 +44,6 @@ struct sb_gemm_schedule {
 #define SB_GEMM_HOPPER_SCHEDULES 31
 #define SB_GEMM_SCHEDULES (SB_GEMM_HOPPER_SCHEDULES + 2)
 
-/* The schedule that series of tasks have, and for how many rows. */
-#define SB_GEMM_SERIES_SCHEDULE "swapped-64x8"
-#define SB_GEMM_SERIES_ROWS 8
-
 extern const sb_gemm_schedule sb_gemm_general, sb_gemm_general_small; /* gemm16_general.c: everything */
 
 extern const sb_gemm_schedule sb_gemm_hopper[SB_GEMM_HOPPER_SCHEDULES]; /* gemm16_hopper.c: 9.0 */

@@ -462,14 +462,6 @@ static sb_status fill_factors(sb_cuda_device *device, const sb_gemm16_shape *sha
                           SB_GEMM16_TILE_K / sharers, &p->b, error);
 }
 
-/* What a series of tasks can take over: tiles of 64 by 8 of weights' lines, with one matrix of each, whose k are all used. */
-static sb_cuda_form form_of(const sb_gemm16_shape *shape, const sb_gemm_plan *plan, const sb_gemm16_hopper *p) {
-    const sb_gemm16 *product = &p->product;
-    bool can = sb_gemm16_has(shape, SWAPPED) && shape->n == 8 && !p->a_mn_major && product->batches == 1 &&
-               !product->c.accumulate && product->used_k == NULL && p->streams == 1 && p->column_tiles == 1;
-    return can ? (sb_cuda_form){SB_CUDA_FORM_PRODUCT, plan->dtype == SB_F16, 0} : (sb_cuda_form){0};
-}
-
 /* Weights that are fetched before the kernels ahead have ended, in tiles for few rows: where no number in memory, which one of them
  * may write, says what is fetched. */
 #define MOST_SETTLED 16
@@ -483,8 +475,8 @@ static sb_cuda_settled settled_of(const sb_gemm16_shape *shape, const sb_gemm_pl
 
 /* Gives the kernel to the queue; `parameters` are the kernel's, of which `p` may be but a part. */
 static sb_status give(const sb_gemm16_shape *shape, const sb_cuda_queue *queue, int step, const sb_gemm_plan *plan,
-                      const sb_cuda_kernel *kernel, sb_cuda_form form, const sb_gemm16_hopper *p,
-                      const void *parameters, sb_error *error) {
+                      const sb_cuda_kernel *kernel, const sb_gemm16_hopper *p, const void *parameters,
+                      sb_error *error) {
     const sb_cuda_device *device = queue->stream->device;
     int clusters =
         p->tiles < sb_gemm16_clusters_at_once(device, shape) ? p->tiles : sb_gemm16_clusters_at_once(device, shape);
@@ -493,7 +485,6 @@ static sb_status give(const sb_gemm16_shape *shape, const sb_cuda_queue *queue, 
         .kind = SB_CUDA_KERNEL,
         .step = step,
         .kernel = {.kernel = kernel,
-                   .form = form,
                    .settled = settled_of(shape, plan, p),
                    .grid = {(unsigned)(clusters * shape->cluster), 1, 1},
                    .block = {(unsigned)threads_of(shape), 1, 1},
@@ -530,7 +521,7 @@ static sb_status launch(const sb_gemm_schedule *self, const sb_cuda_queue *queue
     SB_TRY(encode_output(device, plan, p, error));
     SB_TRY(find(device, plan->fused != NULL ? shape->fused : shape->module,
                 plan->fused != NULL ? sizeof given : sizeof *p, &kernel, error));
-    return give(shape, queue, step, plan, kernel, form_of(shape, plan, p), p, &given, error);
+    return give(shape, queue, step, plan, kernel, p, &given, error);
 }
 
 /* ---- logits ---- */
@@ -570,7 +561,7 @@ sb_status sb_gemm16_logits_launch(const sb_cuda_queue *queue, const sb_gemm_plan
     const sb_cuda_kernel *kernel;
     SB_TRY(fill_factors(device, shape, plan, false, &p.product, error));
     SB_TRY(find(device, shape->module, sizeof p, &kernel, error));
-    return give(shape, queue, -1, plan, kernel, (sb_cuda_form){0}, &p.product, &p, error);
+    return give(shape, queue, -1, plan, kernel, &p.product, &p, error);
 }
 
 /* ---- convolutions ---- */
@@ -629,7 +620,7 @@ sb_status sb_gemm16_conv_give(const sb_cuda_queue *queue, int step, const sb_gem
     const sb_gemm16_shape *shape = &conv_shapes[chosen];
     const sb_cuda_kernel *kernel;
     SB_TRY(find(queue->stream->device, shape->module, sizeof *p, &kernel, error));
-    return give(shape, queue, step, plan, kernel, (sb_cuda_form){0}, &p->product, p, error);
+    return give(shape, queue, step, plan, kernel, &p->product, p, error);
 }
 
 #define SCHEDULE(index, title)                                                                                         \

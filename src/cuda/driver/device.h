@@ -58,8 +58,6 @@ typedef struct sb_cuda_device {
     atomic_int
         attention; /* how rows of attention are computed: sb_cuda_attention_choice of cuda/attention/attention.h */
 
-    atomic_int series; /* whether tasks are joined to series: sb_cuda_series_choice of cuda/series/series.h */
-
     atomic_bool is_lost; /* whether a failure has made the device unusable … */
     pthread_mutex_t lost_lock;
     sb_error lost; /* … and the first such failure; under lost_lock */

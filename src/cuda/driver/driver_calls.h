@@ -69,8 +69,6 @@ SB_CUDA_CALL(cuGraphDestroy, 10000, (CUgraph graph))
 SB_CUDA_CALL(cuGraphAddKernelNode, 12000,
              (CUgraphNode * node, CUgraph graph, const CUgraphNode *dependencies, size_t count,
               const CUDA_KERNEL_NODE_PARAMS *parameters))
-SB_CUDA_CALL(cuGraphKernelNodeSetAttribute, 11000,
-             (CUgraphNode node, CUlaunchAttributeID attribute, const CUlaunchAttributeValue *value))
 SB_CUDA_CALL(cuGraphAddDependencies, 12030,
              (CUgraph graph, const CUgraphNode *from, const CUgraphNode *to, const CUgraphEdgeData *data, size_t count))
 SB_CUDA_CALL(cuGraphAddMemcpyNode, 10000,

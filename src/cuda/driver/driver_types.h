@@ -43,11 +43,10 @@ typedef struct CUtensorMap {
     cuuint64_t opaque[16];
 } __attribute__((aligned(64))) CUtensorMap;
 
-/* The value is a union of 64 bytes; Samebit uses two members of it. */
+/* The value is a union of 64 bytes; Samebit uses one member of it. */
 typedef union CUlaunchAttributeValue {
     char room[64];
     int programmaticStreamSerializationAllowed;
-    int cooperative;
 } CUlaunchAttributeValue;
 
 typedef struct CUlaunchAttribute {

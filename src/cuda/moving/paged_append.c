@@ -56,8 +56,6 @@ static sb_status launch_append(sb_call *call) {
     parameters.query_units = parameters.queries.heads * parameters.queries.units;
     parameters.key_units = parameters.keys.heads * parameters.keys.units;
     sb_cuda_work_writes(&work, queries);
-    if (queries->dtype == SB_F16 || queries->dtype == SB_BF16)
-        work.form = (sb_cuda_form){SB_CUDA_FORM_APPEND, queries->dtype == SB_F16, 0};
     int64_t each = parameters.query_units + parameters.key_units + parameters.values;
     return sb_cuda_launch_each(call, &work, "paged_append", "sb_cuda_paged_append", sb_dtype_name(queries->dtype),
                                parameters.rows * each);

@@ -37,7 +37,6 @@ void sb_cuda_graph_destroy(sb_cuda_graph *graph) {
         return;
     sb_cuda_device *device = graph->device;
     SB_CUDA_GIVE_BACK(device, cuGraphExecDestroy, graph->executable);
-    sb_cuda_memory_release(graph->memory);
     sb_free(graph);
     sb_cuda_device_release(device);
 }
@@ -123,7 +122,7 @@ static void put_before(builder *builder, int node, int other) {
 
 /* Whether a task may be launched before those that it waits for have ended. */
 static bool is_early(const builder *builder, const sb_cuda_task *task) {
-    return builder->dependent_launch && task->kind == SB_CUDA_KERNEL && !task->kernel.apart && !task->kernel.together;
+    return builder->dependent_launch && task->kind == SB_CUDA_KERNEL && !task->kernel.apart;
 }
 
 /* From the latest conflict back: whatever that one waits for needs no edge. */
@@ -196,12 +195,8 @@ static sb_status add_kernel(builder *builder, int index, size_t edges, const sb_
         .sharedMemBytes = task->shared_bytes,
         .kernelParams = parameters,
     };
-    const CUlaunchAttributeValue together = {.cooperative = 1};
-    SB_TRY(
-        SB_CUDA_DO(builder->device, error, cuGraphAddKernelNode, node, builder->graph, builder->edges, edges, &given));
-    return task->together ? SB_CUDA_DO(builder->device, error, cuGraphKernelNodeSetAttribute, *node,
-                                       CU_LAUNCH_ATTRIBUTE_COOPERATIVE, &together)
-                          : SB_OK;
+    return SB_CUDA_DO(builder->device, error, cuGraphAddKernelNode, node, builder->graph, builder->edges, edges,
+                      &given);
 }
 
 static sb_status add_copy(builder *builder, CUgraphNode *node, size_t edges, const sb_cuda_task *task,

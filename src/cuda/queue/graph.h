@@ -10,7 +10,6 @@
 typedef struct sb_cuda_graph {
     sb_cuda_device *device;
     CUgraphExec executable;
-    sb_cuda_memory *memory; /* that its kernels read, which it keeps; NULL: none */
     int task_count;
     int edge_count;    /* of a built graph … */
     int settled_count; /* … and its kernels that read something before those ahead have ended (sb_cuda_settled) */

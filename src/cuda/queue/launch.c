@@ -84,10 +84,8 @@ static sb_status check_kernel(const sb_cuda_device *device, const sb_cuda_kernel
 static sb_status execute_kernel(sb_cuda_stream *stream, const sb_cuda_kernel_task *task, bool dependent_launch,
                                 sb_error *error) {
     SB_TRY(check_kernel(stream->device, task, error));
-    const CUlaunchAttribute early = {.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
-                                     .value = {.programmaticStreamSerializationAllowed = 1}};
-    const CUlaunchAttribute together = {.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value = {.cooperative = 1}};
-    CUlaunchAttribute attribute = task->together ? together : early;
+    CUlaunchAttribute early = {.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+                               .value = {.programmaticStreamSerializationAllowed = 1}};
     CUlaunchConfig config = {
         .gridDimX = task->grid[0],
         .gridDimY = task->grid[1],
@@ -97,8 +95,8 @@ static sb_status execute_kernel(sb_cuda_stream *stream, const sb_cuda_kernel_tas
         .blockDimZ = task->block[2],
         .sharedMemBytes = task->shared_bytes,
         .hStream = stream->handle,
-        .attrs = &attribute,
-        .numAttrs = task->together || (dependent_launch && stream->device->compute >= 90) ? 1 : 0,
+        .attrs = &early,
+        .numAttrs = dependent_launch && stream->device->compute >= 90 ? 1 : 0,
     };
     /* The driver copies the struct before it returns, and does not write to it. */
     void *parameters[] = {(void *)(uintptr_t)task->parameters};

@@ -5,7 +5,6 @@
 #include "cuda/list.h"
 #include "cuda/queue/graph.h"
 #include "cuda/queue/trace.h"
-#include "cuda/series/series.h"
 
 /* Bytes of each of the pinned blocks that copies go through: large enough that a block's fixed costs (some 10 us) do
  * not show beside its transfer (20 GB/s and more). */
@@ -248,29 +247,13 @@ static sb_status record(sb_queue *queue, bool capture, sb_error *error) {
     return SB_OK;
 }
 
-/* A graph of what has been recorded, with series where they are wanted. */
-static sb_status build(sb_cuda_run_queue *run, sb_cuda_graph **graph, sb_error *error) {
-    sb_cuda_device *device = run->base.device;
-    sb_cuda_joined joined = {0};
-    if (sb_cuda_series_wanted(device))
-        SB_TRY(sb_cuda_series_join(device, run->tasks.record, &joined, error));
-    sb_status status = sb_cuda_graph_build(device, joined.tasks != NULL ? joined.tasks : run->tasks.record,
-                                           run->tasks.dependent_launch, graph, error);
-    if (status == SB_OK) {
-        (*graph)->memory = joined.memory;
-        joined.memory = NULL;
-    }
-    sb_cuda_joined_destroy(&joined);
-    return status;
-}
-
 static sb_status stop(sb_queue *queue, sb_status status, sb_recording **recording, sb_error *error) {
     sb_cuda_run_queue *run = own(queue);
     sb_cuda_graph *graph = NULL;
     if (queue->is_capturing)
         status = sb_cuda_capture_end(&run->tasks, status, &graph, error);
     else if (status == SB_OK)
-        status = build(run, &graph, error);
+        status = sb_cuda_graph_build(queue->device, run->tasks.record, run->tasks.dependent_launch, &graph, error);
     forget_record(run);
     if (status == SB_OK)
         *recording = (sb_recording *)graph;

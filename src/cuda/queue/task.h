@@ -7,7 +7,6 @@
 #include "cuda/driver/kernel.h"
 #include "cuda/driver/memory.h"
 #include "cuda/queue/stream.h"
-#include "cuda/series/series_parameters.h"
 
 typedef enum sb_cuda_task_kind {
     SB_CUDA_KERNEL,
@@ -38,8 +37,6 @@ typedef struct sb_cuda_kernel_task {
     unsigned grid[3], block[3]; /* each at least 1 */
     unsigned shared_bytes;      /* dynamic */
     bool apart;                 /* it is placed when those ahead have ended, dependent launch or not */
-    bool together;              /* its blocks wait for each other: none begins unless all can */
-    sb_cuda_form form;          /* what it can be a part of: cuda/series */
     sb_cuda_settled settled;    /* for graphs, which know what comes before it */
     const void *parameters;     /* kernel->parameter_bytes bytes, copied by the launch */
     int range_count;            /* every range of memory that the kernel touches */

@@ -2,6 +2,7 @@
 #ifndef SB_CUDA_ROWS_CHOOSE_BLOCK_CUH
 #define SB_CUDA_ROWS_CHOOSE_BLOCK_CUH
 
+#include "cuda/common/arrival.cuh"
 #include "cuda/logp/logp.cuh"
 #include "cuda/rows/choose_parameters.h"
 
@@ -59,18 +60,6 @@ OVER_BLOCK(largest_number, int64_t, LARGER)
 OVER_BLOCK(smallest_number, int64_t, SMALLER)
 OVER_BLOCK(sum_of_numbers, int64_t, SUM)
 
-/* Counts the block, behind what it has written and before what it will read. Returns how many have been before. */
-SB_CUDA_FUNCTION uint32_t arrive(uint32_t *word) {
-#if defined(__CUDA_ARCH__)
-    __threadfence();
-    const uint32_t before = atomicAdd(word, 1u);
-    __threadfence();
-    return before;
-#else
-    return (*word)++;
-#endif
-}
-
 /* The next place in a list of the block's. */
 SB_CUDA_FUNCTION uint32_t take_place(uint32_t *count) {
 #if defined(__CUDA_ARCH__)
@@ -111,11 +100,8 @@ SB_CUDA_FUNCTION void raise_to(uint64_t *key, uint64_t value) {
 SB_CUDA_FUNCTION bool is_last_block(uint32_t *arrived, int64_t count) {
     SB_CUDA_SHARED int is_last;
     SB_CUDA_BARRIER();
-    if (threadIdx.x == 0) {
-        is_last = arrive(arrived) + 1 == (uint32_t)count;
-        if (is_last)
-            *arrived = 0;
-    }
+    if (threadIdx.x == 0)
+        is_last = sb_cuda_arrives_last(arrived, (uint32_t)count);
     SB_CUDA_BARRIER();
     return is_last;
 }

@@ -34,7 +34,6 @@ static bool choose_few(const sb_call *call, const sb_cuda_rows *rows, sb_dtype d
     if (i == most || rows->length < SB_CUDA_WAVE || rows->count > 2 * sb_cuda_call_device(call)->multiprocessors)
         return false;
     snprintf(name, NAME_BYTES, "sb_cuda_normalize_few_%d_%s", counts[i], sb_dtype_name(dtype));
-    work->form = (sb_cuda_form){SB_CUDA_FORM_NORMALIZE, dtype == SB_F16, (uint16_t)counts[i]};
     work->threads = SB_CUDA_WAVE;
     work->blocks = (unsigned)rows->count;
     return true;

@@ -83,7 +83,7 @@ template <int HALF, int TEAM, int GROUPS> SB_CUDA_FUNCTION void normalize_rows(c
     SB_CUDA_BLOCK_KERNEL_BOUNDED(sb_cuda_normalize_few_##count##_##suffix, sb_cuda_normalization, p, SB_CUDA_WAVE,     \
                                  1) {                                                                                  \
         SB_CUDA_SHARED float room[SB_CUDA_WAVE];                                                                       \
-        sb_cuda_normalize_few<HALF, count, 1>(p, blockIdx.x, gridDim.x, room);                                         \
+        sb_cuda_normalize_few<HALF, count>(p, room);                                                                   \
     }
 #define KERNEL(team, groups, suffix, HALF)                                                                             \
     SB_CUDA_BLOCK_KERNEL_BOUNDED(sb_cuda_normalize_##team##x##groups##_##suffix, sb_cuda_normalization, p,             \
