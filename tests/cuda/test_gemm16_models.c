@@ -5,6 +5,7 @@
 #include "gemm16_products.h"
 #include "host_schedules.h"
 #include "ops/gated_values.h"
+#include "thorough.h"
 
 /* ---- operands ---- */
 
@@ -449,6 +450,8 @@ static void test_used(void **unused) {
     uint64_t taken = 0;
     for (int i = 0; i < 18 * 2; i++) {
         static const int places[] = {0, 6, 2, 3};
+        if (!tests_are_thorough() && (i + i / 2 + i / 8) % 2 != 0) /* each number in one of two */
+            continue;
         model_product p = ordinary;
         p.dtype = i / 2 % 2 == 0 ? SB_F16 : SB_BF16;
         p.batches = &all_batched[places[(i + i / 2) % 4]];
