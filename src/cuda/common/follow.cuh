@@ -4,12 +4,12 @@
 #ifndef SB_CUDA_COMMON_FOLLOW_CUH
 #define SB_CUDA_COMMON_FOLLOW_CUH
 
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+#if defined(__CUDA_ARCH__)
 #define SB_CUDA_DEPEND_UNLESS(waits_for_nobody)                                                                        \
     do {                                                                                                               \
-        asm volatile("griddepcontrol.launch_dependents;" ::: "memory");                                                \
+        asm volatile("griddepcontrol.launch_dependents; // 9.0" ::: "memory");                                         \
         if (!(waits_for_nobody))                                                                                       \
-            asm volatile("griddepcontrol.wait;" ::: "memory");                                                         \
+            asm volatile("griddepcontrol.wait; // 9.0" ::: "memory");                                                  \
     } while (0)
 #else
 #define SB_CUDA_DEPEND_UNLESS(waits_for_nobody) (void)(waits_for_nobody)

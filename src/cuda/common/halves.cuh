@@ -76,12 +76,17 @@ template <int HALF> SB_CUDA_FUNCTION uint32_t sb_cuda_round_pair(float low, floa
 /* Makes NaNs of a pair that sb_cuda_round_pair gave those of the contract: its own are 0x7fff. */
 template <int HALF> SB_CUDA_FUNCTION uint32_t sb_cuda_canonical_pair(uint32_t pair) {
     const uint32_t nan = HALF == SB_CUDA_F16 ? 0x7e007e00u : 0x7fc07fc0u;
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+#if defined(__CUDA_ARCH__)
     uint32_t mask;
     if (HALF == SB_CUDA_F16)
         asm("set.nan.u32.f16x2 %0, %1, %1;" : "=r"(mask) : "r"(pair));
     else
-        asm("set.nan.u32.bf16x2 %0, %1, %1;" : "=r"(mask) : "r"(pair));
+        /* 8.0 has no such comparison: what is no NaN becomes a zero, and the NaN 0x7fff is one of f16 too. */
+        asm("set.nan.u32.bf16x2 %0, %1, %1; // 9.0\n\t"
+            "// 8.0: {.reg .b32 zero; mov.b32 zero, 0; max.NaN.bf16x2 %0, %1, zero; min.NaN.bf16x2 %0, %0, zero; "
+            "set.nan.u32.f16x2 %0, %0, %0;}"
+            : "=r"(mask)
+            : "r"(pair));
     return (pair & ~mask) | (nan & mask);
 #else
     uint32_t low = (pair & 0xffffu) == 0x7fffu ? nan & 0xffffu : pair & 0xffffu;

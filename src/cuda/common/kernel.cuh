@@ -11,6 +11,9 @@
  * the headers of src/cuda name. Variants of a kernel are made of one template, always inlined (SB_CUDA_FUNCTION), with
  * constants as its arguments; the names that the host looks up are those of SB_CUDA_KERNEL.
  *
+ * Device code is compiled for 9.0, and machine code for 8.0 is made of the same PTX: in assembly, a line that ends in "// 9.0" is left
+ * out for 8.0, and what follows "// 8.0: " is for 8.0 alone (cmake/cuda.cmake).
+ *
  * The parameters stay where the driver puts them (constant memory), and are never copied to a thread's own. */
 #ifndef SB_CUDA_COMMON_KERNEL_CUH
 #define SB_CUDA_COMMON_KERNEL_CUH
@@ -21,8 +24,9 @@
  * begun, and its own first instructions wait until that one has ended and its writes are seen, so that only the
  * way to the device is saved. Every kernel waits, whether it needs to or not: whoever waits for a kernel then
  * waits for all that came before it. */
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-#define SB_CUDA_DEPEND() asm volatile("griddepcontrol.launch_dependents;\n\tgriddepcontrol.wait;" ::: "memory")
+#if defined(__CUDA_ARCH__)
+#define SB_CUDA_DEPEND()                                                                                               \
+    asm volatile("griddepcontrol.launch_dependents; // 9.0\n\tgriddepcontrol.wait; // 9.0" ::: "memory")
 #else
 #define SB_CUDA_DEPEND() (void)0
 #endif
