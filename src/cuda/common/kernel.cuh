@@ -51,18 +51,6 @@
         name##_body(&given);                                                                                           \
     }                                                                                                                  \
     static __device__ __forceinline__ void name##_body(const type *parameters)
-/* The same, and before it waits for the kernels ahead it asks the second-level cache for `bytes` bytes from `address` on, both by
- * `parameters` alone: a hint, whoever writes them. The kernels behind, which may fetch all that shared memory holds, are launched later. */
-#define SB_CUDA_BLOCK_KERNEL_ASKING(name, type, parameters, threads, blocks, address, bytes)                           \
-    static __device__ __forceinline__ void name##_body(const type *parameters);                                        \
-    extern "C" __global__ void __launch_bounds__(threads, blocks) name(const __grid_constant__ type given) {           \
-        const type *parameters = &given;                                                                               \
-        for (int64_t at = 128 * (int64_t)threadIdx.x; at < (bytes); at += 128 * (int64_t)blockDim.x)                   \
-            asm volatile("prefetch.global.L2 [%0];" ::"l"((const char *)(address) + at) : "memory");                   \
-        SB_CUDA_DEPEND();                                                                                              \
-        name##_body(&given);                                                                                           \
-    }                                                                                                                  \
-    static __device__ __forceinline__ void name##_body(const type *parameters)
 #define SB_CUDA_BLOCK_KERNEL(name, type, parameters) SB_CUDA_KERNEL(name, type, parameters)
 #define SB_CUDA_BLOCK_KERNEL_BOUNDED(name, type, parameters, threads, blocks)                                          \
     SB_CUDA_KERNEL_BOUNDED(name, type, parameters, threads, blocks)
@@ -75,8 +63,6 @@
 #define SB_CUDA_UNROLL
 #define SB_CUDA_KERNEL_BOUNDED(name, type, parameters, threads, blocks) SB_CUDA_KERNEL(name, type, parameters)
 #define SB_CUDA_BLOCK_KERNEL_BOUNDED(name, type, parameters, threads, blocks)                                          \
-    SB_CUDA_BLOCK_KERNEL(name, type, parameters)
-#define SB_CUDA_BLOCK_KERNEL_ASKING(name, type, parameters, threads, blocks, address, bytes)                           \
     SB_CUDA_BLOCK_KERNEL(name, type, parameters)
 #endif
 

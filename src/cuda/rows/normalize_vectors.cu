@@ -79,11 +79,9 @@ template <int HALF, int TEAM, int GROUPS> SB_CUDA_FUNCTION void normalize_rows(c
     }
 }
 
-/* Few rows are a decoding step's, whose weights have driven the scales out of the second-level cache, and behind whose norms a product's
- * megabytes are on their way: a scale that is asked for behind the wait for x comes behind those. */
 #define FEW_KERNEL(count, suffix, HALF)                                                                                \
-    SB_CUDA_BLOCK_KERNEL_ASKING(sb_cuda_normalize_few_##count##_##suffix, sb_cuda_normalization, p, SB_CUDA_WAVE, 1,   \
-                                p->rows.data[SB_CUDA_ROW_SCALE], 2 * p->rows.length) {                                 \
+    SB_CUDA_BLOCK_KERNEL_BOUNDED(sb_cuda_normalize_few_##count##_##suffix, sb_cuda_normalization, p, SB_CUDA_WAVE,     \
+                                 1) {                                                                                  \
         SB_CUDA_SHARED float room[SB_CUDA_WAVE];                                                                       \
         sb_cuda_normalize_few<HALF, count>(p, room);                                                                   \
     }
