@@ -10,9 +10,9 @@
 
 #include <string.h>
 
-#include "builtin_types.h"
-#include "device_launch_parameters.h"
-#include "vector_functions.h"
+#include <builtin_types.h>
+#include <device_launch_parameters.h>
+#include <vector_functions.h>
 
 extern "C" {
 extern __host__ __device__ __device_builtin__ __cudart_builtin__ void *memcpy(void *, const void *, size_t) throw();
@@ -25,6 +25,6 @@ extern __host__ __device__ __device_builtin__ double ceil(double) throw();
 extern __host__ __device__ __device_builtin__ double fmod(double, double) throw();
 }
 
-#include "crt/device_functions.h"
+#include <crt/device_functions.h>
 
 #endif
