@@ -106,11 +106,11 @@
 #endif
 #define HALVES (TURNS ? 2 : 1)
 #define SUMS (HALVES * TILE_N / 2)
-/* Results that are finished at a time: with gates they take twice as many sums. */
-#if defined(SB_GEMM_FUSED)
+/* Results that are finished at a time, with gates of twice as many sums: whole fours, which are those of an eight of columns. */
+#if defined(SB_GEMM_FUSED) || SUMS > SB_GEMM16_RESULTS
 #define RESULTS (SUMS < SB_GEMM16_RESULTS ? SUMS : SB_GEMM16_RESULTS)
 #else
-#define RESULTS (SUMS < 2 * SB_GEMM16_RESULTS ? SUMS / 2 : SB_GEMM16_RESULTS)
+#define RESULTS 4
 #endif
 
 #define NAME2(a, b) a##b
