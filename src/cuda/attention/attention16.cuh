@@ -250,11 +250,10 @@ SB_CUDA_FUNCTION float *sb_attention16_partial(const sb_cuda_attention *p, int64
 
 /* ---- the definition ---- */
 
-/* A column of a row for each thread; without one, -1, it is among those that score. */
 template <class E>
-APART void sb_attention16_again_columns(const sb_cuda_attention *p, const sb_attention16_tile *tile,
-                                        const sb_attention_place *at, int64_t column,
-                                        sb_attention_scratch<E, sb_attention_real_f32> *shared) {
+SB_CUDA_FUNCTION void sb_attention16_again_columns(const sb_cuda_attention *p, const sb_attention16_tile *tile,
+                                                   const sb_attention_place *at, int64_t column,
+                                                   sb_attention_scratch<E, sb_attention_real_f32> *shared) {
     typedef sb_attention_real_f32 R;
     const bool is_part = tile->split >= 0; /* or all splits, which are computed by the same code: it is long */
     const int64_t first = (is_part ? tile->split : at->reach.first / SB_ATTENTION_SPLIT) * SB_ATTENTION_SPLIT;
