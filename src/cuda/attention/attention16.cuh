@@ -255,15 +255,14 @@ SB_CUDA_FUNCTION void sb_attention16_again_columns(const sb_cuda_attention *p, c
                                                    const sb_attention_place *at, int64_t column,
                                                    sb_attention_scratch<E, sb_attention_real_f32> *shared) {
     typedef sb_attention_real_f32 R;
-    const bool is_part = tile->split >= 0; /* or all splits, which are computed by the same code: it is long */
-    const int64_t first = (is_part ? tile->split : at->reach.first / SB_ATTENTION_SPLIT) * SB_ATTENTION_SPLIT;
     sb_attention_sums<E, R> sums;
-    sb_attention_sum_splits<E, R>(p, at, first, is_part ? first + 1 : at->reach.last, column, shared, &sums);
-    if (!is_part) {
+    if (tile->split < 0) {
+        sb_attention_sum_row<E, R>(p, at, column, shared, &sums);
         if (column >= 0)
             sb_attention_store<E, R>(p, at, column, &sums);
         return;
     }
+    sb_attention_split<E, R>(p, at, tile->split * SB_ATTENTION_SPLIT, column, shared, &sums);
     float *to = sb_attention16_partial(p, tile->part, at, tile->split);
     if (column >= 0)
         to[column] = sums.value;

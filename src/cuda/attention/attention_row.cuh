@@ -394,18 +394,18 @@ SB_CUDA_FUNCTION void sb_attention_fold(sb_attention_sums<E, R> *total, const sb
     }
 }
 
-/* The splits of a row from the one that begins at `first` on, as far as keys before `last` go. */
+/* All splits of a row. */
 template <class E, class R>
-SB_CUDA_FUNCTION void sb_attention_sum_splits(const sb_cuda_attention *p, const sb_attention_place *at, int64_t first,
-                                              int64_t last, int64_t column, sb_attention_scratch<E, R> *shared,
-                                              sb_attention_sums<E, R> *total) {
+SB_CUDA_FUNCTION void sb_attention_sum_row(const sb_cuda_attention *p, const sb_attention_place *at, int64_t column,
+                                           sb_attention_scratch<E, R> *shared, sb_attention_sums<E, R> *total) {
     sb_attention_sums<E, R> split;
     total->outcome = SB_CUDA_ATTENTION_NOTHING;
     total->maximum = 0;
     total->sum = 0;
     total->value = 0;
     SB_CUDA_KEEP_LOOP
-    for (int64_t start = first; start < last; start += SB_ATTENTION_SPLIT) {
+    for (int64_t start = at->reach.first - at->reach.first % SB_ATTENTION_SPLIT; start < at->reach.last;
+         start += SB_ATTENTION_SPLIT) {
         sb_attention_split<E, R>(p, at, start, column, shared, &split);
         if (split.outcome == SB_CUDA_ATTENTION_NAN) {
             total->outcome = SB_CUDA_ATTENTION_NAN;
@@ -414,14 +414,6 @@ SB_CUDA_FUNCTION void sb_attention_sum_splits(const sb_cuda_attention *p, const 
         if (split.outcome != SB_CUDA_ATTENTION_NOTHING)
             sb_attention_fold<E, R>(total, &split);
     }
-}
-
-/* All splits of a row. */
-template <class E, class R>
-SB_CUDA_FUNCTION void sb_attention_sum_row(const sb_cuda_attention *p, const sb_attention_place *at, int64_t column,
-                                           sb_attention_scratch<E, R> *shared, sb_attention_sums<E, R> *total) {
-    sb_attention_sum_splits<E, R>(p, at, at->reach.first - at->reach.first % SB_ATTENTION_SPLIT, at->reach.last, column,
-                                  shared, total);
 }
 
 /* An element of the output. */
