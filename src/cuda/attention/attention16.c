@@ -263,8 +263,9 @@ static sb_status launch_share(sb_call *call, const sb_cuda_attention_call *made,
     p.more_than = share->more_than;
     p.up_to = share->up_to;
     p.row_tiles = up(p.group * a->queries, way->rows);
-    snprintf(module, sizeof module, "%s_%d_%s", way->family, way->width, sb_dtype_name(a->dtype));
-    snprintf(kernel, sizeof kernel, "sb_cuda_%s", module);
+    snprintf(module, sizeof module, "%s%s_%d_%s", way->family, a->pages.table != NULL ? "_paged" : "", way->width,
+             sb_dtype_name(a->dtype));
+    snprintf(kernel, sizeof kernel, "sb_cuda_%s%s", module, is_general(made) ? "_masked" : "");
     work->shared_bytes = way->shared_bytes;
     /* Launched early, its blocks come to lie two on each multiprocessor that the product ahead has left idle. */
     work->apart = way->rows == SB_CUDA_ATTENTION16_DECODE_ROWS;
@@ -277,7 +278,7 @@ static sb_status launch_fold(sb_call *call, const sb_cuda_attention_call *made, 
     char module[48], kernel[64];
     p.splits = plan->splits;
     snprintf(module, sizeof module, "attention16_fold_%s", sb_dtype_name(a->dtype));
-    snprintf(kernel, sizeof kernel, "sb_cuda_%s", module);
+    snprintf(kernel, sizeof kernel, "sb_cuda_%s%s", module, a->pages.table != NULL ? "_paged" : "");
     work->shared_bytes = 0;
     work->apart = false;
     return launch_one(call, work, &p, module, kernel, a->batch * a->heads * plan->part_rows);

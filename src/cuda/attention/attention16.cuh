@@ -91,18 +91,6 @@ template <int HALF> SB_CUDA_FUNCTION float sb_attention16_weight(float s, sb_spl
 /* What added to the bits of a shifted score gives that exponent: the exponent of +0 is what is to be taken from them. */
 #define LESS(maximum) (65 - (maximum) + sb_split_exponent_f32(0))
 
-/* ---- what a launch is for ---- */
-
-/* Whether keys lie on pages. It is asked where a tile begins, and once for each block of keys. */
-SB_CUDA_FUNCTION bool sb_attention16_is_paged(const sb_cuda_attention *p) {
-    return p->pages.table != NULL;
-}
-
-/* Whether something happens to scores but what their exponents' scale takes over. */
-SB_CUDA_FUNCTION bool sb_attention16_is_general(const sb_cuda_attention *p) {
-    return p->mask_kind != SB_CUDA_ATTENTION_NO_MASK || !sb_attention_is_direct(p);
-}
-
 /* ---- where rows are ---- */
 
 /* Some rows of a head of keys: of a sample, or with pages of a sequence. */
@@ -217,9 +205,10 @@ SB_CUDA_FUNCTION bool sb_attention16_find_paged_tile(const sb_cuda_attention *p,
 }
 
 /* Either of them, by a whole warp. */
+template <bool PAGED>
 SB_CUDA_FUNCTION bool sb_attention16_take_tile(const sb_cuda_attention *p, int64_t index, int count,
                                                sb_attention16_tile *tile) {
-    if (sb_attention16_is_paged(p))
+    if (PAGED)
         return sb_attention16_find_paged_tile(p, index, count, tile);
     if (index >= sb_attention16_tiles(p))
         return false;
@@ -296,14 +285,51 @@ template <bool TRANSPOSED> SB_CUDA_FUNCTION void sb_attention16_fetch(uint32_t *
     sb_cuda_fetch_matrices<TRANSPOSED>(matrices, (const sb_cuda_eight *)(const void *)row);
 }
 
-/* ---- keys and values ---- */
+/* Begins to copy 128 lines of D elements, which lie `step` bytes apart from `from` on, by 128 threads. Of a copy of 16 bytes nothing is
+ * worked out but its address, as the one before it and what lies between. */
+template <int D> SB_CUDA_FUNCTION void sb_attention16_load_whole(const char *from, int32_t step, uint16_t *to) {
+    const int together = THREADS / (D / 8), row = (int)threadIdx.x / (D / 8), column = (int)threadIdx.x % (D / 8) * 8;
+    const int64_t between = (int64_t)step * together;
+    from += (int64_t)step * row + column * 2;
+    to += row * SB_CUDA_ATTENTION16_PITCH(D) + column;
+    SB_CUDA_UNROLL
+    for (int i = 0; i < KEYS / together; i++, from += between)
+        sb_cuda_copy_16_or_zero(to + i * together * SB_CUDA_ATTENTION16_PITCH(D), from, true);
+}
 
-/* What a thread knows of a key of those that its warp copies at present: where it lies, and with pages what the table says of the one
- * KEYS behind it, which is on its way meanwhile. */
-typedef struct sb_attention16_own {
-    int32_t line; /* of the head's lines, with pages of those of all pages; -1: no row sees the key */
+/* Begins to copy 128 keys, or their values, from `block` on, by 128 threads; zeros stand for those that no row sees, and for
+ * columns behind `width`. */
+template <int D>
+SB_CUDA_FUNCTION void sb_attention16_load(const sb_cuda_attention_array *past, const sb_cuda_attention_array *fresh,
+                                          const sb_attention16_tile *tile, int64_t block, int64_t width, uint16_t *to) {
+    const sb_attention_lines<int32_t> lines = sb_attention_lines_of<int32_t>(past, fresh, &tile->at, 2);
+    const int32_t begin = (int32_t)tile->begin, end = (int32_t)tile->end, key = (int32_t)block;
+    /* As nearly all blocks are, but for threads that do not share out evenly what a line has. */
+    if (THREADS % (D / 8) == 0 && width == D && key >= begin && key <= end - KEYS &&
+        (key >= lines.past_count || key + KEYS <= lines.past_count)) {
+        const int32_t step = key < lines.past_count ? lines.past_step : lines.fresh_step;
+        sb_attention16_load_whole<D>(sb_attention_line<int32_t>(&lines, key), step, to);
+        return;
+    }
+    SB_CUDA_KEEP_LOOP
+    for (int first = 0; first < D / 8; first += 4) {
+        SB_CUDA_UNROLL
+        for (int i = first; i < first + 4; i++) {
+            const int piece = i * THREADS + (int)threadIdx.x, row = piece / (D / 8), column = piece % (D / 8) * 8;
+            const bool wanted = key + row >= begin && key + row < end && column < width;
+            sb_cuda_copy_16_or_zero(
+                to + row * SB_CUDA_ATTENTION16_PITCH(D) + column,
+                sb_attention_line<int32_t>(&lines, wanted ? key + row : begin) + (wanted ? column * 2 : 0), wanted);
+        }
+    }
+}
+
+/* What a thread knows of pages: where one of the keys lies that its warp copies at present, and what the table says of that of the
+ * block behind it, which is on its way meanwhile. */
+typedef struct sb_attention16_pages {
+    int32_t line; /* of all pages' lines; -1: no row sees the key */
     int64_t next;
-} sb_attention16_own;
+} sb_attention16_pages;
 
 SB_CUDA_FUNCTION bool sb_attention16_is_wanted(const sb_attention16_tile *tile, int64_t key) {
     return key >= tile->begin && key < tile->end;
@@ -312,29 +338,45 @@ SB_CUDA_FUNCTION bool sb_attention16_is_wanted(const sb_attention16_tile *tile, 
 /* What the table says of a key; keys and pages are numbers of 32 bits (attention16.c). */
 SB_CUDA_FUNCTION int64_t sb_attention16_look_up(const sb_cuda_attention *p, const sb_attention16_tile *tile,
                                                 int64_t key) {
-    return sb_attention16_is_paged(p) && sb_attention16_is_wanted(tile, key)
+    return sb_attention16_is_wanted(tile, key)
                ? sb_pages_entry(&p->pages, tile->at.sequence, (uint32_t)key / (uint32_t)p->pages.rows)
                : 0;
 }
 
 /* Goes on to the thread's key `key`, KEYS behind the one before. */
 SB_CUDA_FUNCTION void sb_attention16_turn(const sb_cuda_attention *p, const sb_attention16_tile *tile, int64_t key,
-                                          sb_attention16_own *own) {
-    const bool is_wanted = sb_attention16_is_wanted(tile, key);
-    own->line = is_wanted ? (int32_t)key : -1;
-    if (!sb_attention16_is_paged(p))
-        return;
+                                          sb_attention16_pages *pages) {
     const int32_t row = (int32_t)((uint32_t)key % (uint32_t)p->pages.rows);
-    const int32_t page = (int32_t)sb_pages_hold(&p->pages, own->next);
-    own->line = is_wanted ? page * (int32_t)p->page_lines + row : -1;
-    own->next = sb_attention16_look_up(p, tile, key + KEYS);
+    const int32_t page = (int32_t)sb_pages_hold(&p->pages, pages->next);
+    pages->line = sb_attention16_is_wanted(tile, key) ? page * (int32_t)p->page_lines + row : -1;
+    pages->next = sb_attention16_look_up(p, tile, key + KEYS);
 }
 
-/* The lines of the tile's head: of its keys, or of their values. */
-SB_CUDA_FUNCTION sb_attention_lines<int32_t> sb_attention16_lines(const sb_cuda_attention *p,
-                                                                  const sb_attention16_tile *tile, bool is_values) {
-    return is_values ? sb_attention_lines_of<int32_t>(&p->past_v, &p->v, &tile->at, 2)
-                     : sb_attention_lines_of<int32_t>(&p->past_k, &p->k, &tile->at, 2);
+/* The lines of a head on all pages. */
+SB_CUDA_FUNCTION sb_attention_lines<int32_t> sb_attention16_paged_lines(const sb_cuda_attention_array *array,
+                                                                        const sb_attention_place *at) {
+    sb_attention_lines<int32_t> lines = sb_attention_lines_of<int32_t>(array, array, at, 2);
+    lines.past_count = 0;
+    return lines;
+}
+
+/* The same as sb_attention16_load from pages: each warp copies 32 keys of a block, of whose lines each thread has one. */
+template <int D>
+SB_CUDA_FUNCTION void sb_attention16_load_paged(sb_attention_lines<int32_t> lines, int32_t own, int64_t width,
+                                                uint16_t *to) {
+    const int lane = (int)threadIdx.x % 32, first_row = (int)threadIdx.x / 32 * 32;
+    SB_CUDA_KEEP_LOOP
+    for (int first = 0; first < D / 8; first += 4) {
+        SB_CUDA_UNROLL
+        for (int i = first; i < first + 4; i++) {
+            const int piece = i * 32 + lane, row = piece / (D / 8), column = piece % (D / 8) * 8;
+            const int32_t line = sb_cuda_shuffle_from_s32(own, row);
+            const bool wanted = line >= 0 && column < width;
+            sb_cuda_copy_16_or_zero(to + (first_row + row) * SB_CUDA_ATTENTION16_PITCH(D) + column,
+                                    sb_attention_line<int32_t>(&lines, wanted ? line : 0) + (wanted ? column * 2 : 0),
+                                    wanted);
+        }
+    }
 }
 
 /* The left factor of 16 rows from `first` on, as a warp multiplies it; zeros for rows that are not there. */
@@ -384,37 +426,22 @@ SB_CUDA_FUNCTION void sb_attention16_hide(float s[GROUPS][4], const sb_attention
     }
 }
 
-/* Scale, cap and mask, element by element, of the thread's rows `first_row` and 8 further on of the tile. Apart, as a loop over scores in
- * memory: unrolled where it is called it was half of a kernel, which most launches pass by. */
+/* Scale, cap and mask, element by element. */
 template <class E, int GROUPS>
-APART void sb_attention16_finish_apart(const sb_cuda_attention *p, const sb_attention16_tile *tile, int64_t first_row,
-                                       int64_t first, float s[GROUPS][4]) {
+SB_CUDA_FUNCTION void sb_attention16_finish(const sb_cuda_attention *p, float s[GROUPS][4],
+                                            const sb_attention_place *rows, int64_t first) {
     const bool direct = sb_attention_is_direct(p), biased = p->mask_kind == SB_CUDA_ATTENTION_BIAS;
     const int pair = (int)threadIdx.x % 4 * 2;
-    SB_CUDA_UNROLL
-    EACH_ROW {
-        const sb_attention_place row = sb_attention16_row(p, tile, first_row + 8 * r);
-        SB_CUDA_KEEP_LOOP
-        for (int j = 0; j < 2 * GROUPS; j++) {
-            double bias = 0;
-            float *score = &s[j / 2][2 * r + j % 2];
-            const int64_t key = first + j / 2 * 8 + pair + j % 2;
-            const bool seen = sb_attention_look(p, &row, E::dtype, key, &bias);
-            if (!direct)
-                *score = sb_attention_finish(*score, p->scale, p->cap, biased, bias);
-            if (!seen)
-                *score = -sb_infinity_f32();
-        }
+    EACH_SCORE {
+        double bias = 0;
+        const int64_t key = first + 8 * j + pair + i % 2;
+        const bool reached = key >= rows[i / 2].reach.first && key < rows[i / 2].reach.last;
+        const bool seen = reached && sb_attention_look(p, &rows[i / 2], E::dtype, key, &bias);
+        if (!direct)
+            s[j][i] = sb_attention_finish(s[j][i], p->scale, p->cap, biased, bias);
+        if (!seen)
+            s[j][i] = -sb_infinity_f32();
     }
-}
-
-template <class E, int GROUPS>
-SB_CUDA_FUNCTION void sb_attention16_finish(const sb_cuda_attention *p, const sb_attention16_tile *tile,
-                                            int64_t first_row, int64_t first, float s[GROUPS][4]) {
-    float there[GROUPS][4]; /* scores have no address but here, so that they stay in registers */
-    EACH_SCORE there[j][i] = s[j][i];
-    sb_attention16_finish_apart<E, GROUPS>(p, tile, first_row, first, there);
-    EACH_SCORE s[j][i] = there[j][i];
 }
 
 /* The largest of a thread's scores of a row, and of the four threads that hold the row. */

@@ -48,66 +48,24 @@ template <int D> struct sb_attention16_decode_sums {
 
 #define EACH_UNIT for (int u = 0; u < (D / 16 + WARPS - 1) / WARPS; u++)
 
-/* Begins to copy 128 lines of D elements, which lie `step` bytes apart from `from` on, by 128 threads. Of a copy of 16 bytes nothing is
- * worked out but its address, as the one before it and what lies between. */
-template <int D> SB_CUDA_FUNCTION void sb_attention16_decode_load_whole(const char *from, int32_t step, uint16_t *to) {
-    const int together = THREADS / (D / 8), row = (int)threadIdx.x / (D / 8), column = (int)threadIdx.x % (D / 8) * 8;
-    const int64_t between = (int64_t)step * together;
-    from += (int64_t)step * row + column * 2;
-    to += row * SB_CUDA_ATTENTION16_PITCH(D) + column;
-    SB_CUDA_UNROLL
-    for (int i = 0; i < KEYS / together; i++, from += between)
-        sb_cuda_copy_16_or_zero(to + i * together * SB_CUDA_ATTENTION16_PITCH(D), from, true);
-}
-
-/* Whether that finds all 128 keys of a block: nearly always where they lie side by side, but for threads that do not share out evenly what a
- * line has. */
-template <int D>
-SB_CUDA_FUNCTION bool sb_attention16_decode_is_whole(const sb_cuda_attention *p, const sb_attention16_tile *tile,
-                                                     int32_t block, int32_t past_count, int64_t width) {
-    return THREADS % (D / 8) == 0 && width == D && !sb_attention16_is_paged(p) && block >= (int32_t)tile->begin &&
-           block <= (int32_t)tile->end - KEYS && (block >= past_count || block + KEYS <= past_count);
-}
-
-/* Begins to copy a block's keys or values, wherever they lie: each warp 32 of them, of whose lines each thread has one. Zeros stand for those
- * that no row sees, and for columns behind `width`. */
-template <int D>
-SB_CUDA_FUNCTION void sb_attention16_decode_load(const sb_attention_lines<int32_t> *lines, int32_t own, int64_t width,
-                                                 uint16_t *to) {
-    const int lane = (int)threadIdx.x % 32, first_row = (int)threadIdx.x / 32 * 32;
-    SB_CUDA_KEEP_LOOP
-    for (int first = 0; first < D / 8; first += 4) {
-        SB_CUDA_UNROLL
-        for (int i = first; i < first + 4; i++) {
-            const int piece = i * 32 + lane, row = piece / (D / 8), column = piece % (D / 8) * 8;
-            const int32_t line = sb_cuda_shuffle_from_s32(own, row);
-            const bool wanted = line >= 0 && column < width;
-            sb_cuda_copy_16_or_zero(to + (first_row + row) * SB_CUDA_ATTENTION16_PITCH(D) + column,
-                                    sb_attention_line<int32_t>(lines, wanted ? line : 0) + (wanted ? column * 2 : 0),
-                                    wanted);
-        }
-    }
-}
-
 /* Begins to copy unit `number` of the split: the keys of a block, then its values, and so on. A batch in any case. */
-template <int D>
+template <int D, bool PAGED>
 SB_CUDA_FUNCTION void sb_attention16_decode_begin(const sb_cuda_attention *p, const sb_attention16_tile *tile,
                                                   int64_t first, int64_t number, uint16_t *ring,
-                                                  sb_attention16_own *own) {
+                                                  sb_attention16_pages *pages) {
     const int64_t block = first + number / 2 * KEYS;
     uint16_t *to = ring + number % SB_CUDA_ATTENTION16_STAGES(D) * (SB_CUDA_ATTENTION16_UNIT(D) / 2);
     const bool is_values = number % 2 != 0;
-    const int64_t width = is_values ? p->value_width : p->width;
-    if (block < tile->end) {
-        const sb_attention_lines<int32_t> lines = sb_attention16_lines(p, tile, is_values);
+    if (PAGED && block < tile->end) {
         if (!is_values)
-            sb_attention16_turn(p, tile, block + threadIdx.x, own);
-        if (sb_attention16_decode_is_whole<D>(p, tile, (int32_t)block, lines.past_count, width))
-            sb_attention16_decode_load_whole<D>(sb_attention_line<int32_t>(&lines, (int32_t)block),
-                                                block < lines.past_count ? lines.past_step : lines.fresh_step, to);
-        else
-            sb_attention16_decode_load<D>(&lines, own->line, width, to);
-    }
+            sb_attention16_turn(p, tile, block + threadIdx.x, pages);
+        sb_attention16_load_paged<D>(is_values ? sb_attention16_paged_lines(&p->v, &tile->at)
+                                               : sb_attention16_paged_lines(&p->k, &tile->at),
+                                     pages->line, is_values ? p->value_width : p->width, to);
+    } else if (block < tile->end && !is_values)
+        sb_attention16_load<D>(&p->past_k, &p->k, tile, block, p->width, to);
+    else if (block < tile->end)
+        sb_attention16_load<D>(&p->past_v, &p->v, tile, block, p->value_width, to);
     SB_CUDA_COPIES_END();
 }
 
@@ -229,7 +187,7 @@ template <int D> SB_CUDA_FUNCTION void sb_attention16_decode_fold(sb_attention16
 
 /* All keys of the block's split, or of all splits if the tile has no split. Heads of up to 128 have one then. Behind it `totals`
  * and `values` are what the rows come to. */
-template <int HALF, int D>
+template <int HALF, int D, bool GENERAL, bool PAGED>
 SB_CUDA_FUNCTION void sb_attention16_decode_sum(const sb_cuda_attention *p, const sb_attention16_tile *tile,
                                                 const sb_attention_place *rows, sb_attention16_decode_memory<D> shared,
                                                 sb_attention16_decode_sums<D> *sums) {
@@ -239,25 +197,24 @@ SB_CUDA_FUNCTION void sb_attention16_decode_sum(const sb_cuda_attention *p, cons
     const sb_split_scale_f32 by = sb_split_scale_of_f32((float)sb_attention_factor(p));
     const int64_t first = tile->begin - tile->begin % KEYS;
     uint32_t queries[D / 16][4];
-    const bool is_general = sb_attention16_is_general(p);
-    sb_attention16_own own = {-1, sb_attention16_look_up(p, tile, first + threadIdx.x)};
+    sb_attention16_pages pages = {-1, PAGED ? sb_attention16_look_up(p, tile, first + threadIdx.x) : 0};
     SB_CUDA_KEEP_LOOP
     for (int64_t number = 0; number < stages - 1; number++)
-        sb_attention16_decode_begin<D>(p, tile, first, number, shared.ring, &own);
+        sb_attention16_decode_begin<D, PAGED>(p, tile, first, number, shared.ring, &pages);
     sb_attention16_load_queries<D>(p, rows, queries);
     int64_t number = 0;
     SB_CUDA_KEEP_LOOP
     for (int64_t block = first; block < tile->end; block += KEYS) {
         float s[OWN_GROUPS][4], largest[2];
-        const int64_t first_key = block + warp * OWN_KEYS;
+        const int64_t own = block + warp * OWN_KEYS;
         SB_CUDA_COPIES_WAIT(SB_CUDA_ATTENTION16_STAGES(D) - 2);
         SB_CUDA_BARRIER();
-        sb_attention16_decode_begin<D>(p, tile, first, number + stages - 1, shared.ring, &own);
+        sb_attention16_decode_begin<D, PAGED>(p, tile, first, number + stages - 1, shared.ring, &pages);
         sb_attention16_decode_scores<HALF, D>(p, queries, shared.ring + number++ % stages * unit, s);
-        if (SB_CUDA_SELDOM(is_general))
-            sb_attention16_finish<E, OWN_GROUPS>(p, tile, tile->first_row + lane / 4, first_key, s);
+        if (GENERAL)
+            sb_attention16_finish<E, OWN_GROUPS>(p, s, rows, own);
         else if (block < tile->full_begin || block + KEYS > tile->full_end)
-            sb_attention16_hide<OWN_GROUPS>(s, rows, first_key);
+            sb_attention16_hide<OWN_GROUPS>(s, rows, own);
         sb_attention16_largest<OWN_GROUPS>(s, largest);
         EACH_ROW {
             if (lane % 4 == 0)
@@ -268,7 +225,7 @@ SB_CUDA_FUNCTION void sb_attention16_decode_sum(const sb_cuda_attention *p, cons
         sb_attention16_decode_weigh<HALF, D>(s, by, sums, shared.weights);
         SB_CUDA_COPIES_WAIT(SB_CUDA_ATTENTION16_STAGES(D) - 2);
         SB_CUDA_BARRIER();
-        sb_attention16_decode_begin<D>(p, tile, first, number + stages - 1, shared.ring, &own);
+        sb_attention16_decode_begin<D, PAGED>(p, tile, first, number + stages - 1, shared.ring, &pages);
         sb_attention16_decode_add<HALF, D>(p, shared.weights, shared.ring + number++ % stages * unit, sums);
         if (FOLDS && tile->split < 0 && (block + KEYS >= tile->end || (block + KEYS) % SB_ATTENTION_SPLIT == 0))
             sb_attention16_decode_fold<D>(sums, shared.totals);
@@ -308,7 +265,7 @@ SB_CUDA_FUNCTION void sb_attention16_decode_give(const sb_cuda_attention *p, con
 }
 
 /* All of a tile. Behind it a thread may still read shared memory. */
-template <int HALF, int D>
+template <int HALF, int D, bool GENERAL, bool PAGED>
 SB_CUDA_FUNCTION void sb_attention16_decode_tile(const sb_cuda_attention *p, const sb_attention16_tile *tile,
                                                  sb_attention16_decode_memory<D> shared, void *memory) {
     typedef typename sb_attention16_element<HALF>::type E;
@@ -325,7 +282,7 @@ SB_CUDA_FUNCTION void sb_attention16_decode_tile(const sb_cuda_attention *p, con
     sb_attention16_decode_clear<D>(&sums);
     if (threadIdx.x == 0)
         *shared.again = 0;
-    sb_attention16_decode_sum<HALF, D>(p, tile, rows, shared, &sums);
+    sb_attention16_decode_sum<HALF, D, GENERAL, PAGED>(p, tile, rows, shared, &sums);
     SB_CUDA_BARRIER();
     EACH_ROW {
         if (warp == 0 && lane % 4 == 0)
@@ -349,40 +306,45 @@ SB_CUDA_FUNCTION void sb_attention16_decode_tile(const sb_cuda_attention *p, con
     }
 }
 
-/* Tiles a grid apart; `memory` is shared memory. */
-template <int HALF, int D>
-SB_CUDA_FUNCTION void sb_attention16_decode(const sb_cuda_attention *p, unsigned char *memory) {
+/* Tiles `first`, `first` + `step`, …; `memory` is shared memory. */
+template <int HALF, int D, bool GENERAL, bool PAGED>
+SB_CUDA_FUNCTION void sb_attention16_decode(const sb_cuda_attention *p, int64_t first, int64_t step,
+                                            unsigned char *memory) {
     const sb_attention16_decode_memory<D> shared = sb_attention16_decode_cut<D>(memory);
     sb_attention16_tile tile;
     SB_CUDA_KEEP_LOOP
-    for (int64_t index = blockIdx.x; sb_attention16_take_tile(p, index, ROWS, &tile); index += gridDim.x) {
+    for (int64_t index = first; sb_attention16_take_tile<PAGED>(p, index, ROWS, &tile); index += step) {
         if (sb_attention16_is_idle(&tile))
             continue;
-        sb_attention16_decode_tile<HALF, D>(p, &tile, shared, memory);
+        sb_attention16_decode_tile<HALF, D, GENERAL, PAGED>(p, &tile, shared, memory);
         SB_CUDA_BARRIER();
     }
 }
 
-/* The kernels of a source: heads of up to `width`, and how many blocks a multiprocessor shall take. */
-#define SB_CUDA_ATTENTION16_DECODE_KERNEL(name, half, width, blocks)                                                   \
-    SB_CUDA_BLOCK_KERNEL_BOUNDED(sb_cuda_attention16_decode_##width##_##name, sb_cuda_attention, p, THREADS, blocks) { \
+/* The kernels of a source, whose modules are `module`_<name>: heads of up to `width`, how many blocks a multiprocessor shall take,
+ * and whether keys lie on pages. */
+#define SB_CUDA_ATTENTION16_DECODE_KERNEL(module, name, half, width, blocks, is_paged, suffix, is_general)             \
+    SB_CUDA_BLOCK_KERNEL_BOUNDED(sb_cuda_##module##_##name##suffix, sb_cuda_attention, p, THREADS, blocks) {           \
         DYNAMIC_SHARED(memory);                                                                                        \
-        sb_attention16_decode<half, width>(p, memory);                                                                 \
+        sb_attention16_decode<half, width, is_general, is_paged>(p, blockIdx.x, gridDim.x, memory);                    \
     }
 /* The host has both modules in one. */
 #if defined(SB_MODULE_f16) || !defined(__CUDACC__)
-#define SB_CUDA_ATTENTION16_DECODE_F16(width, blocks) SB_CUDA_ATTENTION16_DECODE_KERNEL(f16, SB_CUDA_F16, width, blocks)
+#define SB_CUDA_ATTENTION16_DECODE_F16(module, width, blocks, is_paged)                                                \
+    SB_CUDA_ATTENTION16_DECODE_KERNEL(module, f16, SB_CUDA_F16, width, blocks, is_paged, , false)                      \
+    SB_CUDA_ATTENTION16_DECODE_KERNEL(module, f16, SB_CUDA_F16, width, blocks, is_paged, _masked, true)
 #else
-#define SB_CUDA_ATTENTION16_DECODE_F16(width, blocks)
+#define SB_CUDA_ATTENTION16_DECODE_F16(module, width, blocks, is_paged)
 #endif
 #if defined(SB_MODULE_bf16) || !defined(__CUDACC__)
-#define SB_CUDA_ATTENTION16_DECODE_BF16(width, blocks)                                                                 \
-    SB_CUDA_ATTENTION16_DECODE_KERNEL(bf16, SB_CUDA_BF16, width, blocks)
+#define SB_CUDA_ATTENTION16_DECODE_BF16(module, width, blocks, is_paged)                                               \
+    SB_CUDA_ATTENTION16_DECODE_KERNEL(module, bf16, SB_CUDA_BF16, width, blocks, is_paged, , false)                    \
+    SB_CUDA_ATTENTION16_DECODE_KERNEL(module, bf16, SB_CUDA_BF16, width, blocks, is_paged, _masked, true)
 #else
-#define SB_CUDA_ATTENTION16_DECODE_BF16(width, blocks)
+#define SB_CUDA_ATTENTION16_DECODE_BF16(module, width, blocks, is_paged)
 #endif
-#define SB_CUDA_ATTENTION16_DECODE(width, blocks)                                                                      \
-    SB_CUDA_ATTENTION16_DECODE_F16(width, blocks)                                                                      \
-    SB_CUDA_ATTENTION16_DECODE_BF16(width, blocks)
+#define SB_CUDA_ATTENTION16_DECODE(module, width, blocks, is_paged)                                                    \
+    SB_CUDA_ATTENTION16_DECODE_F16(module, width, blocks, is_paged)                                                    \
+    SB_CUDA_ATTENTION16_DECODE_BF16(module, width, blocks, is_paged)
 
 #endif

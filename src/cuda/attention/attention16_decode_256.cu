@@ -2,4 +2,4 @@
  * Compiled for 90a alone. A module for each of bf16, f16. */
 #include "cuda/attention/attention16_decode.cuh"
 
-SB_CUDA_ATTENTION16_DECODE(256, 1)
+SB_CUDA_ATTENTION16_DECODE(attention16_decode_256, 256, 1, false)

@@ -2,4 +2,4 @@
  * Compiled for 90a alone. A module for each of bf16, f16. */
 #include "cuda/attention/attention16_decode.cuh"
 
-SB_CUDA_ATTENTION16_DECODE(96, 2)
+SB_CUDA_ATTENTION16_DECODE(attention16_decode_96, 96, 2, false)

@@ -109,14 +109,14 @@ SB_CUDA_FUNCTION void fold_columns(const sb_cuda_attention *p, int64_t part, con
 }
 
 /* A block of threads for each row. */
-template <int HALF> SB_CUDA_FUNCTION void fold_rows(const sb_cuda_attention *p) {
+template <int HALF, bool PAGED> SB_CUDA_FUNCTION void fold_rows(const sb_cuda_attention *p) {
     SB_CUDA_SHARED fold_memory shared;
     const int64_t count = p->batch * p->heads * p->part_rows;
     SB_CUDA_KEEP_LOOP
     for (int64_t row = blockIdx.x; row < count; row += gridDim.x) {
         sb_attention_place at;
         int64_t part;
-        if (sb_attention16_is_paged(p)) {
+        if (PAGED) {
             sb_attention_sequence found;
             int64_t number = row;
             const int64_t head = sb_cuda_take(&number, p->heads);
@@ -136,7 +136,10 @@ template <int HALF> SB_CUDA_FUNCTION void fold_rows(const sb_cuda_attention *p) 
 
 #define FOLD(name, half)                                                                                               \
     SB_CUDA_BLOCK_KERNEL_BOUNDED(sb_cuda_attention16_fold_##name, sb_cuda_attention, p, THREADS, 2) {                  \
-        fold_rows<half>(p);                                                                                            \
+        fold_rows<half, false>(p);                                                                                     \
+    }                                                                                                                  \
+    SB_CUDA_BLOCK_KERNEL_BOUNDED(sb_cuda_attention16_fold_##name##_paged, sb_cuda_attention, p, THREADS, 2) {          \
+        fold_rows<half, true>(p);                                                                                      \
     }
 /* The host has both modules in one. */
 #if defined(SB_MODULE_f16) || !defined(__CUDACC__)

@@ -49,26 +49,50 @@ template <int D> SB_CUDA_FUNCTION sb_attention16_tile_memory<D> sb_attention16_t
     return shared;
 }
 
+/* Begins to copy the keys of a block, or their values; zeros stand for those that no row sees, and for columns behind
+ * `width`. */
+template <int D>
+SB_CUDA_FUNCTION void sb_attention16_tile_load(const sb_attention16_tile *tile, const sb_cuda_attention_array *past,
+                                               const sb_cuda_attention_array *fresh, int64_t block, int64_t width,
+                                               uint16_t *to) {
+    const int first_line = (int)threadIdx.x / (D / 8), eight = (int)threadIdx.x % (D / 8);
+    const sb_attention_lines<int32_t> lines = sb_attention_lines_of<int32_t>(past, fresh, &tile->at, 2);
+    const int32_t begin = (int32_t)tile->begin, end = eight * 8 < width ? (int32_t)tile->end : 0;
+    SB_CUDA_KEEP_LOOP
+    for (int first = 0; first < D / 8; first += 4) {
+        SB_CUDA_UNROLL
+        for (int i = first; i < first + 4; i++) {
+            const int line = first_line + i * (THREADS / (D / 8));
+            const int32_t key = (int32_t)block + line;
+            const bool wanted = key >= begin && key < end;
+            sb_cuda_copy_16_or_zero(
+                to + sb_attention16_tile_place<D>(line, eight),
+                sb_attention_line<int32_t>(&lines, wanted ? key : begin) + (wanted ? eight * 16 : 0), wanted);
+        }
+    }
+}
+
 /* The line of a block that thread `lane` of the warp has in mind. Its warp's lines are those of sb_attention16_tile_load. */
 template <int D> SB_CUDA_FUNCTION int sb_attention16_tile_own(void) {
     const int lines = 256 / D, warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
     return lane / lines * (4 * lines) + warp * lines + lane % lines;
 }
 
-/* Begins to copy the keys of a block, or their values, of whose lines each thread of a warp has one; zeros stand for those that no row
- * sees, and for columns behind `width`. */
+/* The same from pages. */
 template <int D>
-SB_CUDA_FUNCTION void sb_attention16_tile_load(const sb_attention_lines<int32_t> *lines, int32_t own, int64_t width,
-                                               uint16_t *to) {
+SB_CUDA_FUNCTION void sb_attention16_tile_load_paged(const sb_attention16_tile *tile,
+                                                     const sb_cuda_attention_array *array,
+                                                     const sb_attention16_pages *pages, int64_t width, uint16_t *to) {
     const int first_line = (int)threadIdx.x / (D / 8), eight = (int)threadIdx.x % (D / 8);
+    const sb_attention_lines<int32_t> lines = sb_attention16_paged_lines(array, &tile->at);
     SB_CUDA_KEEP_LOOP
     for (int first = 0; first < D / 8; first += 4) {
         SB_CUDA_UNROLL
         for (int i = first; i < first + 4; i++) {
-            const int32_t line = sb_cuda_shuffle_from_s32(own, i * (256 / D) + (int)threadIdx.x % 32 / (D / 8));
+            const int32_t line = sb_cuda_shuffle_from_s32(pages->line, i * (256 / D) + (int)threadIdx.x % 32 / (D / 8));
             const bool wanted = line >= 0 && eight * 8 < width;
             sb_cuda_copy_16_or_zero(to + sb_attention16_tile_place<D>(first_line + i * (THREADS / (D / 8)), eight),
-                                    sb_attention_line<int32_t>(lines, wanted ? line : 0) + (wanted ? eight * 16 : 0),
+                                    sb_attention_line<int32_t>(&lines, wanted ? line : 0) + (wanted ? eight * 16 : 0),
                                     wanted);
         }
     }
@@ -119,14 +143,11 @@ template <int D> SB_CUDA_FUNCTION void sb_attention16_tile_fold(sb_attention16_t
 
 /* ---- a block of keys ---- */
 
-/* The first of the thread's two rows, and either as the definition sees it. */
-SB_CUDA_FUNCTION int64_t sb_attention16_tile_first_row(const sb_attention16_tile *tile) {
-    return tile->first_row + (int)threadIdx.x / 32 * 16 + (int)threadIdx.x % 32 / 4;
-}
-
+/* The thread's two rows, as the definition sees them. */
 SB_CUDA_FUNCTION sb_attention_place sb_attention16_tile_row(const sb_cuda_attention *p, const sb_attention16_tile *tile,
                                                             int r) {
-    return sb_attention16_row(p, tile, sb_attention16_tile_first_row(tile) + 8 * r);
+    const int own = (int)threadIdx.x / 32 * 16 + (int)threadIdx.x % 32 / 4 + 8 * r;
+    return sb_attention16_row(p, tile, tile->first_row + own);
 }
 
 /* The warp's scores. */
@@ -155,15 +176,16 @@ SB_CUDA_FUNCTION void sb_attention16_tile_scores(const sb_cuda_attention *p, con
 }
 
 /* What a score is but for its chain, and which keys are seen. */
-template <class E>
+template <class E, bool GENERAL>
 SB_CUDA_FUNCTION void sb_attention16_tile_see(const sb_cuda_attention *p, const sb_attention16_tile *tile,
                                               float s[KEY_GROUPS][4], int64_t block) {
-    if (SB_CUDA_SELDOM(sb_attention16_is_general(p))) {
-        sb_attention16_finish<E, KEY_GROUPS>(p, tile, sb_attention16_tile_first_row(tile), block, s);
-    } else if (block < tile->full_begin || block + KEYS > tile->full_end) {
-        const sb_attention_place rows[2] = {sb_attention16_tile_row(p, tile, 0), sb_attention16_tile_row(p, tile, 1)};
+    if (!GENERAL && block >= tile->full_begin && block + KEYS <= tile->full_end)
+        return;
+    const sb_attention_place rows[2] = {sb_attention16_tile_row(p, tile, 0), sb_attention16_tile_row(p, tile, 1)};
+    if (GENERAL)
+        sb_attention16_finish<E, KEY_GROUPS>(p, s, rows, block);
+    else
         sb_attention16_hide<KEY_GROUPS>(s, rows, block);
-    }
 }
 
 /* Scores of a block to weights, and sums brought to the maxima with them. */
@@ -223,29 +245,35 @@ SB_CUDA_FUNCTION void sb_attention16_tile_add(const sb_cuda_attention *p, const 
 /* ---- all of it ---- */
 
 /* Begins to copy the keys of a block, or with those keys copied its values. */
-template <int D>
+template <int D, bool PAGED>
 SB_CUDA_FUNCTION void sb_attention16_tile_begin(const sb_cuda_attention *p, const sb_attention16_tile *tile,
                                                 int64_t block, bool is_values, sb_attention16_tile_memory<D> shared,
-                                                sb_attention16_own *own) {
-    const sb_attention_lines<int32_t> lines = sb_attention16_lines(p, tile, is_values);
-    if (!is_values)
-        sb_attention16_turn(p, tile, block + sb_attention16_tile_own<D>(), own);
-    sb_attention16_tile_load<D>(&lines, own->line, is_values ? p->value_width : p->width,
-                                is_values ? shared.values : shared.keys);
+                                                sb_attention16_pages *pages) {
+    const int64_t width = is_values ? p->value_width : p->width;
+    uint16_t *to = is_values ? shared.values : shared.keys;
+    if (PAGED) {
+        if (!is_values)
+            sb_attention16_turn(p, tile, block + sb_attention16_tile_own<D>(), pages);
+        sb_attention16_tile_load_paged<D>(tile, is_values ? &p->v : &p->k, pages, width, to);
+    } else {
+        sb_attention16_tile_load<D>(tile, is_values ? &p->past_v : &p->past_k, is_values ? &p->v : &p->k, block, width,
+                                    to);
+    }
 }
 
 /* All blocks of keys. Behind it `totals` and `values` are what the rows come to. */
-template <int HALF, int D>
+template <int HALF, int D, bool GENERAL, bool PAGED>
 SB_CUDA_FUNCTION void sb_attention16_tile_sum(const sb_cuda_attention *p, const sb_attention16_tile *tile,
                                               sb_attention16_tile_memory<D> shared, sb_attention16_tile_sums<D> *sums) {
     typedef typename sb_attention16_element<HALF>::type E;
     const sb_split_scale_f32 by = sb_split_scale_of_f32((float)sb_attention_factor(p));
     const bool works = tile->first_row + (int)threadIdx.x / 32 * 16 < tile->rows;
     int64_t block = tile->begin - tile->begin % KEYS;
-    sb_attention16_own own = {-1, sb_attention16_look_up(p, tile, block + sb_attention16_tile_own<D>())};
+    sb_attention16_pages pages = {-1,
+                                  PAGED ? sb_attention16_look_up(p, tile, block + sb_attention16_tile_own<D>()) : 0};
     sb_attention16_tile_load_queries<D>(p, tile, shared.queries);
     if (block < tile->end)
-        sb_attention16_tile_begin<D>(p, tile, block, false, shared, &own);
+        sb_attention16_tile_begin<D, PAGED>(p, tile, block, false, shared, &pages);
     SB_CUDA_COPIES_END();
     SB_CUDA_KEEP_LOOP
     for (; block < tile->end; block += KEYS) {
@@ -253,16 +281,16 @@ SB_CUDA_FUNCTION void sb_attention16_tile_sum(const sb_cuda_attention *p, const 
         uint32_t weights[KEYS / 16][4];
         SB_CUDA_COPIES_WAIT(0);
         SB_CUDA_BARRIER();
-        sb_attention16_tile_begin<D>(p, tile, block, true, shared, &own);
+        sb_attention16_tile_begin<D, PAGED>(p, tile, block, true, shared, &pages);
         SB_CUDA_COPIES_END();
         if (works)
             sb_attention16_tile_scores<HALF, D>(p, shared.queries, shared.keys, s);
         SB_CUDA_BARRIER();
         if (block + KEYS < tile->end)
-            sb_attention16_tile_begin<D>(p, tile, block + KEYS, false, shared, &own);
+            sb_attention16_tile_begin<D, PAGED>(p, tile, block + KEYS, false, shared, &pages);
         SB_CUDA_COPIES_END();
         if (works) {
-            sb_attention16_tile_see<E>(p, tile, s, block);
+            sb_attention16_tile_see<E, GENERAL>(p, tile, s, block);
             sb_attention16_tile_weigh<HALF, D>(s, by, sums, weights);
         }
         SB_CUDA_COPIES_WAIT(1);
@@ -305,7 +333,7 @@ SB_CUDA_FUNCTION void sb_attention16_tile_give(const sb_cuda_attention *p, const
 }
 
 /* All of a tile. `*again` is shared, and false. Behind it a thread may still read shared memory. */
-template <int HALF, int D>
+template <int HALF, int D, bool GENERAL, bool PAGED>
 SB_CUDA_FUNCTION void sb_attention16_tile_compute(const sb_cuda_attention *p, const sb_attention16_tile *tile,
                                                   unsigned char *memory, int *again) {
     typedef typename sb_attention16_element<HALF>::type E;
@@ -317,7 +345,7 @@ SB_CUDA_FUNCTION void sb_attention16_tile_compute(const sb_cuda_attention *p, co
         sums.is_nan[r] = false;
     }
     sb_attention16_tile_clear<D>(&sums);
-    sb_attention16_tile_sum<HALF, D>(p, tile, sb_attention16_tile_cut<D>(memory), &sums);
+    sb_attention16_tile_sum<HALF, D, GENERAL, PAGED>(p, tile, sb_attention16_tile_cut<D>(memory), &sums);
     /* Rows that are not there have seen no key. */
     EACH_SUM sums.again |=
         !sums.is_nan[i / 2] && sums.totals[i / 2].maximum != NONE && sums.values[j][i] != sums.values[j][i];
@@ -332,45 +360,51 @@ SB_CUDA_FUNCTION void sb_attention16_tile_compute(const sb_cuda_attention *p, co
     EACH_ROW sb_attention16_tile_give<HALF, D>(p, tile, &sums, r);
 }
 
-template <int HALF, int D> SB_CUDA_FUNCTION void sb_attention16_tile_run(const sb_cuda_attention *p) {
+template <int HALF, int D, bool GENERAL, bool PAGED>
+SB_CUDA_FUNCTION void sb_attention16_tile_run(const sb_cuda_attention *p) {
     DYNAMIC_SHARED(memory);
     SB_CUDA_SHARED sb_attention16_tile tile;
     SB_CUDA_SHARED int again;
     SB_CUDA_SHARED bool is_there;
     SB_CUDA_KEEP_LOOP
     for (int64_t index = blockIdx.x;; index += gridDim.x) {
-        if (threadIdx.x < 32) {
+        if (threadIdx.x < (PAGED ? 32 : 1)) {
             /* Written where it stays, by a whole warp the same: a copy of their own costs the threads registers to the end. */
-            is_there = sb_attention16_take_tile(p, index, ROWS, &tile);
+            is_there = sb_attention16_take_tile<PAGED>(p, index, ROWS, &tile);
             again = 0;
         }
         SB_CUDA_BARRIER();
         if (!is_there)
             return;
         if (!sb_attention16_is_idle(&tile))
-            sb_attention16_tile_compute<HALF, D>(p, &tile, memory, &again);
+            sb_attention16_tile_compute<HALF, D, GENERAL, PAGED>(p, &tile, memory, &again);
         SB_CUDA_BARRIER();
     }
 }
 
-/* The kernels of a source: heads of up to `width`, and how many blocks a multiprocessor shall take. */
-#define SB_CUDA_ATTENTION16_TILE_KERNEL(name, half, width, blocks)                                                     \
-    SB_CUDA_BLOCK_KERNEL_BOUNDED(sb_cuda_attention16_tile_##width##_##name, sb_cuda_attention, p, THREADS, blocks) {   \
-        sb_attention16_tile_run<half, width>(p);                                                                       \
+/* The kernels of a source, whose modules are `module`_<name>: heads of up to `width`, how many blocks a multiprocessor shall take,
+ * and whether keys lie on pages. */
+#define SB_CUDA_ATTENTION16_TILE_KERNEL(module, name, half, width, blocks, is_paged, suffix, is_general)               \
+    SB_CUDA_BLOCK_KERNEL_BOUNDED(sb_cuda_##module##_##name##suffix, sb_cuda_attention, p, THREADS, blocks) {           \
+        sb_attention16_tile_run<half, width, is_general, is_paged>(p);                                                 \
     }
 /* The host has both modules in one. */
 #if defined(SB_MODULE_f16) || !defined(__CUDACC__)
-#define SB_CUDA_ATTENTION16_TILE_F16(width, blocks) SB_CUDA_ATTENTION16_TILE_KERNEL(f16, SB_CUDA_F16, width, blocks)
+#define SB_CUDA_ATTENTION16_TILE_F16(module, width, blocks, is_paged)                                                  \
+    SB_CUDA_ATTENTION16_TILE_KERNEL(module, f16, SB_CUDA_F16, width, blocks, is_paged, , false)                        \
+    SB_CUDA_ATTENTION16_TILE_KERNEL(module, f16, SB_CUDA_F16, width, blocks, is_paged, _masked, true)
 #else
-#define SB_CUDA_ATTENTION16_TILE_F16(width, blocks)
+#define SB_CUDA_ATTENTION16_TILE_F16(module, width, blocks, is_paged)
 #endif
 #if defined(SB_MODULE_bf16) || !defined(__CUDACC__)
-#define SB_CUDA_ATTENTION16_TILE_BF16(width, blocks) SB_CUDA_ATTENTION16_TILE_KERNEL(bf16, SB_CUDA_BF16, width, blocks)
+#define SB_CUDA_ATTENTION16_TILE_BF16(module, width, blocks, is_paged)                                                 \
+    SB_CUDA_ATTENTION16_TILE_KERNEL(module, bf16, SB_CUDA_BF16, width, blocks, is_paged, , false)                      \
+    SB_CUDA_ATTENTION16_TILE_KERNEL(module, bf16, SB_CUDA_BF16, width, blocks, is_paged, _masked, true)
 #else
-#define SB_CUDA_ATTENTION16_TILE_BF16(width, blocks)
+#define SB_CUDA_ATTENTION16_TILE_BF16(module, width, blocks, is_paged)
 #endif
-#define SB_CUDA_ATTENTION16_TILE(width, blocks)                                                                        \
-    SB_CUDA_ATTENTION16_TILE_F16(width, blocks)                                                                        \
-    SB_CUDA_ATTENTION16_TILE_BF16(width, blocks)
+#define SB_CUDA_ATTENTION16_TILE(module, width, blocks, is_paged)                                                      \
+    SB_CUDA_ATTENTION16_TILE_F16(module, width, blocks, is_paged)                                                      \
+    SB_CUDA_ATTENTION16_TILE_BF16(module, width, blocks, is_paged)
 
 #endif

@@ -2,4 +2,4 @@
  * Compiled for 90a alone. A module for each of bf16, f16. */
 #include "cuda/attention/attention16_tile.cuh"
 
-SB_CUDA_ATTENTION16_TILE(128, 2)
+SB_CUDA_ATTENTION16_TILE(attention16_tile_128, 128, 2, false)
