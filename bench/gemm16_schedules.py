@@ -99,8 +99,8 @@ def read_table():
     """(name, shape) of every schedule, from the source."""
     text = SOURCE.read_text(encoding="utf-8")
     table = text[text.index("shape shapes[]"):text.index("what it can do")]
-    module, number = r'"\w+"', r"(\d+)"
-    row = re.compile(r"\{" + module + rf",\s+(?:{module}|NULL),\s+" + r",\s+".join([number] * 5)
+    modules, number = r'SB_GEMM_MODULES\("\w+"\)', r"(\d+)"
+    row = re.compile(r"\{" + modules + rf",\s+(?:{modules}|\{{NULL\}}),\s+" + r",\s+".join([number] * 5)
                      + r",\s+([\w |]+)" + r",\s+([\d.]+)" * 5 + r"\}")
     shapes = [{"rows": int(m[1]), "n": int(m[2]), "boxes": int(m[3]), "cluster": int(m[5]), "swapped": "SWAPPED" in m[6],
                "times": tuple(float(m[i]) for i in range(7, 12))} for m in row.finditer(table)]

@@ -136,7 +136,7 @@ static void run_fused(setting *setting, const product *p, const operands *all, c
     MUST(sb_cuda_stream_synchronize(setting->queue.stream, error));
 }
 
-/* A case under every schedule of the host, by the kernel of this name. */
+/* A case under every schedule of the host, by the kernel with this beginning of its name. */
 static void check(setting *setting, const product *p, int form, const char *kernel) {
     char text[512];
     hopper_case c = make_hopper_case(setting, p);
@@ -153,7 +153,7 @@ static void check(setting *setting, const product *p, int form, const char *kern
         if (!same_bytes(setting, &c.all.c, &where))
             fail_msg("%s, form %d: byte %zu of C differs under \"%s\"", text, form, where, hopper_schedules[i].name);
         const host_rings rings = host_last_rings();
-        if (kernel != NULL && strcmp(rings.kernel, kernel) != 0)
+        if (kernel != NULL && strncmp(rings.kernel, kernel, strlen(kernel)) != 0)
             fail_msg("%s: %s is run", text, rings.kernel);
     }
     release_nodes(&nodes);
@@ -177,10 +177,10 @@ static void test_two_warpgroups(void **unused) {
         const char *schedule, *kernel;
         int64_t n;
     } shapes[] = {
-        {"tile-128x256", "sb_gemm16_fused_128x256", 328},
-        {"tile-128x192", "sb_gemm16_fused_128x192", 200},
-        {"tile-128x128", "sb_gemm16_fused_128x128", 264},
-        {"tile-128x64", "sb_gemm16_fused_128x64", 72},
+        {"tile-128x256", "sb_gemm16_fused_128x256_", 328},
+        {"tile-128x192", "sb_gemm16_fused_128x192_", 200},
+        {"tile-128x128", "sb_gemm16_fused_128x128_", 264},
+        {"tile-128x64", "sb_gemm16_fused_128x64_", 72},
     };
     setting setting = set_up_with(2);
     for (int shape = 0; shape < 4; shape++) {
@@ -207,10 +207,10 @@ static void test_one_warpgroup(void **unused) {
         const char *schedule, *kernel;
         bool swapped;
     } shapes[] = {
-        {"tile-64x64", "sb_gemm16_fused_64x64", false},   {"tile-64x32", "sb_gemm16_fused_64x32", false},
-        {"tile-64x16", "sb_gemm16_fused_64x16", false},   {"swapped-64x64", "sb_gemm16_fused_64x64", true},
-        {"swapped-64x32", "sb_gemm16_fused_64x32", true}, {"swapped-64x16", "sb_gemm16_fused_64x16", true},
-        {"swapped-64x8", "sb_gemm16_fused_64x8", true},
+        {"tile-64x64", "sb_gemm16_fused_64x64_", false},   {"tile-64x32", "sb_gemm16_fused_64x32_", false},
+        {"tile-64x16", "sb_gemm16_fused_64x16_", false},   {"swapped-64x64", "sb_gemm16_fused_64x64_", true},
+        {"swapped-64x32", "sb_gemm16_fused_64x32_", true}, {"swapped-64x16", "sb_gemm16_fused_64x16_", true},
+        {"swapped-64x8", "sb_gemm16_fused_64x8_", true},
     };
     setting setting = set_up_with(2);
     for (int shape = 0; shape < 7; shape++) {
@@ -240,7 +240,7 @@ static void test_turned(void **unused) {
         for (int form = 0; form < 6; form++) {
             char schedule[32], kernel[64];
             snprintf(schedule, sizeof schedule, "swapped-%s", names[shape]);
-            snprintf(kernel, sizeof kernel, "sb_gemm16_fused_%s", names[shape]);
+            snprintf(kernel, sizeof kernel, "sb_gemm16_fused_%s_", names[shape]);
             product p = make_product((shape + form) % 2 != 0 ? SB_F16 : SB_BF16, 1 + 13 * form, columns[form],
                                      form == 0 ? 64 : 320, schedule);
             p.b = form % 2 != 0 ? WIDE_ROWS : WIDE_COLUMNS;

@@ -95,22 +95,6 @@ template <int HALF> SB_CUDA_FUNCTION uint32_t sb_cuda_canonical_pair(uint32_t pa
 #endif
 }
 
-/* The same where the dtype is known at run time, the same for all threads. */
-SB_CUDA_FUNCTION void sb_cuda_widen_pair(bool is_bf16, uint32_t pair, float *low, float *high) {
-    if (is_bf16)
-        sb_cuda_widen_pair<SB_CUDA_BF16>(pair, low, high);
-    else
-        sb_cuda_widen_pair<SB_CUDA_F16>(pair, low, high);
-}
-
-SB_CUDA_FUNCTION uint32_t sb_cuda_round_pair(bool is_bf16, float low, float high) {
-    return is_bf16 ? sb_cuda_round_pair<SB_CUDA_BF16>(low, high) : sb_cuda_round_pair<SB_CUDA_F16>(low, high);
-}
-
-SB_CUDA_FUNCTION uint32_t sb_cuda_canonical_pair(bool is_bf16, uint32_t pair) {
-    return pair - ((((pair & 0x7fff7fffu) + 0x00010001u) & 0x80008000u) >> 15) * (is_bf16 ? 0x3fu : 0x1ffu);
-}
-
 template <int HALF> SB_CUDA_FUNCTION void sb_cuda_widen_eight(sb_cuda_eight eight, float *values) {
     SB_CUDA_UNROLL
     for (int pair = 0; pair < SB_CUDA_EIGHT / 2; pair++)

@@ -1,10 +1,10 @@
 /* 16-bit products by TMA and wgmma, in tiles of 128 by 144.
- * Compiled for 90a alone. */
+ * Compiled for 90a alone. A module for each of bf16, f16. */
 #define SB_GEMM_N 144
 #define SB_GEMM_GROUPS 2
 #define SB_GEMM_BOXES 1
 #define SB_GEMM_STAGES 5
 #define SB_GEMM_CLUSTER 1
-#define SB_GEMM_NAME sb_gemm16_128x144
+#define SB_GEMM_KERNEL(layout) sb_gemm16_128x144_##layout
 #define SB_GEMM_B_K_MAJOR
-#include "cuda/contraction/gemm16_hopper.cuh"
+#include "cuda/contraction/gemm16_hopper_layouts.cuh"

@@ -34,33 +34,19 @@ SB_CUDA_FUNCTION float sb_gemm16_silu_estimate(float x) {
 }
 
 /* Two numbers rounded to 16 bits, of which negative ones are +0. */
-template <int HALF> SB_CUDA_FUNCTION uint32_t sb_gemm16_round_magnitudes(float low, float high) {
+SB_CUDA_FUNCTION uint32_t sb_gemm16_round_magnitudes(int32_t dtype, float low, float high) {
 #if defined(__CUDA_ARCH__)
     uint32_t pair;
-    if (HALF == SB_CUDA_BF16)
+    if (dtype == SB_BF16)
         asm("cvt.rn.relu.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
     else
         asm("cvt.rn.relu.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
     return pair;
 #else
-    return sb_cuda_round_pair<HALF>(low < 0.0f ? 0.0f : low, high < 0.0f ? 0.0f : high);
+    low = low < 0.0f ? 0.0f : low;
+    high = high < 0.0f ? 0.0f : high;
+    return dtype == SB_BF16 ? sb_round_pair_bf16(low, high) : sb_round_pair_f16(low, high);
 #endif
-}
-
-/* In which halves numbers that are no further than `bounds` from `results` round differently, of `count` that are an even number;
- * returns whether there are any. */
-template <int HALF>
-SB_CUDA_FUNCTION uint32_t sb_gemm16_find_differing(int count, const float *results, const float *bounds,
-                                                   uint32_t *differs) {
-    uint32_t any = 0;
-    SB_CUDA_UNROLL
-    for (int i = 0; i < count; i += 2) {
-        const float low = __builtin_fabsf(results[i]), high = __builtin_fabsf(results[i + 1]);
-        differs[i / 2] = sb_gemm16_round_magnitudes<HALF>(low - bounds[i], high - bounds[i + 1]) ^
-                         sb_gemm16_round_magnitudes<HALF>(low + bounds[i], high + bounds[i + 1]);
-        any |= differs[i / 2];
-    }
-    return any;
 }
 
 /* `count` chains, an even number, as nodes of their own would give them on (sb_gemm_epilogue.rounds). */
@@ -70,8 +56,12 @@ SB_CUDA_FUNCTION void sb_gemm16_round_chains(const sb_gemm_epilogue *epilogue, i
     const bool is_bf16 = epilogue->dtype == SB_BF16;
     SB_CUDA_UNROLL
     for (int i = 0; i < count; i += 2) {
-        const uint32_t pair = sb_cuda_round_pair(is_bf16, chains[i], chains[i + 1]);
-        sb_cuda_widen_pair(is_bf16, pair, &chains[i], &chains[i + 1]);
+        const uint32_t pair =
+            is_bf16 ? sb_round_pair_bf16(chains[i], chains[i + 1]) : sb_round_pair_f16(chains[i], chains[i + 1]);
+        if (is_bf16)
+            sb_cuda_widen_pair<SB_CUDA_BF16>(pair, &chains[i], &chains[i + 1]);
+        else
+            sb_cuda_widen_pair<SB_CUDA_F16>(pair, &chains[i], &chains[i + 1]);
     }
 }
 
@@ -103,11 +93,11 @@ SB_CUDA_FUNCTION void sb_gemm16_silu_where(const uint32_t *differs, int count, c
     }
 }
 
-/* SiLU of `count` results, an even number up to 8, times factors if there are any: numbers that round to 16 bits as the
+/* SiLU of `count` results, an even number up to 8, times factors if there are any: numbers that round to `dtype`, of 16 bits, as the
  * definition's do. Sixteen instructions each, where the definition takes some sixty. */
-SB_CUDA_FUNCTION void sb_gemm16_silu_to_round(bool is_bf16, int count, float *results, const float *factors) {
+SB_CUDA_FUNCTION void sb_gemm16_silu_to_round(int32_t dtype, int count, float *results, const float *factors) {
     float given[8], bounds[8];
-    uint32_t differs[4];
+    uint32_t differs[4], any = 0;
     SB_CUDA_UNROLL
     for (int i = 0; i < count; i++) {
         given[i] = results[i];
@@ -116,8 +106,13 @@ SB_CUDA_FUNCTION void sb_gemm16_silu_to_round(bool is_bf16, int count, float *re
             results[i] = results[i] * factors[i];
         bounds[i] = sb_silu_estimate_bound(given[i], results[i], factors ? factors[i] : 1.0f);
     }
-    const uint32_t any = is_bf16 ? sb_gemm16_find_differing<SB_CUDA_BF16>(count, results, bounds, differs)
-                                 : sb_gemm16_find_differing<SB_CUDA_F16>(count, results, bounds, differs);
+    SB_CUDA_UNROLL
+    for (int i = 0; i < count; i += 2) {
+        const float low = __builtin_fabsf(results[i]), high = __builtin_fabsf(results[i + 1]);
+        differs[i / 2] = sb_gemm16_round_magnitudes(dtype, low - bounds[i], high - bounds[i + 1]) ^
+                         sb_gemm16_round_magnitudes(dtype, low + bounds[i], high + bounds[i + 1]);
+        any |= differs[i / 2];
+    }
     if (SB_CUDA_SELDOM(any != 0))
         sb_gemm16_silu_where(differs, count, given, factors, results);
 }
@@ -128,12 +123,12 @@ SB_CUDA_FUNCTION void sb_gemm16_silu_to_round(bool is_bf16, int count, float *re
         for (int i = 0; i < count; i++)                                                                                \
             results[i] = sb_gemm_activate(kind, results[i]);                                                           \
         break;
-/* The epilogue's activation of `count` results, times factors (gates, by their values, or by ones). If nothing but C's
+/* The epilogue's activation of `count` results, times factors if there are any (gates, by their values). If nothing but C's
  * rounding is behind that, results may be others that round to the same. */
 SB_CUDA_FUNCTION void sb_gemm16_activate_results(const sb_gemm_epilogue *epilogue, int count, float *results,
                                                  const float *factors) {
     if (epilogue->activation == SB_ACTIVATION_SILU && epilogue->dtype != SB_F32 && !epilogue->residual.data) {
-        sb_gemm16_silu_to_round(epilogue->dtype == SB_BF16, count, results, factors);
+        sb_gemm16_silu_to_round(epilogue->dtype, count, results, factors);
         return;
     }
     switch (epilogue->activation) {
@@ -142,9 +137,11 @@ SB_CUDA_FUNCTION void sb_gemm16_activate_results(const sb_gemm_epilogue *epilogu
         SB_GEMM16_ACTIVATE(SB_ACTIVATION_GELU)
         SB_GEMM16_ACTIVATE(SB_ACTIVATION_GELU_TANH)
     }
-    SB_CUDA_UNROLL
-    for (int i = 0; i < count; i++)
-        results[i] = results[i] * factors[i];
+    if (factors) {
+        SB_CUDA_UNROLL
+        for (int i = 0; i < count; i++)
+            results[i] = results[i] * factors[i];
+    }
 }
 #undef SB_GEMM16_ACTIVATE
 #endif

@@ -1,12 +1,13 @@
 /* Convolutions of 16 bits by TMA and wgmma, in tiles of 64 positions by 32 outputs: for few positions.
- * Compiled for 90a alone. */
+ * Compiled for 90a alone. A module for each of bf16, f16. */
 #define SB_GEMM_N 32
 #define SB_GEMM_GROUPS 1
 #define SB_GEMM_BOXES 2
 #define SB_GEMM_STAGES 32
 #define SB_GEMM_CLUSTER 1
 #define SB_GEMM_CONV
-#define SB_GEMM_NAME sb_gemm16_conv_64x32
+#define SB_GEMM_KERNEL(layout) sb_gemm16_conv_64x32_##layout
 #define SB_GEMM_A_K_MAJOR
 #define SB_GEMM_B_K_MAJOR
-#include "cuda/contraction/gemm16_hopper.cuh"
+#include "cuda/contraction/gemm16_conv.cuh"
+#include "cuda/contraction/gemm16_hopper_layouts.cuh"

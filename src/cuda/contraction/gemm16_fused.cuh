@@ -59,20 +59,30 @@ SB_CUDA_FUNCTION void sb_gemm16_load_pieces(const sb_gemm16_node_pieces *pieces,
     }
 }
 
-#define SB_NODES_NAME sb_gemm16_run_pieces
+#define SB_NODES_NAME sb_gemm16_run_pieces_bf16
 #define SB_NODES_PAIRS (4 * SB_GEMM16_PIECES)
+#define SB_NODES_HALF SB_CUDA_BF16
+#define SB_NODES_CONTEXT const sb_gemm16_node_pieces *
+#define SB_NODES_LOAD sb_gemm16_load_pieces
+#include "cuda/contraction/gemm16_nodes.cuh"
+#define SB_NODES_NAME sb_gemm16_run_pieces_f16
+#define SB_NODES_PAIRS (4 * SB_GEMM16_PIECES)
+#define SB_NODES_HALF SB_CUDA_F16
 #define SB_NODES_CONTEXT const sb_gemm16_node_pieces *
 #define SB_NODES_LOAD sb_gemm16_load_pieces
 #include "cuda/contraction/gemm16_nodes.cuh"
 
 /* The program on pieces, as they are stored after it. */
-SB_CUDA_FUNCTION void sb_gemm16_fuse(bool is_bf16, const sb_gemm16_nodes *program, const sb_gemm16_node_pieces *pieces,
-                                     uint32_t *pairs) {
-    sb_gemm16_run_pieces(is_bf16, program, pieces, pairs);
-    SB_CUDA_UNROLL
-    for (int i = 0; i < 4 * SB_GEMM16_PIECES; i++)
-        pairs[i] = sb_cuda_canonical_pair(is_bf16, pairs[i]);
-}
+#define SB_GEMM16_FUSE(suffix, HALF)                                                                                   \
+    SB_CUDA_FUNCTION void sb_gemm16_fuse_##suffix(const sb_gemm16_nodes *program, const sb_gemm16_node_pieces *pieces, \
+                                                  uint32_t *pairs) {                                                   \
+        sb_gemm16_run_pieces_##suffix(program, pieces, pairs);                                                         \
+        SB_CUDA_UNROLL                                                                                                 \
+        for (int i = 0; i < 4 * SB_GEMM16_PIECES; i++)                                                                 \
+            pairs[i] = sb_cuda_canonical_pair<HALF>(pairs[i]);                                                         \
+    }
+SB_GEMM16_FUSE(bf16, SB_CUDA_BF16)
+SB_GEMM16_FUSE(f16, SB_CUDA_F16)
 
 #if SB_GEMM_GROUPS == 1
 #define SB_GEMM16_FUSED_WIDTH (SB_GEMM_N / 2 < SB_GEMM16_RESULTS ? SB_GEMM_N / 2 : SB_GEMM16_RESULTS)
@@ -101,26 +111,36 @@ SB_CUDA_FUNCTION void sb_gemm16_load_results(sb_gemm16_fused_results of, const s
         pairs[i] = halves[2 * i] | halves[2 * i + 1] << 16;
 }
 
-#define SB_NODES_NAME sb_gemm16_run_nodes
+#define SB_NODES_NAME sb_gemm16_run_nodes_bf16
 #define SB_NODES_PAIRS (SB_GEMM16_FUSED_WIDTH / 2)
+#define SB_NODES_HALF SB_CUDA_BF16
+#define SB_NODES_CONTEXT sb_gemm16_fused_results
+#define SB_NODES_LOAD sb_gemm16_load_results
+#include "cuda/contraction/gemm16_nodes.cuh"
+#define SB_NODES_NAME sb_gemm16_run_nodes_f16
+#define SB_NODES_PAIRS (SB_GEMM16_FUSED_WIDTH / 2)
+#define SB_NODES_HALF SB_CUDA_F16
 #define SB_NODES_CONTEXT sb_gemm16_fused_results
 #define SB_NODES_LOAD sb_gemm16_load_results
 #include "cuda/contraction/gemm16_nodes.cuh"
 
 /* The program on results that are not rounded yet. What it leaves rounds to itself. */
-SB_CUDA_FUNCTION void sb_gemm16_fuse_results(bool is_bf16, const sb_gemm16_nodes *program,
-                                             const sb_gemm16_results *results, float *values) {
-    const sb_gemm16_node_place batch = sb_gemm16_nodes_begin(program, results->batch);
-    const sb_gemm16_fused_results of = {results, &batch};
-    uint32_t pairs[SB_GEMM16_FUSED_WIDTH / 2];
-    SB_CUDA_UNROLL
-    for (int i = 0; i < SB_GEMM16_FUSED_WIDTH / 2; i++)
-        pairs[i] = sb_cuda_round_pair(is_bf16, values[2 * i], values[2 * i + 1]);
-    sb_gemm16_run_nodes(is_bf16, program, of, pairs);
-    SB_CUDA_UNROLL
-    for (int i = 0; i < SB_GEMM16_FUSED_WIDTH / 2; i++)
-        sb_cuda_widen_pair(is_bf16, pairs[i], &values[2 * i], &values[2 * i + 1]);
-}
+#define SB_GEMM16_FUSE_RESULTS(suffix, HALF)                                                                           \
+    SB_CUDA_FUNCTION void sb_gemm16_fuse_results_##suffix(const sb_gemm16_nodes *program,                              \
+                                                          const sb_gemm16_results *results, float *values) {           \
+        const sb_gemm16_node_place batch = sb_gemm16_nodes_begin(program, results->batch);                             \
+        const sb_gemm16_fused_results of = {results, &batch};                                                          \
+        uint32_t pairs[SB_GEMM16_FUSED_WIDTH / 2];                                                                     \
+        SB_CUDA_UNROLL                                                                                                 \
+        for (int i = 0; i < SB_GEMM16_FUSED_WIDTH / 2; i++)                                                            \
+            pairs[i] = sb_cuda_round_pair<HALF>(values[2 * i], values[2 * i + 1]);                                     \
+        sb_gemm16_run_nodes_##suffix(program, of, pairs);                                                              \
+        SB_CUDA_UNROLL                                                                                                 \
+        for (int i = 0; i < SB_GEMM16_FUSED_WIDTH / 2; i++)                                                            \
+            sb_cuda_widen_pair<HALF>(pairs[i], &values[2 * i], &values[2 * i + 1]);                                    \
+    }
+SB_GEMM16_FUSE_RESULTS(bf16, SB_CUDA_BF16)
+SB_GEMM16_FUSE_RESULTS(f16, SB_CUDA_F16)
 #endif
 #endif
 

@@ -26,8 +26,15 @@ SB_CUDA_FUNCTION void sb_gemm16_load_four(const sb_gemm16_four *four, const sb_c
     pairs[1] = halves[2] | halves[3] << 16;
 }
 
-#define SB_NODES_NAME sb_gemm16_run_four
+#define SB_NODES_NAME sb_gemm16_run_four_bf16
 #define SB_NODES_PAIRS 2
+#define SB_NODES_HALF SB_CUDA_BF16
+#define SB_NODES_CONTEXT const sb_gemm16_four *
+#define SB_NODES_LOAD sb_gemm16_load_four
+#include "cuda/contraction/gemm16_nodes.cuh"
+#define SB_NODES_NAME sb_gemm16_run_four_f16
+#define SB_NODES_PAIRS 2
+#define SB_NODES_HALF SB_CUDA_F16
 #define SB_NODES_CONTEXT const sb_gemm16_four *
 #define SB_NODES_LOAD sb_gemm16_load_four
 #include "cuda/contraction/gemm16_nodes.cuh"
@@ -66,7 +73,7 @@ SB_CUDA_FUNCTION float sb_gemm16_end_chain(const sb_gemm16 *p, int64_t batch, in
             }                                                                                                          \
             uint32_t pairs[2] = {sb_cuda_round_pair<HALF>(results[0], results[1]),                                     \
                                  sb_cuda_round_pair<HALF>(results[2], results[3])};                                    \
-            sb_gemm16_run_four(HALF == SB_CUDA_BF16, program, &four, pairs);                                           \
+            sb_gemm16_run_four_##suffix(program, &four, pairs);                                                        \
             sb_cuda_widen_pair<HALF>(pairs[0], &results[0], &results[1]);                                              \
             sb_cuda_widen_pair<HALF>(pairs[1], &results[2], &results[3]);                                              \
             sb_gemm16_store_four(&p->c, batch, row + r, column + c, four.down, four.count, results);                   \

@@ -6,8 +6,6 @@
 #include "cuda/contraction/gemm16_hopper_shapes.h"
 #include "cuda/contraction/tensor_map.h"
 
-#include <stdio.h>
-
 #define BOX 64 /* elements of 128 bytes, what the swizzle spreads over the banks */
 /* A warpgroup's room for results: gemm16_hopper.cuh. */
 #define ROOM_BYTES 16384
@@ -32,37 +30,48 @@ enum {
  * H200 for some hundred products (bench/gemm16_schedules.py, which prints these lines): to the times themselves, by which shapes that
  * nothing was fitted to are judged as well. */
 static const sb_gemm16_shape shapes[] = {
-    {"gemm16_128x256", "gemm16_fused_128x256", 128, 256, 1, 4, 2, 0, 0.280, 1.90, 2.90, 11.0, 3.40},
-    {"gemm16_128x224", NULL, 128, 224, 1, 4, 1, 0, 0.319, 1.20, 3.30, 11.1, 3.77},
-    {"gemm16_128x192", "gemm16_fused_128x192", 128, 192, 1, 4, 1, 0, 0.300, 0.92, 3.10, 11.6, 3.34},
-    {"gemm16_128x128", "gemm16_fused_128x128", 128, 128, 1, 6, 1, 0, 0.240, 1.18, 1.85, 13.7, 3.99},
-    {"gemm16_128x112", NULL, 128, 112, 1, 6, 1, B_K_MAJOR, 0.243, 0.81, 2.31, 15.4, 3.87},
-    {"gemm16_128x96", NULL, 128, 96, 1, 6, 1, B_K_MAJOR, 0.200, 0.67, 2.50, 15.0, 3.65},
-    {"gemm16_128x64", "gemm16_fused_128x64", 128, 64, 1, 8, 1, 0, 0.140, 1.04, 1.66, 13.7, 4.03},
-    {"gemm16_64x112", NULL, 64, 112, 2, 32, 1, B_K_MAJOR, 0.139, 2.16, 0.93, 14.5, 3.89},
-    {"gemm16_64x64", "gemm16_fused_64x64", 64, 64, 2, 32, 1, B_K_MAJOR, 0.051, 1.45, 1.48, 14.3, 4.30},
-    {"gemm16_64x32", "gemm16_fused_64x32", 64, 32, 2, 32, 1, B_K_MAJOR, 0.059, 1.29, 1.31, 16.1, 4.48},
-    {"gemm16_64x16", "gemm16_fused_64x16", 64, 16, 4, 32, 1, B_K_MAJOR, 0.044, 2.31, 0.33, 19.2, 4.01},
-    {"gemm16_64x64", "gemm16_fused_64x64", 64, 64, 2, 32, 1, SWAPPED | B_K_MAJOR, 0.029, 1.67, 2.43, 13.8, 4.63},
-    {"gemm16_64x32", "gemm16_fused_64x32", 64, 32, 2, 32, 1, SWAPPED | B_K_MAJOR, 0.053, 1.86, 1.31, 12.7, 4.70},
-    {"gemm16_64x16", "gemm16_fused_64x16", 64, 16, 4, 32, 1, SWAPPED | B_K_MAJOR, 0.047, 2.39, 0.79, 13.7, 4.61},
-    {"gemm16_64x8", "gemm16_fused_64x8", 64, 8, 2, 32, 1, SWAPPED | B_K_MAJOR, 0.065, 2.79, 0.26, 17.1, 3.30},
-    {"gemm16_mapped_128x256", NULL, 128, 256, 1, 4, 2, MAPPED, 0.560, 3.28, 0.80, 9.9, 4.20},
-    {"gemm16_mapped_128x128", NULL, 128, 128, 1, 6, 1, MAPPED, 0.360, 3.32, 0.80, 12.0, 4.20},
-    {"gemm16_128x160", NULL, 128, 160, 1, 5, 1, B_K_MAJOR, 0.305, 0.20, 3.51, 13.0, 3.75},
-    {"gemm16_128x144", NULL, 128, 144, 1, 5, 1, B_K_MAJOR, 0.280, 0.27, 3.27, 13.7, 3.79},
-    {"gemm16_128x80", NULL, 128, 80, 1, 7, 1, B_K_MAJOR, 0.186, 1.05, 1.65, 14.5, 4.12},
-    {"gemm16_64x96", NULL, 64, 96, 2, 32, 1, B_K_MAJOR, 0.088, 2.30, 1.60, 13.8, 4.11},
-    {"gemm16_64x80", NULL, 64, 80, 2, 32, 1, B_K_MAJOR, 0.079, 1.49, 1.52, 14.0, 3.98},
-    {"gemm16_64x192", NULL, 64, 192, 1, 32, 1, SWAPPED | B_K_MAJOR, 0.133, 0.20, 4.39, 16.9, 5.00},
-    {"gemm16_64x144", NULL, 64, 144, 1, 32, 1, SWAPPED | B_K_MAJOR, 0.092, 0.51, 3.62, 14.8, 5.00},
-    {"gemm16_64x112", NULL, 64, 112, 2, 32, 1, SWAPPED | B_K_MAJOR, 0.096, 0.59, 3.27, 13.9, 5.00},
-    {"gemm16_64x96", NULL, 64, 96, 2, 32, 1, SWAPPED | B_K_MAJOR, 0.076, 0.98, 3.04, 13.6, 5.00},
-    {"gemm16_64x80", NULL, 64, 80, 2, 32, 1, SWAPPED | B_K_MAJOR, 0.051, 0.77, 3.23, 13.4, 4.60},
-    {"gemm16_turns_128x128", NULL, 128, 128, 1, 6, 2, TURNS, 0.315, 3.44, 1.74, 14.0, 4.00},
-    {"gemm16_quad_64x96", NULL, 64, 96, 1, 32, 4, SWAPPED_K_MAJOR, 0.106, 0.83, 2.54, 15.2, 3.78},
-    {"gemm16_quad_64x112", NULL, 64, 112, 1, 32, 4, SWAPPED_K_MAJOR, 0.099, 0.20, 3.63, 15.1, 3.45},
-    {"gemm16_quad_64x144", NULL, 64, 144, 1, 32, 4, SWAPPED_K_MAJOR, 0.120, 0.20, 3.63, 15.6, 3.30},
+    {SB_GEMM_MODULES("gemm16_128x256"), SB_GEMM_MODULES("gemm16_fused_128x256"), 128, 256, 1, 4, 2, 0, 0.280, 1.90,
+     2.90, 11.0, 3.40},
+    {SB_GEMM_MODULES("gemm16_128x224"), {NULL}, 128, 224, 1, 4, 1, 0, 0.319, 1.20, 3.30, 11.1, 3.77},
+    {SB_GEMM_MODULES("gemm16_128x192"), SB_GEMM_MODULES("gemm16_fused_128x192"), 128, 192, 1, 4, 1, 0, 0.300, 0.92,
+     3.10, 11.6, 3.34},
+    {SB_GEMM_MODULES("gemm16_128x128"), SB_GEMM_MODULES("gemm16_fused_128x128"), 128, 128, 1, 6, 1, 0, 0.240, 1.18,
+     1.85, 13.7, 3.99},
+    {SB_GEMM_MODULES("gemm16_128x112"), {NULL}, 128, 112, 1, 6, 1, B_K_MAJOR, 0.243, 0.81, 2.31, 15.4, 3.87},
+    {SB_GEMM_MODULES("gemm16_128x96"), {NULL}, 128, 96, 1, 6, 1, B_K_MAJOR, 0.200, 0.67, 2.50, 15.0, 3.65},
+    {SB_GEMM_MODULES("gemm16_128x64"), SB_GEMM_MODULES("gemm16_fused_128x64"), 128, 64, 1, 8, 1, 0, 0.140, 1.04, 1.66,
+     13.7, 4.03},
+    {SB_GEMM_MODULES("gemm16_64x112"), {NULL}, 64, 112, 2, 32, 1, B_K_MAJOR, 0.139, 2.16, 0.93, 14.5, 3.89},
+    {SB_GEMM_MODULES("gemm16_64x64"), SB_GEMM_MODULES("gemm16_fused_64x64"), 64, 64, 2, 32, 1, B_K_MAJOR, 0.051, 1.45,
+     1.48, 14.3, 4.30},
+    {SB_GEMM_MODULES("gemm16_64x32"), SB_GEMM_MODULES("gemm16_fused_64x32"), 64, 32, 2, 32, 1, B_K_MAJOR, 0.059, 1.29,
+     1.31, 16.1, 4.48},
+    {SB_GEMM_MODULES("gemm16_64x16"), SB_GEMM_MODULES("gemm16_fused_64x16"), 64, 16, 4, 32, 1, B_K_MAJOR, 0.044, 2.31,
+     0.33, 19.2, 4.01},
+    {SB_GEMM_MODULES("gemm16_64x64"), SB_GEMM_MODULES("gemm16_fused_64x64"), 64, 64, 2, 32, 1, SWAPPED | B_K_MAJOR,
+     0.029, 1.67, 2.43, 13.8, 4.63},
+    {SB_GEMM_MODULES("gemm16_64x32"), SB_GEMM_MODULES("gemm16_fused_64x32"), 64, 32, 2, 32, 1, SWAPPED | B_K_MAJOR,
+     0.053, 1.86, 1.31, 12.7, 4.70},
+    {SB_GEMM_MODULES("gemm16_64x16"), SB_GEMM_MODULES("gemm16_fused_64x16"), 64, 16, 4, 32, 1, SWAPPED | B_K_MAJOR,
+     0.047, 2.39, 0.79, 13.7, 4.61},
+    {SB_GEMM_MODULES("gemm16_64x8"), SB_GEMM_MODULES("gemm16_fused_64x8"), 64, 8, 2, 32, 1, SWAPPED | B_K_MAJOR, 0.065,
+     2.79, 0.26, 17.1, 3.30},
+    {SB_GEMM_MODULES("gemm16_mapped_128x256"), {NULL}, 128, 256, 1, 4, 2, MAPPED, 0.560, 3.28, 0.80, 9.9, 4.20},
+    {SB_GEMM_MODULES("gemm16_mapped_128x128"), {NULL}, 128, 128, 1, 6, 1, MAPPED, 0.360, 3.32, 0.80, 12.0, 4.20},
+    {SB_GEMM_MODULES("gemm16_128x160"), {NULL}, 128, 160, 1, 5, 1, B_K_MAJOR, 0.305, 0.20, 3.51, 13.0, 3.75},
+    {SB_GEMM_MODULES("gemm16_128x144"), {NULL}, 128, 144, 1, 5, 1, B_K_MAJOR, 0.280, 0.27, 3.27, 13.7, 3.79},
+    {SB_GEMM_MODULES("gemm16_128x80"), {NULL}, 128, 80, 1, 7, 1, B_K_MAJOR, 0.186, 1.05, 1.65, 14.5, 4.12},
+    {SB_GEMM_MODULES("gemm16_64x96"), {NULL}, 64, 96, 2, 32, 1, B_K_MAJOR, 0.088, 2.30, 1.60, 13.8, 4.11},
+    {SB_GEMM_MODULES("gemm16_64x80"), {NULL}, 64, 80, 2, 32, 1, B_K_MAJOR, 0.079, 1.49, 1.52, 14.0, 3.98},
+    {SB_GEMM_MODULES("gemm16_64x192"), {NULL}, 64, 192, 1, 32, 1, SWAPPED | B_K_MAJOR, 0.133, 0.20, 4.39, 16.9, 5.00},
+    {SB_GEMM_MODULES("gemm16_64x144"), {NULL}, 64, 144, 1, 32, 1, SWAPPED | B_K_MAJOR, 0.092, 0.51, 3.62, 14.8, 5.00},
+    {SB_GEMM_MODULES("gemm16_64x112"), {NULL}, 64, 112, 2, 32, 1, SWAPPED | B_K_MAJOR, 0.096, 0.59, 3.27, 13.9, 5.00},
+    {SB_GEMM_MODULES("gemm16_64x96"), {NULL}, 64, 96, 2, 32, 1, SWAPPED | B_K_MAJOR, 0.076, 0.98, 3.04, 13.6, 5.00},
+    {SB_GEMM_MODULES("gemm16_64x80"), {NULL}, 64, 80, 2, 32, 1, SWAPPED | B_K_MAJOR, 0.051, 0.77, 3.23, 13.4, 4.60},
+    {SB_GEMM_MODULES("gemm16_turns_128x128"), {NULL}, 128, 128, 1, 6, 2, TURNS, 0.315, 3.44, 1.74, 14.0, 4.00},
+    {SB_GEMM_MODULES("gemm16_quad_64x96"), {NULL}, 64, 96, 1, 32, 4, SWAPPED_K_MAJOR, 0.106, 0.83, 2.54, 15.2, 3.78},
+    {SB_GEMM_MODULES("gemm16_quad_64x112"), {NULL}, 64, 112, 1, 32, 4, SWAPPED_K_MAJOR, 0.099, 0.20, 3.63, 15.1, 3.45},
+    {SB_GEMM_MODULES("gemm16_quad_64x144"), {NULL}, 64, 144, 1, 32, 4, SWAPPED_K_MAJOR, 0.120, 0.20, 3.63, 15.6, 3.30},
 };
 
 /* ---- what it can do ---- */
@@ -75,7 +84,7 @@ static bool has_hopper_code(sb_cuda_device *device) {
     if (known == UNKNOWN) {
         char why[SB_CUDA_WHY_BYTES];
         const sb_cuda_image *image =
-            sb_cuda_choose_image(device->images, shapes[0].module, device->compute, device->driver->version, why);
+            sb_cuda_choose_image(device->images, shapes[0].modules[0], device->compute, device->driver->version, why);
         known = device->compute == 90 && image != NULL && image->kind == SB_CUDA_CUBIN_EXACT ? PRESENT : ABSENT;
         atomic_store_explicit(&device->hopper_code, known, memory_order_relaxed);
     }
@@ -150,7 +159,7 @@ static const char *refuses_nodes(const sb_gemm16_shape *shape, const sb_gemm_pla
                                  layout a) {
     if (plan->fused == NULL)
         return NULL;
-    if (shape->fused == NULL)
+    if (shape->fused[0] == NULL)
         return "it computes no nodes behind the product";
     if (plan->used.k != NULL)
         return "with nodes behind, its k does not end where each run says";
@@ -241,17 +250,19 @@ static double cost(const sb_gemm_schedule *self, const sb_cuda_device *device, c
 
 /* ---- loading ---- */
 
-static sb_status find(sb_cuda_device *device, const char *module, size_t parameter_bytes, const sb_cuda_kernel **kernel,
-                      sb_error *error) {
-    char name[64];
-    snprintf(name, sizeof name, "sb_%s", module);
-    return sb_cuda_kernel_find(device, module, name, parameter_bytes, kernel, error);
+static unsigned layouts_of(const sb_gemm16_shape *shape) {
+    return sb_gemm16_has(shape, MAPPED)         ? SB_GEMM_LAYOUTS_MN_MAJOR
+           : sb_gemm16_has(shape, TURNS)        ? SB_GEMM_LAYOUTS_A_K_MAJOR
+           : sb_gemm16_has(shape, BOTH_K_MAJOR) ? SB_GEMM_LAYOUTS_K_MAJOR
+           : sb_gemm16_has(shape, B_K_MAJOR)    ? SB_GEMM_LAYOUTS_B_K_MAJOR
+                                                : SB_GEMM_LAYOUTS_ALL;
 }
 
 static sb_status load(const sb_gemm_schedule *self, sb_cuda_device *device, sb_error *error) {
     const sb_gemm16_shape *shape = self->shape;
-    const sb_cuda_kernel *kernel;
-    return has_hopper_code(device) ? find(device, shape->module, sizeof(sb_gemm16_hopper), &kernel, error) : SB_OK;
+    return has_hopper_code(device)
+               ? sb_gemm16_load(device, shape->modules, sizeof(sb_gemm16_hopper), layouts_of(shape), error)
+               : SB_OK;
 }
 
 /* ---- launching ---- */
@@ -344,8 +355,7 @@ static int lines_to_fetch(int64_t there, int most, layout layout) {
 }
 
 /* The ring of stages. Only those rows and columns are fetched that there are: the tensor cores multiply whatever lies
- * behind them, and no result is kept of it. In tiles of 64 rows stages are smaller then, elsewhere their places stay,
- * with room for either layout. */
+ * behind them, and no result is kept of it. In tiles of 64 rows stages are smaller then, elsewhere their places stay. */
 static void fill_ring(const sb_gemm16_shape *shape, const layout layouts[2], bool stores, sb_gemm16_hopper *p) {
     int64_t rows = p->rows < p->tile_rows ? p->rows : p->tile_rows;
     bool fetches_all = shape->cluster > 1 || sb_gemm16_has(shape, MAPPED);
@@ -354,8 +364,7 @@ static void fill_ring(const sb_gemm16_shape *shape, const layout layouts[2], boo
     int b_lines = lines_to_fetch(fetches_columns ? shape->n : p->columns, shape->n, layouts[1]);
     p->a_box_bytes = a_lines * SB_GEMM16_TILE_K * 2;
     p->b_box_bytes = b_lines * SB_GEMM16_TILE_K * 2;
-    layout widest = sb_gemm16_has(shape, B_K_MAJOR) ? K_MAJOR : MN_MAJOR;
-    int whole = (shape->rows + lines_to_fetch(shape->n, shape->n, widest)) * SB_GEMM16_TILE_K * 2;
+    int whole = (shape->rows + lines_to_fetch(shape->n, shape->n, layouts[1])) * SB_GEMM16_TILE_K * 2;
     p->stage_bytes = shape->boxes * (shape->rows == 64 ? p->a_box_bytes + p->b_box_bytes : whole);
     int fitting = (SHARED_BYTES - room_bytes(shape, p) - ALIGNMENT) / p->stage_bytes;
     p->stages = fitting < shape->stages ? fitting : shape->stages;
@@ -428,10 +437,9 @@ static sb_gemm16_steps steps_of(const sb_gemm16_shape *shape, const sb_gemm16 *p
                              .five = has_outer && shape->boxes > 1 && layout == K_MAJOR};
 }
 
-/* The kernel's parameters but for where results go, if it stores them. */
+/* The kernel's parameters but for where results go, if it stores them, and the layouts of its A and B. */
 static sb_status fill_factors(sb_cuda_device *device, const sb_gemm16_shape *shape, const sb_gemm_plan *plan,
-                              bool stores, sb_gemm16_hopper *p, sb_error *error) {
-    layout layouts[2];
+                              bool stores, sb_gemm16_hopper *p, layout layouts[2], sb_error *error) {
     sb_gemm16_describe(plan, &p->product);
     fill(device, shape, plan, p);
     bool swapped = sb_gemm16_has(shape, SWAPPED);
@@ -439,9 +447,6 @@ static sb_status fill_factors(sb_cuda_device *device, const sb_gemm16_shape *sha
     const sb_gemm16_operand *b = swapped ? &p->product.a : &p->product.b;
     layouts[0] = layout_of(&p->product, a, p->rows);
     layouts[1] = layout_of(&p->product, b, p->columns);
-    p->a_mn_major = layouts[0] == MN_MAJOR;
-    p->b_mn_major = layouts[1] == MN_MAJOR;
-    p->is_bf16 = plan->dtype == SB_BF16;
     fill_ring(shape, layouts, stores, p);
     p->k_blocks = (int32_t)sb_gemm16_k_blocks(shape, plan);
     p->inner = (int32_t)p->product.inner;
@@ -514,13 +519,15 @@ static sb_status launch(const sb_gemm_schedule *self, const sb_cuda_queue *queue
     const sb_cuda_kernel *kernel;
     sb_gemm16_fused given;
     sb_gemm16_hopper *p = &given.product;
+    layout layouts[2];
     *p = (sb_gemm16_hopper){0};
     if (plan->fused != NULL)
         given.program = plan->fused->program;
-    SB_TRY(fill_factors(device, shape, plan, true, p, error));
+    SB_TRY(fill_factors(device, shape, plan, true, p, layouts, error));
     SB_TRY(encode_output(device, plan, p, error));
-    SB_TRY(find(device, plan->fused != NULL ? shape->fused : shape->module,
-                plan->fused != NULL ? sizeof given : sizeof *p, &kernel, error));
+    SB_TRY(sb_gemm16_find(device, plan->fused != NULL ? shape->fused : shape->modules,
+                          plan->fused != NULL ? sizeof given : sizeof *p, plan->dtype, layouts[0] == MN_MAJOR,
+                          layouts[1] == MN_MAJOR, &kernel, error));
     return give(shape, queue, step, plan, kernel, p, &given, error);
 }
 
@@ -528,15 +535,16 @@ static sb_status launch(const sb_gemm_schedule *self, const sb_cuda_queue *queue
 
 /* Times of the first by its 7.49 ms for 4096 x 4096 x 151,936 on an H200; those of the second are no more than near. */
 static const sb_gemm16_shape logits_shapes[] = {
-    {"gemm16_logits_128x256", NULL, 128, 256, 1, 4, 2, 0, 0.812, 2.77, 0, 7.6, 4.20},
-    {"gemm16_logits_64x256", NULL, 64, 256, 1, 32, 1, 0, 0.480, 2.77, 0, 9.0, 4.20},
+    {SB_GEMM_MODULES("gemm16_logits_128x256"), {NULL}, 128, 256, 1, 4, 2, 0, 0.812, 2.77, 0, 7.6, 4.20},
+    {SB_GEMM_MODULES("gemm16_logits_64x256"), {NULL}, 64, 256, 1, 32, 1, 0, 0.480, 2.77, 0, 9.0, 4.20},
 };
 #define LOGITS_SHAPES (int)(sizeof logits_shapes / sizeof logits_shapes[0])
 
+static const unsigned logits_layouts = 1u << 0 | 1u << 1; /* A is K-major */
+
 sb_status sb_gemm16_logits_load(sb_cuda_device *device, sb_error *error) {
-    const sb_cuda_kernel *kernel;
     for (int i = 0; i < LOGITS_SHAPES && has_hopper_code(device); i++)
-        SB_TRY(find(device, logits_shapes[i].module, sizeof(sb_gemm16_logits), &kernel, error));
+        SB_TRY(sb_gemm16_load(device, logits_shapes[i].modules, sizeof(sb_gemm16_logits), logits_layouts, error));
     return SB_OK;
 }
 
@@ -559,8 +567,10 @@ sb_status sb_gemm16_logits_launch(const sb_cuda_queue *queue, const sb_gemm_plan
                     : shape;
     sb_gemm16_logits p = {.reduce = *reduce};
     const sb_cuda_kernel *kernel;
-    SB_TRY(fill_factors(device, shape, plan, false, &p.product, error));
-    SB_TRY(find(device, shape->module, sizeof p, &kernel, error));
+    layout layouts[2];
+    SB_TRY(fill_factors(device, shape, plan, false, &p.product, layouts, error));
+    SB_TRY(
+        sb_gemm16_find(device, shape->modules, sizeof p, plan->dtype, false, layouts[1] == MN_MAJOR, &kernel, error));
     return give(shape, queue, -1, plan, kernel, &p.product, &p, error);
 }
 
@@ -568,12 +578,12 @@ sb_status sb_gemm16_logits_launch(const sb_cuda_queue *queue, const sb_gemm_plan
 
 /* Times are those of the products of these shapes: a map of pixels brings as many bytes as a box. */
 static const sb_gemm16_shape conv_shapes[] = {
-    {"gemm16_conv_128x256", NULL, 128, 256, 1, 4, 2, B_K_MAJOR, 0.778, 3.28, 0, 7.6, 4.20},
-    {"gemm16_conv_128x192", NULL, 128, 192, 1, 4, 1, B_K_MAJOR, 0.600, 2.73, 0, 7.6, 4.20},
-    {"gemm16_conv_128x128", NULL, 128, 128, 1, 6, 1, B_K_MAJOR, 0.501, 3.32, 0, 7.6, 4.20},
-    {"gemm16_conv_128x64", NULL, 128, 64, 1, 8, 1, B_K_MAJOR, 0.174, 1.69, 0, 7.6, 4.20},
-    {"gemm16_conv_64x64", NULL, 64, 64, 2, 32, 1, B_K_MAJOR, 0.161, 1.68, 0, 9.0, 4.20},
-    {"gemm16_conv_64x32", NULL, 64, 32, 2, 32, 1, B_K_MAJOR, 0.103, 1.18, 0, 9.0, 4.20},
+    {SB_GEMM_MODULES("gemm16_conv_128x256"), {NULL}, 128, 256, 1, 4, 2, B_K_MAJOR, 0.778, 3.28, 0, 7.6, 4.20},
+    {SB_GEMM_MODULES("gemm16_conv_128x192"), {NULL}, 128, 192, 1, 4, 1, B_K_MAJOR, 0.600, 2.73, 0, 7.6, 4.20},
+    {SB_GEMM_MODULES("gemm16_conv_128x128"), {NULL}, 128, 128, 1, 6, 1, B_K_MAJOR, 0.501, 3.32, 0, 7.6, 4.20},
+    {SB_GEMM_MODULES("gemm16_conv_128x64"), {NULL}, 128, 64, 1, 8, 1, B_K_MAJOR, 0.174, 1.69, 0, 7.6, 4.20},
+    {SB_GEMM_MODULES("gemm16_conv_64x64"), {NULL}, 64, 64, 2, 32, 1, B_K_MAJOR, 0.161, 1.68, 0, 9.0, 4.20},
+    {SB_GEMM_MODULES("gemm16_conv_64x32"), {NULL}, 64, 32, 2, 32, 1, B_K_MAJOR, 0.103, 1.18, 0, 9.0, 4.20},
 };
 #define CONV_SHAPES (int)(sizeof conv_shapes / sizeof conv_shapes[0])
 
@@ -610,8 +620,9 @@ static int choose_conv(const sb_cuda_device *device, const sb_gemm_plan *plan) {
 
 sb_status sb_gemm16_conv_fill(sb_cuda_device *device, const sb_gemm_plan *plan, sb_gemm16_conv *p, int *chosen,
                               sb_error *error) {
+    layout layouts[2];
     *chosen = choose_conv(device, plan);
-    SB_TRY(fill_factors(device, &conv_shapes[*chosen], plan, true, &p->product, error));
+    SB_TRY(fill_factors(device, &conv_shapes[*chosen], plan, true, &p->product, layouts, error));
     return encode_output(device, plan, &p->product, error);
 }
 
@@ -619,7 +630,7 @@ sb_status sb_gemm16_conv_give(const sb_cuda_queue *queue, int step, const sb_gem
                               int chosen, sb_error *error) {
     const sb_gemm16_shape *shape = &conv_shapes[chosen];
     const sb_cuda_kernel *kernel;
-    SB_TRY(find(queue->stream->device, shape->module, sizeof *p, &kernel, error));
+    SB_TRY(sb_gemm16_find(queue->stream->device, shape->modules, sizeof *p, plan->dtype, false, false, &kernel, error));
     return give(shape, queue, step, plan, kernel, &p->product, p, error);
 }
 

@@ -1,13 +1,16 @@
-/* A kernel of 16-bit products by TMA and wgmma, of both dtypes and of every layout of A and B: which ones is a parameter, and only the
- * products and what fetches them are there for each, since the ends of tiles are most of the code. Included by a source that defines
+/* A kernel of 16-bit products by TMA and wgmma. Included by gemm16_hopper_layouts.cuh, which defines
  *
- *     SB_GEMM_NAME     the kernel's name
+ *     SB_GEMM_NAME         the kernel's name
+ *     SB_GEMM_TYPE         "bf16" or "f16", and SB_GEMM_SUFFIX bf16 or f16
+ *     SB_GEMM_A_MN_MAJOR, SB_GEMM_B_MN_MAJOR  1 where the rows of A, the columns of B, lie side by side, else the k do
+ *
+ * which this file undefines again, for a source that defines
+ *
  *     SB_GEMM_N        the columns of a block's tile, for which wgmma.cuh has a macro
  *     SB_GEMM_GROUPS   the warpgroups that multiply, of 64 rows of the tile each
  *     SB_GEMM_BOXES    how many tiles of 64 k are in a stage
  *     SB_GEMM_STAGES   how many stages are in shared memory, at most: with one warpgroup as many as fit
  *     SB_GEMM_CLUSTER  the blocks of a cluster, which lie below each other and share B; more than one with one box only
- *     SB_GEMM_A_K_MAJOR, SB_GEMM_B_K_MAJOR  defined where the k of A, of B always lie side by side
  *     SB_GEMM_MAPPED   defined where k is cut into the groups of a row map, for MN-major matrices (gemm16_mapped.cuh)
  *     SB_GEMM_CONV     defined where the rows of a K-major A are what positions of a convolution see (gemm16_conv.cuh)
  *     SB_GEMM_TURNS    defined where two warpgroups take whole tiles of 128 rows in turns, so that one's results are finished
@@ -22,21 +25,6 @@
  * across tiles: a stage is filled when its bytes have arrived (`full`) and free when the warpgroups of all blocks that
  * its data went to have used it (`empty`). Blocks take tiles a grid apart. Each element is one chain over ascending k;
  * the zeros that TMA puts behind the last k change no chain. */
-#include "cuda/common/follow.cuh"
-#include "cuda/contraction/gemm16_hopper_epilogue.cuh"
-#include "cuda/contraction/wgmma.cuh"
-#if defined(SB_GEMM_MAPPED)
-#include "cuda/contraction/gemm16_mapped.cuh"
-#elif defined(SB_GEMM_CONV)
-#include "cuda/contraction/gemm16_conv.cuh"
-#elif defined(SB_GEMM_TURNS)
-#include "cuda/contraction/gemm16_turns.cuh"
-#elif defined(SB_GEMM_LOGITS)
-#include "cuda/contraction/gemm16_logits.cuh"
-#elif defined(SB_GEMM_FUSED)
-#include "cuda/contraction/gemm16_fused.cuh"
-#endif
-
 #define TILE_M (64 * SB_GEMM_GROUPS)
 #define TILE_N SB_GEMM_N
 #define TILE_K 64
@@ -45,13 +33,9 @@
  * of its registers to the others. */
 #define GIVES_REGISTERS (SB_GEMM_GROUPS > 1)
 #define THREADS ((SB_GEMM_GROUPS + 1) * GROUP_THREADS)
-/* Bytes of a stage, at most. Columns that lie side by side come in 64s. */
+/* Bytes of a stage. Columns that lie side by side come in 64s. */
 #define A_BYTES (TILE_M * TILE_K * 2)
-#if defined(SB_GEMM_B_K_MAJOR)
-#define B_WIDTH TILE_N
-#else
-#define B_WIDTH ((TILE_N + 63) / 64 * 64)
-#endif
+#define B_WIDTH (SB_GEMM_B_MN_MAJOR ? (TILE_N + 63) / 64 * 64 : TILE_N)
 #define B_BYTES (B_WIDTH * TILE_K * 2)
 #define BOXES SB_GEMM_BOXES
 /* With one warpgroup, A may have fewer rows than the tile, and the ring as many stages as fit then. */
@@ -94,7 +78,7 @@
 #define B_STEP 2048
 #endif
 /* From 64 rows of A to the next 64. */
-#define A_HALF(mn_major) ((mn_major) ? CHUNK_STEP : 64 * 128)
+#define A_HALF (SB_GEMM_A_MN_MAJOR ? CHUNK_STEP : 64 * 128)
 /* A warpgroup's room for results on their way out: two boxes of 64 rows of 128 bytes. */
 #define BOX_BYTES (64 * 128)
 #define ROOM_BYTES (2 * BOX_BYTES)
@@ -106,32 +90,11 @@
 #endif
 #define HALVES (TURNS ? 2 : 1)
 #define SUMS (HALVES * TILE_N / 2)
-/* Results that are finished at a time, with gates of twice as many sums: whole fours, which are those of an eight of columns. */
-#if defined(SB_GEMM_FUSED) || SUMS > SB_GEMM16_RESULTS
 #define RESULTS (SUMS < SB_GEMM16_RESULTS ? SUMS : SB_GEMM16_RESULTS)
-#else
-#define RESULTS 4
-#endif
 
 #define NAME2(a, b) a##b
 #define NAME(a, b) NAME2(a, b)
 #define MULTIPLY NAME(SB_WGMMA_, SB_GEMM_N)
-/* Whether the rows of A, the columns of B, lie side by side, else the k do: always, never, or where the parameters say so. */
-#if defined(SB_GEMM_MAPPED)
-#define A_MN_MAJOR true
-#define B_MN_MAJOR true
-#else
-#if defined(SB_GEMM_A_K_MAJOR)
-#define A_MN_MAJOR false
-#else
-#define A_MN_MAJOR p->a_mn_major
-#endif
-#if defined(SB_GEMM_B_K_MAJOR)
-#define B_MN_MAJOR false
-#else
-#define B_MN_MAJOR p->b_mn_major
-#endif
-#endif
 
 #if defined(SB_GEMM_LOGITS)
 #define SB_GEMM_GIVEN sb_gemm16_logits
@@ -196,16 +159,16 @@
         SB_CUDA_KEEP_LOOP                                                                                              \
         for (int i = 0; i < BOXES; i++) {                                                                              \
             const int used = sb_gemm16_used_in(p, block, i);                                                           \
-            sb_gemm16_clear_k(at_stage + i * A_BOX + a_part, ONE_WARPGROUP ? A_BOX / 128 : 64, a_mn_major, used);      \
-            sb_gemm16_clear_k(at_stage + BOXES * A_BOX + i * B_BOX, ONE_WARPGROUP ? B_BOX / 128 : B_WIDTH, b_mn_major, \
+            sb_gemm16_clear_k(at_stage + i * A_BOX + a_part, ONE_WARPGROUP ? A_BOX / 128 : 64, SB_GEMM_A_MN_MAJOR,     \
                               used);                                                                                   \
+            sb_gemm16_clear_k(at_stage + BOXES * A_BOX + i * B_BOX, ONE_WARPGROUP ? B_BOX / 128 : B_WIDTH,             \
+                              SB_GEMM_B_MN_MAJOR, used);                                                               \
         }                                                                                                              \
         sb_shared_written();                                                                                           \
         sb_warpgroup_sync(1 + group);                                                                                  \
     } while (0)
-/* Begins the products of a stage, of constants `type`, `a_mn` and `b_mn`; with `adds` 0 the chains begin too. With `cuts` it is the
- * one that k ends in. */
-#define MULTIPLY_STAGE(type, a_mn, b_mn, adds, cuts)                                                                   \
+/* Begins the products of a stage; with `adds` 0 the chains begin too. With `cuts` it is the one that k ends in. */
+#define MULTIPLY_STAGE(adds, cuts)                                                                                     \
     do {                                                                                                               \
         const uint32_t at_stage = stages + stage * STAGE_BYTES;                                                        \
         const uint64_t a_matrix = sb_matrix_descriptor(at_stage + a_part, CHUNK_STEP, 1024);                           \
@@ -220,68 +183,13 @@
             SB_CUDA_UNROLL                                                                                             \
             for (int half = 0; half < HALVES; half++)                                                                  \
                 MULTIPLY((sums + half * (TILE_N / 2)), step > 0 || (adds),                                             \
-                         a_matrix + step / 4 * (A_BOX / 16) + half * (A_HALF(a_mn) / 16) +                             \
-                             ((a_mn) ? A_STEP / 16 : 32 / 16) * (step % 4),                                            \
-                         b_matrix + step / 4 * (B_BOX / 16) + ((b_mn) ? B_STEP / 16 : 32 / 16) * (step % 4), type,     \
-                         a_mn, b_mn);                                                                                  \
+                         a_matrix + step / 4 * (A_BOX / 16) + half * (A_HALF / 16) +                                   \
+                             (SB_GEMM_A_MN_MAJOR ? A_STEP / 16 : 32 / 16) * (step % 4),                                \
+                         b_matrix + step / 4 * (B_BOX / 16) +                                                          \
+                             (SB_GEMM_B_MN_MAJOR ? B_STEP / 16 : 32 / 16) * (step % 4),                                \
+                         SB_GEMM_TYPE, SB_GEMM_A_MN_MAJOR, SB_GEMM_B_MN_MAJOR);                                        \
         }                                                                                                              \
         SB_WGMMA_END();                                                                                                \
-    } while (0)
-#if TURNS
-#define PASS_TURN()                                                                                                    \
-    do {                                                                                                               \
-        if (leads)                                                                                                     \
-            sb_barrier_arrive(turns + 8 * (1 - group));                                                                \
-    } while (0)
-#else
-#define PASS_TURN() (void)0
-#endif
-/* The first stage of a tile by itself: the compiler keeps products in flight only where nothing but products writes sums. */
-#define MULTIPLY_FIRST(type, a_mn, b_mn)                                                                               \
-    do {                                                                                                               \
-        MULTIPLY_STAGE(type, a_mn, b_mn, p->product.c.accumulate, SB_CUDA_SELDOM(depth.cut == 0));                     \
-    } while (0)
-/* The others; the one that k ends in by itself, so that the loop has nothing but products. The stage before is free once its products
- * are done, while this one's go on. */
-#define MULTIPLY_OTHERS(type, a_mn, b_mn)                                                                              \
-    do {                                                                                                               \
-        SB_CUDA_KEEP_LOOP                                                                                              \
-        for (int block = BOXES; block < depth.whole; block += BOXES) {                                                 \
-            const uint32_t before = empty + 8 * stage;                                                                 \
-            NEXT_STAGE();                                                                                              \
-            MULTIPLY_STAGE(type, a_mn, b_mn, 1, 0);                                                                    \
-            SB_WGMMA_WAIT(1);                                                                                          \
-            RELEASE(before);                                                                                           \
-        }                                                                                                              \
-        PASS_TURN();                                                                                                   \
-        SB_WGMMA_WAIT(0);                                                                                              \
-        RELEASE(empty + 8 * stage);                                                                                    \
-        NEXT_STAGE();                                                                                                  \
-        if (MAY_CUT && SB_CUDA_SELDOM(depth.cut > 0)) {                                                                \
-            MULTIPLY_STAGE(type, a_mn, b_mn, 1, 1);                                                                    \
-            SB_WGMMA_WAIT(0);                                                                                          \
-            RELEASE(empty + 8 * stage);                                                                                \
-            NEXT_STAGE();                                                                                              \
-        }                                                                                                              \
-    } while (0)
-/* By dtype and layout, which are asked around the whole loop. */
-#define BY_LAYOUT(multiply, type)                                                                                      \
-    do {                                                                                                               \
-        if (!a_mn_major && !b_mn_major)                                                                                \
-            multiply(type, 0, 0);                                                                                      \
-        else if (!a_mn_major)                                                                                          \
-            multiply(type, 0, 1);                                                                                      \
-        else if (!b_mn_major)                                                                                          \
-            multiply(type, 1, 0);                                                                                      \
-        else                                                                                                           \
-            multiply(type, 1, 1);                                                                                      \
-    } while (0)
-#define BY_DTYPE(multiply)                                                                                             \
-    do {                                                                                                               \
-        if (is_bf16)                                                                                                   \
-            BY_LAYOUT(multiply, "bf16");                                                                               \
-        else                                                                                                           \
-            BY_LAYOUT(multiply, "f16");                                                                                \
     } while (0)
 /* Has a stage of a matrix fetched: all boxes at once of a K-major one; of an MN-major one, boxes of 64 lines one by
  * one. `load` is LOAD or ASK, `batch` an sb_gemm16_batch. */
@@ -347,16 +255,18 @@
         for (int i = 0; i < BOXES; i++)                                                                                \
             sb_gemm16_next_pixels(&given, &pixels);                                                                    \
     } while (0)
-#else
+#elif SB_GEMM_A_MN_MAJOR
+#define FETCH_A(load, to, first, batch) FETCH_MN_MAJOR(load, TILE_M, A_BYTES, to, &p->a, first, batch)
+#elif SWAPS && !defined(SB_GEMM_FUSED)
 #define FETCH_A(load, to, first, batch)                                                                                \
     do {                                                                                                               \
-        if (SWAPS && p->stacked == 1)                                                                                  \
+        if (p->stacked == 1)                                                                                           \
             FETCH_STACKED(load, to, &p->a, first, batch);                                                              \
-        else if (a_mn_major)                                                                                           \
-            FETCH_MN_MAJOR(load, TILE_M, A_BYTES, to, &p->a, first, batch);                                            \
         else                                                                                                           \
             FETCH_K_MAJOR(load, to, &p->a, first, batch, p->a_steps.five);                                             \
     } while (0)
+#else
+#define FETCH_A(load, to, first, batch) FETCH_K_MAJOR(load, to, &p->a, first, batch, p->a_steps.five)
 #endif
 #define FETCH_PART_STACKED(to, map, first, batch)                                                                      \
     sb_tensor_load_five_all((to) + (int)rank * (TILE_N / SB_GEMM_CLUSTER) * 128, map, arrived, k, 0, 0,                \
@@ -375,34 +285,25 @@
                                (first) + 64 * i, k + (int)rank * (TILE_K / SB_GEMM_CLUSTER), (batch).inner,            \
                                (batch).outer, (1 << SB_GEMM_CLUSTER) - 1);                                             \
     } while (0)
-#if SB_GEMM_CLUSTER > 1
-#define FETCH_B_K_MAJOR(load, to, first, batch)                                                                        \
+#if SB_GEMM_CLUSTER > 1 && SB_GEMM_B_MN_MAJOR
+#define FETCH_B(load, to, first, batch) FETCH_PART_MN_MAJOR(to, &p->b, first, batch)
+#elif SB_GEMM_CLUSTER > 1
+#define FETCH_B(load, to, first, batch)                                                                                \
     do {                                                                                                               \
         if (p->stacked == 2)                                                                                           \
             FETCH_PART_STACKED(to, &p->b, first, batch);                                                               \
         else                                                                                                           \
             FETCH_PART_K_MAJOR(to, &p->b, first, batch);                                                               \
     } while (0)
-#define FETCH_B_MN_MAJOR(load, to, first, batch) FETCH_PART_MN_MAJOR(to, &p->b, first, batch)
+#elif SB_GEMM_B_MN_MAJOR
+#define FETCH_B(load, to, first, batch) FETCH_MN_MAJOR(load, B_WIDTH, B_BYTES, to, &p->b, first, batch)
 #else
-#define FETCH_B_K_MAJOR(load, to, first, batch)                                                                        \
+#define FETCH_B(load, to, first, batch)                                                                                \
     do {                                                                                                               \
         if (p->stacked == 2)                                                                                           \
             FETCH_STACKED(load, to, &p->b, first, batch);                                                              \
         else                                                                                                           \
             FETCH_K_MAJOR(load, to, &p->b, first, batch, p->b_steps.five);                                             \
-    } while (0)
-#define FETCH_B_MN_MAJOR(load, to, first, batch) FETCH_MN_MAJOR(load, B_WIDTH, B_BYTES, to, &p->b, first, batch)
-#endif
-#if defined(SB_GEMM_B_K_MAJOR)
-#define FETCH_B(load, to, first, batch) FETCH_B_K_MAJOR(load, to, first, batch)
-#else
-#define FETCH_B(load, to, first, batch)                                                                                \
-    do {                                                                                                               \
-        if (b_mn_major)                                                                                                \
-            FETCH_B_MN_MAJOR(load, to, first, batch);                                                                  \
-        else                                                                                                           \
-            FETCH_B_K_MAJOR(load, to, first, batch);                                                                   \
     } while (0)
 #endif
 /* Goes on to the next tile where nobody looks at this one: all threads of a cluster do. */
@@ -427,7 +328,6 @@
 #if SB_HOPPER
 SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
     const sb_gemm16_hopper *p = SB_GEMM_PRODUCT(given);
-    const bool a_mn_major = A_MN_MAJOR, b_mn_major = B_MN_MAJOR, is_bf16 = p->is_bf16;
     SB_HOPPER_DYNAMIC_SHARED(shared_memory);
     SB_HOPPER_BARRIERS(full_barriers, SB_GEMM_STAGES);
     SB_HOPPER_BARRIERS(empty_barriers, SB_GEMM_STAGES);
@@ -572,7 +472,7 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
         int stage = 0;
         uint32_t phase = 0;
         const sb_gemm16_depth depth = sb_gemm16_depth_of(p, BOXES, MAY_CUT);
-        const uint32_t a_part = TURNS ? 0 : group * A_HALF(a_mn_major);
+        const uint32_t a_part = TURNS ? 0 : group * A_HALF;
         const bool leads = thread % GROUP_THREADS == 0;
 #if TURNS
         int number = 0, turn = 0; /* of tiles, and of the rooms for results */
@@ -607,13 +507,37 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
             if (SB_CUDA_SELDOM(p->product.c.accumulate))
                 sb_gemm16_begin(&corner, SUMS, sums);
 #endif
-            BY_DTYPE(MULTIPLY_FIRST);
+            /* The first tile of k by itself: the compiler keeps products in flight only where nothing but
+             * products writes sums. */
+            MULTIPLY_STAGE(p->product.c.accumulate, SB_CUDA_SELDOM(depth.cut == 0));
 #if !TURNS
             if (!SENDS_AT_ONCE)
                 SEND();
 #endif
             SB_WGMMA_WAIT(0);
-            BY_DTYPE(MULTIPLY_OTHERS);
+            SB_CUDA_KEEP_LOOP
+            for (int block = BOXES; block < depth.whole; block += BOXES) {
+                const uint32_t before = empty + 8 * stage;
+                NEXT_STAGE();
+                MULTIPLY_STAGE(1, 0);
+                /* The stage before this one is free once its products are done, while this one's go on. */
+                SB_WGMMA_WAIT(1);
+                RELEASE(before);
+            }
+#if TURNS
+            if (leads)
+                sb_barrier_arrive(turns + 8 * (1 - group));
+#endif
+            SB_WGMMA_WAIT(0);
+            RELEASE(empty + 8 * stage);
+            NEXT_STAGE();
+            /* By itself, so that the loop has nothing but products. */
+            if (MAY_CUT && SB_CUDA_SELDOM(depth.cut > 0)) {
+                MULTIPLY_STAGE(1, 1);
+                SB_WGMMA_WAIT(0);
+                RELEASE(empty + 8 * stage);
+                NEXT_STAGE();
+            }
 #if defined(SB_GEMM_LOGITS)
             sb_gemm16_reduce_logits(&given.reduce, m, n, TILE_N / SB_LOGP_BLOCK, sums);
 #elif TURNS
@@ -624,6 +548,32 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
             SEND_TILE();
 #else
             const int storing = ONE_WARPGROUP ? corner.storing : p->storing;
+#if SWAPS && !defined(SB_GEMM_FUSED)
+            if (SB_CUDA_SELDOM(!(storing & SB_GEMM16_PLAIN)) && p->stacked == 1) {
+                SB_CUDA_KEEP_LOOP
+                for (int q = 0; q < SUMS / RESULTS; q++) {
+                    const sb_gemm16_results place = {p, at.batch, m / 2, n + q * (2 * RESULTS)};
+                    sb_gemm16_apply_swapped_gates(&place, RESULTS / 2, sums);
+                    SB_CUDA_UNROLL
+                    for (int i = 0; i + RESULTS < SUMS; i++)
+                        sums[i] = sums[i + RESULTS];
+                }
+                continue;
+            }
+#endif
+#if SUMS % (2 * SB_GEMM16_RESULTS) == 0 && !defined(SB_GEMM_FUSED)
+            if (SB_CUDA_SELDOM(!(storing & SB_GEMM16_PLAIN)) && p->product.gate != SB_GATE_NONE) {
+                SB_CUDA_KEEP_LOOP
+                for (int q = 0; q < SUMS / (2 * RESULTS); q++) {
+                    const sb_gemm16_results place = {p, at.batch, m, n / 2 + q * (2 * RESULTS)};
+                    sb_gemm16_apply_gated_epilogue(&place, sums);
+                    SB_CUDA_UNROLL
+                    for (int i = 0; i + 2 * RESULTS < SUMS; i++)
+                        sums[i] = sums[i + 2 * RESULTS];
+                }
+                continue;
+            }
+#endif
 #if LIGHT_RESULTS > 0
             if (SB_CUDA_SELDOM(!(storing & SB_GEMM16_PLAIN)) && storing & SB_GEMM16_BULK &&
                 sb_gemm16_is_light(&p->product)) {
@@ -635,8 +585,6 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
 #endif
             if (FINISHES(storing))
                 FINISH_ALL();
-            if (GATED)
-                continue;
 #if (defined(SB_GEMM_FUSED) && ONE_WARPGROUP) || (SWAPS && TILE_N >= 64)
             if (storing & SB_GEMM16_TURNED) {
                 SEND_TURNED();
@@ -653,7 +601,7 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
 #endif
             if (!ONE_WARPGROUP)
                 corner = sb_gemm16_corner_of(p, at.batch, m, n);
-            STORE_ALL();
+            NAME(sb_gemm16_store_, SB_GEMM_SUFFIX)(&corner, SUMS, sums);
 #endif
         }
 #if !TURNS
@@ -675,3 +623,90 @@ SB_CUDA_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, p) {
     __trap();
 }
 #endif
+
+#undef TILE_M
+#undef TILE_N
+#undef TILE_K
+#undef GROUP_THREADS
+#undef GIVES_REGISTERS
+#undef THREADS
+#undef A_BYTES
+#undef B_WIDTH
+#undef B_BYTES
+#undef STAGE_BYTES
+#undef CHUNK_BYTES
+#undef BOXES
+#undef ONE_WARPGROUP
+#undef SWAPS
+#undef FIRST_ROW
+#undef FIRST_COLUMN
+#undef NOT_BEHIND
+#undef ROW_OF
+#undef COLUMN_OF
+#undef A_FETCHED
+#undef B_FETCHED
+#undef FILLERS
+#undef FETCHERS
+#undef LOAD
+#undef LOAD_FIVE
+#undef ASK
+#undef ASK_FIVE
+#undef FETCH_A
+#undef CONV_ASK
+#undef CONV_LOAD
+#undef CONV_SKIP
+#undef FETCH_B
+#undef STAGES
+#undef A_BOX
+#undef B_BOX
+#undef FETCH_K_MAJOR
+#undef FETCH_MN_MAJOR
+#undef FETCH_PART_K_MAJOR
+#undef FETCH_STACKED
+#undef FETCH_PART_STACKED
+#undef FETCH_PART_MN_MAJOR
+#undef CHUNK_STEP
+#undef A_STEP
+#undef B_STEP
+#undef FILL_GROUPS
+#undef BOX_BYTES
+#undef ROOM_BYTES
+#undef RESULTS
+#undef SUMS
+#undef NAME2
+#undef NAME
+#undef MULTIPLY
+#undef NEXT_STAGE
+#undef DEPEND
+#undef MULTIPLY_STAGE
+#undef TURNS
+#undef HALVES
+#undef A_HALF
+#undef SKIP_STAGES
+#undef COMPUTE_NODES
+#undef PIECE
+#undef SEND_TILE
+#undef RELEASE
+#undef SKIP_UNUSED
+#undef MAY_CUT
+#undef CUT_STAGE
+#undef BULK
+#undef SB_GEMM_GIVEN
+#undef SB_GEMM_PRODUCT
+#undef SEND
+#undef SEND_TURNED
+#undef SENDS_AT_ONCE
+#undef FINISHES
+#undef FINISH
+#undef FINISH_ALL
+#undef KEEP_ROUNDED
+#undef PUT_BEHIND
+#undef FINISH_LIGHTLY
+#undef LIGHT_RESULTS
+#undef LIGHT_STEP
+#undef APPLY_EPILOGUE
+#undef SB_GEMM_NAME
+#undef SB_GEMM_TYPE
+#undef SB_GEMM_SUFFIX
+#undef SB_GEMM_A_MN_MAJOR
+#undef SB_GEMM_B_MN_MAJOR

@@ -161,8 +161,8 @@ SB_CUDA_FUNCTION void sb_gemm16_load_light_biases(const sb_gemm16 *product, int 
         biases[j] = bias->scale * biases[j];
 }
 
-/* `count` sums, a multiple of 8, with all of a light epilogue for a C of 16 bits. */
-SB_CUDA_FUNCTION void sb_gemm16_finish_light(const sb_gemm_epilogue *epilogue, bool is_bf16, const int count,
+/* `count` sums, a multiple of 8, with all of a light epilogue for a C of `dtype`. */
+SB_CUDA_FUNCTION void sb_gemm16_finish_light(const sb_gemm_epilogue *epilogue, int32_t dtype, const int count,
                                              const float *biases, float *sums) {
     SB_CUDA_UNROLL
     for (int i = 0; i < count; i++)
@@ -173,7 +173,7 @@ SB_CUDA_FUNCTION void sb_gemm16_finish_light(const sb_gemm_epilogue *epilogue, b
             sums[i] = sums[i] + biases[i / 4 * 2 + i % 2];
     }
     if (epilogue->activation == SB_ACTIVATION_SILU)
-        sb_gemm16_silu_to_round(is_bf16, count, sums, 0);
+        sb_gemm16_silu_to_round(dtype, count, sums, 0);
     if (epilogue->activation == SB_ACTIVATION_RELU) {
         SB_CUDA_UNROLL
         for (int i = 0; i < count; i++)
@@ -181,47 +181,58 @@ SB_CUDA_FUNCTION void sb_gemm16_finish_light(const sb_gemm_epilogue *epilogue, b
     }
 }
 
-/* Stores results one by one, of which there are `there`. */
-SB_CUDA_FUNCTION void sb_gemm16_store_results(const sb_gemm16_results *place, int count, int there,
-                                              const float *results) {
+/* Stores results one by one. */
+SB_CUDA_FUNCTION void sb_gemm16_store_results(const sb_gemm16_results *place, int count, const float *results) {
     const sb_gemm16 *product = &place->p->product;
     const sb_gemm16_output *c = &product->c;
     SB_CUDA_UNROLL
     for (int i = 0; i < count; i++) {
         const int64_t row = sb_gemm16_c_row(place, i), column = sb_gemm16_c_column(place, i);
-        if (i < there && row < product->m && column < product->n && sb_gemm16_is_of_tile(place, i))
+        if (row < product->m && column < product->n && sb_gemm16_is_of_tile(place, i))
             sb_gemm_store(&product->epilogue, c->data,
                           place->batch * c->batch_stride + row * c->row_stride + column * c->column_stride, results[i]);
     }
 }
 
-/* Sums become results, which are not rounded yet; with gates, those of gates and of their values, else values are ones, by which
- * any number stays what it is: one piece of code for both. */
-SB_CUDA_FUNCTION void sb_gemm16_apply_epilogue(const sb_gemm16_results *place, int count, float *results,
-                                               float *values) {
-    const sb_gemm16 *product = &place->p->product;
-    const int step = product->gate == SB_GATE_INTERLEAVED ? 2 : 1;
-    sb_gemm16_scale_results(place, 0, step, count, results);
-    if (product->gate != SB_GATE_NONE)
-        sb_gemm16_scale_results(place, step == 2 ? 1 : product->n, step, count, values);
-    sb_gemm16_activate_results(&product->epilogue, count, results, values);
-    sb_gemm16_add_residual(place, count, results);
+/* Sums become results, which are not rounded yet. */
+SB_CUDA_FUNCTION void sb_gemm16_apply_epilogue(const sb_gemm16_results *place, int count, float *sums) {
+    sb_gemm16_scale_results(place, 0, 1, count, sums);
+    sb_gemm16_activate_results(&place->p->product.epilogue, count, sums, 0);
+    sb_gemm16_add_residual(place, count, sums);
 }
 
-/* Of 2 * count sums, of which there are `there`, the gates and their values: in neighbouring columns, or in columns or rows of which
- * eights take turns. */
-SB_CUDA_FUNCTION void sb_gemm16_take_gates(const sb_gemm16_results *place, int count, int there, const float *sums,
-                                           float *gates, float *values) {
-    const bool in_rows = place->p->stacked == 1, alternate = place->p->product.gate == SB_GATE_INTERLEAVED;
+/* Gates and their values become results, which are stored. */
+SB_CUDA_FUNCTION void sb_gemm16_end_gated(const sb_gemm16_results *place, int count, float *gates, float *values) {
+    const sb_gemm16 *product = &place->p->product;
+    const bool alternate = product->gate == SB_GATE_INTERLEAVED;
+    sb_gemm16_scale_results(place, 0, alternate ? 2 : 1, count, gates);
+    sb_gemm16_scale_results(place, alternate ? 1 : product->n, alternate ? 2 : 1, count, values);
+    sb_gemm16_activate_results(&product->epilogue, count, gates, values);
+    sb_gemm16_add_residual(place, count, gates);
+    sb_gemm16_store_results(place, count, gates);
+}
+
+/* Sixteen sums become eight gated results. */
+SB_CUDA_FUNCTION void sb_gemm16_apply_gated_epilogue(const sb_gemm16_results *place, const float *sums) {
+    const bool alternate = place->p->product.gate == SB_GATE_INTERLEAVED;
+    float gates[SB_GEMM16_RESULTS], values[SB_GEMM16_RESULTS];
+    SB_CUDA_UNROLL
+    for (int i = 0; i < SB_GEMM16_RESULTS; i++) {
+        gates[i] = alternate ? sums[2 * i] : sums[i / 4 * 8 + i % 4];
+        values[i] = alternate ? sums[2 * i + 1] : sums[i / 4 * 8 + 4 + i % 4];
+    }
+    sb_gemm16_end_gated(place, SB_GEMM16_RESULTS, gates, values);
+}
+
+/* 2 * count sums of rows in which eights of gates and of values take turns become so many results. */
+SB_CUDA_FUNCTION void sb_gemm16_apply_swapped_gates(const sb_gemm16_results *place, int count, const float *sums) {
+    float gates[SB_GEMM16_RESULTS / 2], values[SB_GEMM16_RESULTS / 2];
     SB_CUDA_UNROLL
     for (int i = 0; i < count; i++) {
-        const int column = i / 4 * 8 + i % 4, row = i / 2 * 4 + i % 2;
-        const float next[] = {2 * i < there ? sums[2 * i] : 0, 2 * i < there ? sums[2 * i + 1] : 0};
-        const float columns[] = {column < there ? sums[column] : 0, column < there ? sums[column + 4] : 0};
-        const float rows[] = {row < there ? sums[row] : 0, row < there ? sums[row + 2] : 0};
-        gates[i] = in_rows ? rows[0] : alternate ? next[0] : columns[0];
-        values[i] = in_rows ? rows[1] : alternate ? next[1] : columns[1];
+        gates[i] = sums[i / 2 * 4 + i % 2];
+        values[i] = sums[i / 2 * 4 + 2 + i % 2];
     }
+    sb_gemm16_end_gated(place, count, gates, values);
 }
 #endif
 

@@ -47,8 +47,6 @@ typedef struct sb_gemm16_hopper {
     const int64_t *used_rows, *used_columns; /* of the kernel's C, in memory of the device; NULL: all */
     int32_t swapped;
     int32_t stacked; /* 1 or 2 where eight gates and eight values take turns in the lines of A or of B, else 0 */
-    int32_t a_mn_major, b_mn_major; /* of the kernel's A and B: whether lines lie side by side rather than k */
-    int32_t is_bf16;
     int32_t storing; /* how results leave: some of SB_GEMM16_PLAIN, … */
     int32_t streams; /* 1 or 2 where no two tiles read the same of A or of B, else 0 */
     int32_t

@@ -1,5 +1,6 @@
 /* How the results of gemm16_hopper.cuh leave: what happens to sums in registers, and their ways through shared memory, with the nodes behind
- * the product and in turns with another warpgroup. Included by that file, whose macros and variables they use. */
+ * the product and in turns with another warpgroup. Included by that file for each kernel, whose macros and variables they use; it
+ * undefines them. */
 #if defined(SB_GEMM_LOGITS)
 #define BULK 0
 #else
@@ -26,9 +27,10 @@
             for (int i = 0; i < 4; i++) {                                                                              \
                 const uint32_t *from = rounded + start / 4 + i * 4;                                                    \
                 const uint32_t piece = (uint32_t)(2 * i + lane / 16) ^ (uint32_t)(row & 7);                            \
-                sb_store_matrices(room + row * 128 + piece * 16, sb_cuda_canonical_pair(is_bf16, from[0]),             \
-                                  sb_cuda_canonical_pair(is_bf16, from[1]), sb_cuda_canonical_pair(is_bf16, from[2]),  \
-                                  sb_cuda_canonical_pair(is_bf16, from[3]));                                           \
+                sb_store_matrices(room + row * 128 + piece * 16, NAME(sb_canonical_pair_, SB_GEMM_SUFFIX)(from[0]),    \
+                                  NAME(sb_canonical_pair_, SB_GEMM_SUFFIX)(from[1]),                                   \
+                                  NAME(sb_canonical_pair_, SB_GEMM_SUFFIX)(from[2]),                                   \
+                                  NAME(sb_canonical_pair_, SB_GEMM_SUFFIX)(from[3]));                                  \
             }                                                                                                          \
             sb_shared_written();                                                                                       \
             sb_warpgroup_sync(1 + group);                                                                              \
@@ -59,7 +61,7 @@
             SB_CUDA_UNROLL                                                                                             \
             for (int r = 0; r < SB_GEMM16_PIECES; r++)                                                                 \
                 sb_shared_load_eight(PIECE(own + r * SB_GEMM16_PIECE_ROWS), words + 4 * r);                            \
-            sb_gemm16_fuse(is_bf16, &given.program, &pieces, words);                                                   \
+            NAME(sb_gemm16_fuse_, SB_GEMM_SUFFIX)(&given.program, &pieces, words);                                     \
             SB_CUDA_UNROLL                                                                                             \
             for (int r = 0; r < SB_GEMM16_PIECES; r++)                                                                 \
                 sb_shared_store_eight(PIECE(own + r * SB_GEMM16_PIECE_ROWS), words + 4 * r);                           \
@@ -119,8 +121,8 @@
             const int turned = q * 16 + lane / 16 * 8 + lane % 8, piece = 2 * warp + lane / 8 % 2;                     \
             SB_CUDA_UNROLL                                                                                             \
             for (int j = 0; j < 4; j++)                                                                                \
-                pairs[j] =                                                                                             \
-                    sb_cuda_round_pair(is_bf16, sums[(8 * q + 2 * j) % SUMS], sums[(8 * q + 2 * j + 1) % SUMS]);       \
+                pairs[j] = NAME(sb_round_pair_, SB_GEMM_SUFFIX)(sums[(8 * q + 2 * j) % SUMS],                          \
+                                                                sums[(8 * q + 2 * j + 1) % SUMS]);                     \
             sb_store_turned_matrices(rooms + turned * 128 + (uint32_t)(piece ^ (turned & 7)) * 16, pairs[0], pairs[1], \
                                      pairs[2], pairs[3]);                                                              \
         }                                                                                                              \
@@ -139,7 +141,7 @@
             for (int r = 0; r < SB_GEMM16_PIECES; r++)                                                                 \
                 sb_shared_load_eight(rooms + (row + 16 * r) * 128 + (uint32_t)(eight ^ (row & 7)) * 16,                \
                                      words + 4 * r);                                                                   \
-            sb_gemm16_fuse(is_bf16, &given.program, &pieces, words);                                                   \
+            NAME(sb_gemm16_fuse_, SB_GEMM_SUFFIX)(&given.program, &pieces, words);                                     \
             SB_CUDA_UNROLL                                                                                             \
             for (int r = 0; r < SB_GEMM16_PIECES; r++) {                                                               \
                 const sb_cuda_eight results = {{words[4 * r], words[4 * r + 1], words[4 * r + 2], words[4 * r + 3]}};  \
@@ -169,8 +171,8 @@
             const int turned = q * 16 + lane / 16 * 8 + lane % 8, piece = 2 * warp + lane / 8 % 2;                     \
             SB_CUDA_UNROLL                                                                                             \
             for (int j = 0; j < 4; j++)                                                                                \
-                pairs[j] = sb_cuda_canonical_pair(                                                                     \
-                    is_bf16, sb_cuda_round_pair(is_bf16, sums[8 * q + 2 * j], sums[8 * q + 2 * j + 1]));               \
+                pairs[j] = NAME(sb_canonical_pair_, SB_GEMM_SUFFIX)(                                                   \
+                    NAME(sb_round_pair_, SB_GEMM_SUFFIX)(sums[8 * q + 2 * j], sums[8 * q + 2 * j + 1]));               \
             sb_store_turned_matrices(rooms + turned * 128 + (uint32_t)(piece ^ (turned & 7)) * 16, pairs[0], pairs[1], \
                                      pairs[2], pairs[3]);                                                              \
         }                                                                                                              \
@@ -217,8 +219,8 @@
                 sb_gemm16_finish_eight(&ends, column, sums, results);                                                  \
                 SB_CUDA_UNROLL                                                                                         \
                 for (int j = 0; j < 4; j++)                                                                            \
-                    pairs[j] = sb_cuda_canonical_pair(                                                                 \
-                        is_bf16, sb_cuda_round_pair(is_bf16, results[2 * j], results[2 * j + 1]));                     \
+                    pairs[j] = NAME(sb_canonical_pair_, SB_GEMM_SUFFIX)(                                               \
+                        NAME(sb_round_pair_, SB_GEMM_SUFFIX)(results[2 * j], results[2 * j + 1]));                     \
                 sb_store_matrices(room + row * 128 + piece * 16, pairs[0], pairs[1], pairs[2], pairs[3]);              \
                 sb_gemm16_next_biases(&ends);                                                                          \
                 if (gated) {                                                                                           \
@@ -255,41 +257,41 @@
 #else
 #define SENDS_AT_ONCE 0
 #endif
-/* Whether sums are finished in registers: with one warpgroup the nodes are too, unless results are turned behind it. What Gemm itself
- * does is one rounding with the chain's there. */
+/* Whether sums are finished in registers: with one warpgroup the nodes are too, unless results are turned behind it. */
 #if defined(SB_GEMM_FUSED) && ONE_WARPGROUP
 #define FINISHES(storing) ((storing & (SB_GEMM16_PLAIN | SB_GEMM16_TURNED)) != (SB_GEMM16_PLAIN | SB_GEMM16_TURNED))
+#define FINISH(place, results)                                                                                         \
+    do {                                                                                                               \
+        if (!(storing & SB_GEMM16_PLAIN))                                                                              \
+            APPLY_EPILOGUE(place, results);                                                                            \
+        if (!(storing & SB_GEMM16_TURNED))                                                                             \
+            NAME(sb_gemm16_fuse_results_, SB_GEMM_SUFFIX)(&given.program, place, results);                             \
+    } while (0)
 #else
 #define FINISHES(storing) SB_CUDA_SELDOM(!((storing)&SB_GEMM16_PLAIN))
+#define FINISH(place, results) APPLY_EPILOGUE(place, results)
 #endif
 #if defined(SB_GEMM_FUSED)
-#define GATED false
-#define FINISH(place, results, values)                                                                                 \
+/* What Gemm itself does is one rounding with the chain's. */
+#define APPLY_EPILOGUE(place, results)                                                                                 \
     do {                                                                                                               \
-        (void)values;                                                                                                  \
-        if (!(storing & SB_GEMM16_PLAIN)) {                                                                            \
-            sb_gemm16_scale_results(place, 0, 1, RESULTS, results);                                                    \
-            sb_gemm16_add_residual(place, RESULTS, results);                                                           \
-        }                                                                                                              \
-        if (ONE_WARPGROUP && !(storing & SB_GEMM16_TURNED))                                                            \
-            FUSE(place, results);                                                                                      \
+        sb_gemm16_scale_results(place, 0, 1, RESULTS, results);                                                        \
+        sb_gemm16_add_residual(place, RESULTS, results);                                                               \
     } while (0)
 #else
-#define GATED (p->product.gate != SB_GATE_NONE)
-#define FINISH(place, results, values) sb_gemm16_apply_epilogue(place, RESULTS, results, values)
+#define APPLY_EPILOGUE(place, results) sb_gemm16_apply_epilogue(place, RESULTS, results)
 #endif
-#if defined(SB_GEMM_FUSED) && ONE_WARPGROUP
-#define FUSE(place, results) sb_gemm16_fuse_results(is_bf16, &given.program, place, results)
-#else
-#define FUSE(place, results) (void)0
-#endif
-/* Sums go on by so many, and those in front are lost, or with `results` go behind the others. */
-#define MOVE_ON(count)                                                                                                 \
+/* A tile's results, to be sent while the next one's products go on. */
+#define KEEP_ROUNDED()                                                                                                 \
     do {                                                                                                               \
         SB_CUDA_UNROLL                                                                                                 \
-        for (int i = 0; i < SUMS; i++)                                                                                 \
-            sums[i] = i + (count) < SUMS ? sums[i + (count) < SUMS ? i + (count) : 0] : 0;                             \
+        for (int i = 0; i < SUMS / 2; i++)                                                                             \
+            rounded[i] = NAME(sb_round_pair_, SB_GEMM_SUFFIX)(sums[2 * i], sums[2 * i + 1]);                           \
+        rounded_m = m;                                                                                                 \
+        rounded_n = n;                                                                                                 \
+        rounded_batch = at.batch;                                                                                      \
     } while (0)
+/* The first sums are finished and go behind the last ones, until all have come by. */
 #define PUT_BEHIND(count)                                                                                              \
     do {                                                                                                               \
         SB_CUDA_UNROLL                                                                                                 \
@@ -297,60 +299,18 @@
             sums[i] = i + (count) < SUMS ? sums[i + (count) < SUMS ? i + (count) : 0]                                  \
                                          : results[i + (count) < SUMS ? 0 : i + (count)-SUMS];                         \
     } while (0)
-/* The first sums are finished and go behind the last ones, until all have come by; gated ones are stored. */
 #define FINISH_ALL()                                                                                                   \
     do {                                                                                                               \
-        const bool gated = GATED, in_rows = gated && p->stacked == 1;                                                  \
-        const int taken = gated ? 2 * RESULTS : RESULTS;                                                               \
         SB_CUDA_KEEP_LOOP                                                                                              \
-        for (int first = 0; first < SUMS; first += taken) {                                                            \
-            const sb_gemm16_results place = {p, at.batch, in_rows ? m / 2 : m,                                         \
-                                             (gated && !in_rows ? n / 2 + first : n + 2 * first)};                     \
-            float results[RESULTS], values[RESULTS];                                                                   \
+        for (int q = 0; q < SUMS / RESULTS; q++) {                                                                     \
+            const sb_gemm16_results place = {p, at.batch, m, n + q * (2 * RESULTS)};                                   \
+            float results[RESULTS];                                                                                    \
             SB_CUDA_UNROLL                                                                                             \
-            for (int i = 0; i < RESULTS; i++) {                                                                        \
+            for (int i = 0; i < RESULTS; i++)                                                                          \
                 results[i] = sums[i];                                                                                  \
-                values[i] = 1;                                                                                         \
-            }                                                                                                          \
-            if (gated)                                                                                                 \
-                sb_gemm16_take_gates(&place, RESULTS, SUMS, sums, results, values);                                    \
-            FINISH(&place, results, values);                                                                           \
-            if (gated)                                                                                                 \
-                sb_gemm16_store_results(&place, RESULTS, (SUMS - first) / 2, results);                                 \
-            SB_CUDA_KEEP_LOOP                                                                                          \
-            for (int gone = 0; gone < taken; gone += RESULTS)                                                          \
-                PUT_BEHIND(RESULTS);                                                                                   \
+            FINISH(&place, results);                                                                                   \
+            PUT_BEHIND(RESULTS);                                                                                       \
         }                                                                                                              \
-    } while (0)
-/* Results one by one, or as pairs: in pieces, since whole tiles of them took a fifth of all code. */
-#define STORED (SUMS % 32 == 0 ? 32 : SUMS % 28 == 0 ? 28 : SUMS % 24 == 0 ? 24 : SUMS % 20 == 0 ? 20 : SUMS)
-#define STORE_ALL()                                                                                                    \
-    do {                                                                                                               \
-        SB_CUDA_KEEP_LOOP                                                                                              \
-        for (int first = 0; first < SUMS; first += STORED) {                                                           \
-            sb_gemm16_store(&corner, is_bf16, STORED, sums);                                                           \
-            if (STORED < SUMS) {                                                                                       \
-                sb_gemm16_move_corner(&corner, 2 * STORED);                                                            \
-                MOVE_ON(STORED);                                                                                       \
-            }                                                                                                          \
-        }                                                                                                              \
-    } while (0)
-#define ROUND_ALL(HALF)                                                                                                \
-    do {                                                                                                               \
-        SB_CUDA_UNROLL                                                                                                 \
-        for (int i = 0; i < SUMS / 2; i++)                                                                             \
-            rounded[i] = sb_cuda_round_pair<HALF>(sums[2 * i], sums[2 * i + 1]);                                       \
-    } while (0)
-/* A tile's results, to be sent while the next one's products go on. */
-#define KEEP_ROUNDED()                                                                                                 \
-    do {                                                                                                               \
-        if (is_bf16)                                                                                                   \
-            ROUND_ALL(SB_CUDA_BF16);                                                                                   \
-        else                                                                                                           \
-            ROUND_ALL(SB_CUDA_F16);                                                                                    \
-        rounded_m = m;                                                                                                 \
-        rounded_n = n;                                                                                                 \
-        rounded_batch = at.batch;                                                                                      \
     } while (0)
 /* Light ends of two warpgroups' tiles: more sums at a time, since moving them took as many instructions as SiLU does, and their
  * biases are underway while those before are finished. */
@@ -376,7 +336,8 @@
                                             LIGHT_RESULTS / 2, next);                                                  \
             SB_CUDA_UNROLL                                                                                             \
             for (int i = 0; i < LIGHT_RESULTS; i += LIGHT_STEP)                                                        \
-                sb_gemm16_finish_light(&p->product.epilogue, is_bf16, LIGHT_STEP, biases + i / 2, results + i);        \
+                sb_gemm16_finish_light(&p->product.epilogue, NAME(sb_gemm16_dtype_, SB_GEMM_SUFFIX), LIGHT_STEP,       \
+                                       biases + i / 2, results + i);                                                   \
             PUT_BEHIND(LIGHT_RESULTS);                                                                                 \
         }                                                                                                              \
     } while (0)

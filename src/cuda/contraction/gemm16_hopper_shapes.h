@@ -9,8 +9,8 @@
 
 /* A shape of tiles: the numbers of its source, and what it costs on an H200. */
 typedef struct sb_gemm16_shape {
-    const char *module; /* whose kernel's name is that behind sb_ */
-    const char *fused;  /* the one that computes the nodes behind the product; NULL: there is none */
+    const char *modules[2]; /* of bf16 and of f16; their kernels' names begin so too */
+    const char *fused[2];   /* those that compute the nodes behind the product; NULL: there are none */
     int rows, n, boxes, stages, cluster;
     unsigned form;
     /* In microseconds: what a tile takes for 64 k, a product before its first tile and behind its last one, and a tile before and behind

@@ -62,6 +62,27 @@ SB_CUDA_FUNCTION void sb_gemm16_keep_place(sb_gemm16_place *place) {
     SB_HOPPER_KEEP("+r"(place->batch), "+r"(place->m), "+r"(place->n));
 }
 
+/* Two results rounded to one register, and then their NaNs, which are 7fff, made the contract's 7fc0 or 7e00. */
+#if defined(__CUDACC__)
+#define SB_GEMM16_ROUND(suffix)                                                                                        \
+    uint32_t pair;                                                                                                     \
+    asm("cvt.rn." #suffix "x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));                                    \
+    return pair;
+#else
+#define SB_GEMM16_ROUND(suffix)                                                                                        \
+    return (low != low ? 0x7fffu : sb_##suffix##_from_f32(low)) |                                                      \
+           (high != high ? 0x7fffu : (uint32_t)sb_##suffix##_from_f32(high)) << 16;
+#endif
+#define SB_GEMM16_PACK(suffix, excess)                                                                                 \
+    SB_CUDA_FUNCTION uint32_t sb_round_pair_##suffix(float low, float high){                                           \
+        SB_GEMM16_ROUND(suffix)} SB_CUDA_FUNCTION uint32_t sb_canonical_pair_##suffix(uint32_t pair) {                 \
+        return pair - ((((pair & 0x7fff7fffu) + 0x00010001u) & 0x80008000u) >> 15) * excess;                           \
+    }
+/* The dtypes by the names that kernels have of them. */
+enum { sb_gemm16_dtype_bf16 = SB_BF16, sb_gemm16_dtype_f16 = SB_F16 };
+SB_GEMM16_PACK(bf16, 0x3fu)
+SB_GEMM16_PACK(f16, 0x1ffu)
+
 SB_CUDA_FUNCTION int sb_gemm16_sum_row(int i) {
     return (int)threadIdx.x % 128 / 32 * 16 + (int)threadIdx.x % 32 / 4 + i / 2 % 2 * 8;
 }
@@ -129,12 +150,6 @@ SB_CUDA_FUNCTION bool sb_gemm16_has_sum(const sb_gemm16_corner *corner, int i) {
     return i / 2 % 2 * 8 < corner->rows && i / 4 * 8 + i % 2 < corner->columns;
 }
 
-/* Goes on by so many columns. */
-SB_CUDA_FUNCTION void sb_gemm16_move_corner(sb_gemm16_corner *corner, int columns) {
-    corner->first = sb_gemm16_behind(corner->first, sb_gemm16_wrapped(columns, corner->column_bytes));
-    corner->columns -= columns;
-}
-
 /* What chains begin with that continue those of C. */
 SB_CUDA_FUNCTION void sb_gemm16_begin(const sb_gemm16_corner *corner, int count, float *sums) {
     SB_CUDA_UNROLL
@@ -144,38 +159,41 @@ SB_CUDA_FUNCTION void sb_gemm16_begin(const sb_gemm16_corner *corner, int count,
 
 /* Results that are only rounded, from registers. What is asked of all is asked once where most go: this is the end of a
  * kernel, whose instructions come out of the cache while nothing else goes on. */
-SB_CUDA_FUNCTION void sb_gemm16_store(const sb_gemm16_corner *corner, bool is_bf16, int count, const float *sums) {
-    if ((corner->storing & (SB_GEMM16_WIDE | SB_GEMM16_PAIRS)) == SB_GEMM16_PAIRS) {
-        SB_CUDA_UNROLL
-        for (int i = 0; i < count; i += 2) {
-            if (sb_gemm16_has_sum(corner, i))
-                *(uint32_t *)sb_gemm16_sum_address(corner, i) =
-                    sb_cuda_canonical_pair(is_bf16, sb_cuda_round_pair(is_bf16, sums[i], sums[i + 1]));
-        }
-        return;
+#define SB_GEMM16_STORE(suffix)                                                                                        \
+    SB_CUDA_FUNCTION void sb_gemm16_store_##suffix(const sb_gemm16_corner *corner, int count, const float *sums) {     \
+        if ((corner->storing & (SB_GEMM16_WIDE | SB_GEMM16_PAIRS)) == SB_GEMM16_PAIRS) {                               \
+            SB_CUDA_UNROLL                                                                                             \
+            for (int i = 0; i < count; i += 2) {                                                                       \
+                if (sb_gemm16_has_sum(corner, i))                                                                      \
+                    *(uint32_t *)sb_gemm16_sum_address(corner, i) =                                                    \
+                        sb_canonical_pair_##suffix(sb_round_pair_##suffix(sums[i], sums[i + 1]));                      \
+            }                                                                                                          \
+            return;                                                                                                    \
+        }                                                                                                              \
+        SB_CUDA_UNROLL                                                                                                 \
+        for (int i = 0; i < count; i += 2) {                                                                           \
+            const float one = sb_gemm_canonical(sums[i]), other = sb_gemm_canonical(sums[i + 1]);                      \
+            const uint32_t pair = sb_canonical_pair_##suffix(sb_round_pair_##suffix(one, other));                      \
+            char *at = (char *)sb_gemm16_sum_address(corner, i), *next = sb_gemm16_behind(at, corner->column_bytes);   \
+            if (!sb_gemm16_has_sum(corner, i))                                                                         \
+                continue;                                                                                              \
+            if (corner->storing & SB_GEMM16_WIDE) {                                                                    \
+                if (corner->storing & SB_GEMM16_PAIRS) {                                                               \
+                    *(float2 *)(void *)at = make_float2(one, other);                                                   \
+                    continue;                                                                                          \
+                }                                                                                                      \
+                *(float *)(void *)at = one;                                                                            \
+                if (sb_gemm16_has_sum(corner, i + 1))                                                                  \
+                    *(float *)(void *)next = other;                                                                    \
+            } else {                                                                                                   \
+                *(uint16_t *)(void *)at = (uint16_t)pair;                                                              \
+                if (sb_gemm16_has_sum(corner, i + 1))                                                                  \
+                    *(uint16_t *)(void *)next = (uint16_t)(pair >> 16);                                                \
+            }                                                                                                          \
+        }                                                                                                              \
     }
-    SB_CUDA_UNROLL
-    for (int i = 0; i < count; i += 2) {
-        const float one = sb_gemm_canonical(sums[i]), other = sb_gemm_canonical(sums[i + 1]);
-        const uint32_t pair = sb_cuda_canonical_pair(is_bf16, sb_cuda_round_pair(is_bf16, one, other));
-        char *at = (char *)sb_gemm16_sum_address(corner, i), *next = sb_gemm16_behind(at, corner->column_bytes);
-        if (!sb_gemm16_has_sum(corner, i))
-            continue;
-        if (corner->storing & SB_GEMM16_WIDE) {
-            if (corner->storing & SB_GEMM16_PAIRS) {
-                *(float2 *)(void *)at = make_float2(one, other);
-                continue;
-            }
-            *(float *)(void *)at = one;
-            if (sb_gemm16_has_sum(corner, i + 1))
-                *(float *)(void *)next = other;
-        } else {
-            *(uint16_t *)(void *)at = (uint16_t)pair;
-            if (sb_gemm16_has_sum(corner, i + 1))
-                *(uint16_t *)(void *)next = (uint16_t)(pair >> 16);
-        }
-    }
-}
+SB_GEMM16_STORE(bf16)
+SB_GEMM16_STORE(f16)
 #endif
 
 #endif

@@ -1,11 +1,11 @@
 /* 16-bit products by TMA and wgmma, in tiles of 64 by 96, of which four that lie below each other share their columns of B: for K-major
- * factors alone. Compiled for 90a alone. */
+ * factors alone. Compiled for 90a alone. A module for each of bf16, f16. */
 #define SB_GEMM_N 96
 #define SB_GEMM_GROUPS 1
 #define SB_GEMM_BOXES 1
 #define SB_GEMM_STAGES 32
 #define SB_GEMM_CLUSTER 4
-#define SB_GEMM_NAME sb_gemm16_quad_64x96
+#define SB_GEMM_KERNEL(layout) sb_gemm16_quad_64x96_##layout
 #define SB_GEMM_A_K_MAJOR
 #define SB_GEMM_B_K_MAJOR
-#include "cuda/contraction/gemm16_hopper.cuh"
+#include "cuda/contraction/gemm16_hopper_layouts.cuh"

@@ -85,16 +85,20 @@ SB_CUDA_FUNCTION void sb_gemm16_finish_eight(const sb_gemm16_ends *ends, int64_t
                                              float *results) {
     const sb_gemm16 *product = &ends->p->product;
     const bool gated = product->gate != SB_GATE_NONE;
-    float values[8];
     SB_CUDA_UNROLL
-    for (int i = 0; i < 8; i++) {
+    for (int i = 0; i < 8; i++)
         results[i] = gated ? sums[i / 4 * 8 + i % 4] : sums[i];
-        values[i] = gated ? sums[i / 4 * 8 + 4 + i % 4] : 1;
-    }
     sb_gemm16_scale_eight(ends, ends->biases, results);
-    if (gated)
+    if (!gated) {
+        sb_gemm16_activate_results(&product->epilogue, 8, results, 0);
+    } else {
+        float values[8];
+        SB_CUDA_UNROLL
+        for (int i = 0; i < 8; i++)
+            values[i] = sums[i / 4 * 8 + 4 + i % 4];
         sb_gemm16_scale_eight(ends, ends->value_biases, values);
-    sb_gemm16_activate_results(&product->epilogue, 8, results, values);
+        sb_gemm16_activate_results(&product->epilogue, 8, results, values);
+    }
     sb_gemm16_add_residual_to_eight(ends, column, results);
 }
 #endif

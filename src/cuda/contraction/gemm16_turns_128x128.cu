@@ -1,11 +1,11 @@
 /* 16-bit products by TMA and wgmma, in tiles of 128 by 128 that two warpgroups take in turns.
- * Compiled for 90a alone. */
+ * Compiled for 90a alone. A module for each of bf16, f16. */
 #define SB_GEMM_N 128
 #define SB_GEMM_GROUPS 2
 #define SB_GEMM_BOXES 1
 #define SB_GEMM_STAGES 6
 #define SB_GEMM_CLUSTER 2
-#define SB_GEMM_NAME sb_gemm16_turns_128x128
+#define SB_GEMM_KERNEL(layout) sb_gemm16_turns_128x128_##layout
 #define SB_GEMM_TURNS
 #define SB_GEMM_A_K_MAJOR
-#include "cuda/contraction/gemm16_hopper.cuh"
+#include "cuda/contraction/gemm16_hopper_layouts.cuh"
