@@ -4,6 +4,7 @@
 #include "cuda/contraction/gemm16.h"
 #include "cuda/contraction/gemm16_hopper_parameters.h"
 #include "cuda/contraction/gemm16_hopper_shapes.h"
+#include "cuda/contraction/gemm16_normed.h"
 #include "cuda/contraction/tensor_map.h"
 
 #define BOX 64 /* elements of 128 bytes, what the swizzle spreads over the banks */
@@ -470,6 +471,8 @@ static sb_status fill_factors(sb_cuda_device *device, const sb_gemm16_shape *sha
 /* Weights that are fetched before the kernels ahead have ended, in tiles for few rows: where no number in memory, which one of them
  * may write, says what is fetched. */
 #define MOST_SETTLED 16
+/* Columns of the tile that has kernels which normalise their rows. */
+#define FEWEST_COLUMNS 8
 
 static sb_cuda_settled settled_of(const sb_gemm16_shape *shape, const sb_gemm_plan *plan, const sb_gemm16_hopper *p) {
     bool is_open = p->used_rows != NULL || p->used_columns != NULL || p->product.used_k != NULL;
@@ -491,6 +494,7 @@ static sb_status give(const sb_gemm16_shape *shape, const sb_cuda_queue *queue, 
         .step = step,
         .kernel = {.kernel = kernel,
                    .settled = settled_of(shape, plan, p),
+                   .join = shape->n == FEWEST_COLUMNS && plan->fused == NULL ? sb_gemm16_join_norm : NULL,
                    .grid = {(unsigned)(clusters * shape->cluster), 1, 1},
                    .block = {(unsigned)threads_of(shape), 1, 1},
                    .shared_bytes = shared_bytes(shape, p),

@@ -18,6 +18,8 @@
  *     SB_GEMM_LOGITS   defined where results are logits, which are reduced (gemm16_logits.cuh) and not stored
  *     SB_GEMM_FUSED    defined where the nodes behind the product are computed too (gemm16_fused.cuh); there are no gates
  *                      and no activations then, and two warpgroups send results in bulk alone
+ *     SB_GEMM_NORMED   defined where the columns are rows that are normalised here (gemm16_normed.cuh): of one warpgroup and
+ *                      K-major matrices
  *
  * These numbers are once more in cuda/contraction/gemm16_hopper.c.
  *
@@ -56,10 +58,27 @@
 #define ROW_OF(place) (NOT_BEHIND(FIRST_ROW((place).m), p->last_row) + (int)rank * (SWAPS ? p->tile_rows : TILE_M))
 #define COLUMN_OF(place) NOT_BEHIND(FIRST_COLUMN((place).n), p->last_column)
 /* Who fetches a stage: with one warpgroup a thread each for A and B, of two that take turns. */
+#if defined(SB_GEMM_NORMED)
+#define FILLERS 1
+#define FETCHERS 2
+#else
 #define FILLERS (ONE_WARPGROUP ? 2 : 1)
 #define FETCHERS (ONE_WARPGROUP ? 4 : 1)
+#endif
 #define A_BOX (ONE_WARPGROUP ? p->a_box_bytes : A_BYTES)
+#if defined(SB_GEMM_NORMED)
+#define B_BOX B_BYTES
+#else
 #define B_BOX (ONE_WARPGROUP ? p->b_box_bytes : B_BYTES)
+#endif
+/* Where the columns of a stage are: behind its rows, or, normalised, all of them behind the ring. */
+#if defined(SB_GEMM_NORMED)
+#define B_PLACE(at_stage) (rooms + (uint32_t)(normed_block * B_BOX))
+#define NEXT_NORMED() normed_block += BOXES
+#else
+#define B_PLACE(at_stage) ((at_stage) + BOXES * A_BOX)
+#define NEXT_NORMED() (void)0
+#endif
 /* What is fetched of them, where a block fetches all of both. */
 #define A_FETCHED (SB_GEMM_CLUSTER > 1 && !ONE_WARPGROUP ? A_BYTES : p->a_box_bytes)
 #define B_FETCHED (SB_GEMM_CLUSTER > 1 ? B_BYTES : p->b_box_bytes)
@@ -105,6 +124,9 @@
 #elif defined(SB_GEMM_FUSED)
 #define SB_GEMM_GIVEN sb_gemm16_fused
 #define SB_GEMM_PRODUCT(given) (&(given).product)
+#elif defined(SB_GEMM_NORMED)
+#define SB_GEMM_GIVEN sb_gemm16_normed
+#define SB_GEMM_PRODUCT(given) (&(given).product)
 #else
 #define SB_GEMM_GIVEN sb_gemm16_hopper
 #define SB_GEMM_PRODUCT(given) (&(given))
@@ -147,7 +169,7 @@
 #endif
 /* Whether k may end where memory says: in the widest tiles, and with nodes behind, registers would not do for it. */
 #if defined(SB_GEMM_MAPPED) || defined(SB_GEMM_LOGITS) || defined(SB_GEMM_CONV) || defined(SB_GEMM_FUSED) ||           \
-    defined(SB_GEMM_TURNS) || SB_GEMM_N > 128
+    defined(SB_GEMM_TURNS) || defined(SB_GEMM_NORMED) || SB_GEMM_N > 128
 #define MAY_CUT 0
 #else
 #define MAY_CUT 1
@@ -172,7 +194,7 @@
     do {                                                                                                               \
         const uint32_t at_stage = stages + stage * STAGE_BYTES;                                                        \
         const uint64_t a_matrix = sb_matrix_descriptor(at_stage + a_part, CHUNK_STEP, 1024);                           \
-        const uint64_t b_matrix = sb_matrix_descriptor(at_stage + BOXES * A_BOX, CHUNK_STEP, 1024);                    \
+        const uint64_t b_matrix = sb_matrix_descriptor(B_PLACE(at_stage), CHUNK_STEP, 1024);                           \
         sb_barrier_wait(full + 8 * stage, phase);                                                                      \
         FILL_GROUPS();                                                                                                 \
         if (MAY_CUT && (cuts))                                                                                         \
@@ -340,7 +362,7 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
     const uint32_t turns = sb_shared_address(turn_barriers);
 #endif
     const uint32_t stages = (sb_shared_address(shared_memory) + 1023) / 1024 * 1024;
-#if BULK || defined(SB_GEMM_FUSED)
+#if BULK || defined(SB_GEMM_FUSED) || defined(SB_GEMM_NORMED)
     const uint32_t rooms = stages + STAGES * STAGE_BYTES;
 #endif
     const uint32_t full = sb_shared_address(full_barriers), empty = sb_shared_address(empty_barriers);
@@ -394,6 +416,12 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
     }
 #else
     const bool fetches_a = true, fetches_b = true;
+#endif
+#if defined(SB_GEMM_NORMED)
+    float *const lanes = (float *)(void *)(shared_memory + (rooms - sb_shared_address(shared_memory)) +
+                                            (p->k_blocks + BOXES - 1) / BOXES * BOXES * B_BOX);
+    if (group == 0)
+        sb_gemm16_ask_for_scales(&given.norm);
 #endif
     __syncthreads();
     if (SB_GEMM_CLUSTER > 1)
@@ -474,6 +502,12 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
         const sb_gemm16_depth depth = sb_gemm16_depth_of(p, BOXES, MAY_CUT);
         const uint32_t a_part = TURNS ? 0 : group * A_HALF;
         const bool leads = thread % GROUP_THREADS == 0;
+#if defined(SB_GEMM_NORMED)
+        /* Weights that there are not are zeros, and what they are multiplied by must be numbers. */
+        if (p->k_blocks % BOXES != 0 && thread < B_BOX / 16)
+            sb_shared_clear(rooms + (uint32_t)(p->k_blocks * B_BOX + thread * 16));
+        NAME(sb_gemm16_normalize_rows_, SB_GEMM_SUFFIX)(&given.norm, rooms, B_BOX, lanes);
+#endif
 #if TURNS
         int number = 0, turn = 0; /* of tiles, and of the rooms for results */
 #elif BULK
@@ -507,6 +541,9 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
             if (SB_CUDA_SELDOM(p->product.c.accumulate))
                 sb_gemm16_begin(&corner, SUMS, sums);
 #endif
+#if defined(SB_GEMM_NORMED)
+            int normed_block = 0;
+#endif
             /* The first tile of k by itself: the compiler keeps products in flight only where nothing but
              * products writes sums. */
             MULTIPLY_STAGE(p->product.c.accumulate, SB_CUDA_SELDOM(depth.cut == 0));
@@ -519,6 +556,7 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
             for (int block = BOXES; block < depth.whole; block += BOXES) {
                 const uint32_t before = empty + 8 * stage;
                 NEXT_STAGE();
+                NEXT_NORMED();
                 MULTIPLY_STAGE(1, 0);
                 /* The stage before this one is free once its products are done, while this one's go on. */
                 SB_WGMMA_WAIT(1);
@@ -646,6 +684,8 @@ SB_CUDA_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, p) {
 #undef A_FETCHED
 #undef B_FETCHED
 #undef FILLERS
+#undef B_PLACE
+#undef NEXT_NORMED
 #undef FETCHERS
 #undef LOAD
 #undef LOAD_FIVE

@@ -70,6 +70,22 @@ typedef struct sb_gemm16_fused {
     sb_gemm16_nodes program;
 } sb_gemm16_fused;
 
+/* Rows that a product normalises by their root mean square before it multiplies them: strides in elements, of which a row has
+ * `length`, a multiple of 64 of up to 4096. `out` has them too then. */
+typedef struct sb_gemm16_norm {
+    const uint16_t *x, *scales;
+    uint16_t *out;
+    int64_t x_row, out_row;
+    int32_t rows, length;
+    float epsilon;
+} sb_gemm16_norm;
+
+/* A product of few rows, the kernel's columns, that it normalises. */
+typedef struct sb_gemm16_normed {
+    sb_gemm16_hopper product;
+    sb_gemm16_norm norm;
+} sb_gemm16_normed;
+
 /* A product of logits, and what becomes of them. */
 typedef struct sb_gemm16_logits {
     sb_gemm16_hopper product;

@@ -4,6 +4,7 @@
 #include "cuda/common/compute.h"
 #include "cuda/list.h"
 #include "cuda/queue/graph.h"
+#include "cuda/queue/join.h"
 #include "cuda/queue/trace.h"
 
 /* Bytes of each of the pinned blocks that copies go through: large enough that a block's fixed costs (some 10 us) do
@@ -247,13 +248,22 @@ static sb_status record(sb_queue *queue, bool capture, sb_error *error) {
     return SB_OK;
 }
 
+static sb_status build(sb_cuda_run_queue *run, sb_cuda_graph **graph, sb_error *error) {
+    sb_cuda_device *device = run->base.device;
+    sb_cuda_task_list *joined = NULL;
+    SB_TRY(sb_cuda_tasks_join(device, run->tasks.record, &joined, error));
+    sb_status status = sb_cuda_graph_build(device, joined, run->tasks.dependent_launch, graph, error);
+    sb_cuda_task_list_destroy(joined);
+    return status;
+}
+
 static sb_status stop(sb_queue *queue, sb_status status, sb_recording **recording, sb_error *error) {
     sb_cuda_run_queue *run = own(queue);
     sb_cuda_graph *graph = NULL;
     if (queue->is_capturing)
         status = sb_cuda_capture_end(&run->tasks, status, &graph, error);
     else if (status == SB_OK)
-        status = sb_cuda_graph_build(queue->device, run->tasks.record, run->tasks.dependent_launch, &graph, error);
+        status = build(run, &graph, error);
     forget_record(run);
     if (status == SB_OK)
         *recording = (sb_recording *)graph;

@@ -32,16 +32,23 @@ typedef struct sb_cuda_settled {
     sb_cuda_range range;
 } sb_cuda_settled;
 
-typedef struct sb_cuda_kernel_task {
+/* Makes a task of two, of which `ahead` comes right before `own`: src/cuda/queue/join.h. */
+typedef struct sb_cuda_joined sb_cuda_joined;
+typedef struct sb_cuda_kernel_task sb_cuda_kernel_task;
+typedef sb_status (*sb_cuda_join)(sb_cuda_device *device, const sb_cuda_kernel_task *ahead,
+                                  const sb_cuda_kernel_task *own, sb_cuda_joined *joined, sb_error *error);
+
+struct sb_cuda_kernel_task {
     const sb_cuda_kernel *kernel;
     unsigned grid[3], block[3]; /* each at least 1 */
     unsigned shared_bytes;      /* dynamic */
     bool apart;                 /* it is placed when those ahead have ended, dependent launch or not */
-    sb_cuda_settled settled;    /* for graphs, which know what comes before it */
+    sb_cuda_settled settled;    /* for graphs, which know what comes before it … */
+    sb_cuda_join join;          /* … and may let it do what the kernel right ahead does, too; NULL: never */
     const void *parameters;     /* kernel->parameter_bytes bytes, copied by the launch */
     int range_count;            /* every range of memory that the kernel touches */
     const sb_cuda_range *ranges;
-} sb_cuda_kernel_task;
+};
 
 /* Addresses of the device, or of pinned host memory as the kind says. */
 typedef struct sb_cuda_copy_task {
