@@ -471,8 +471,8 @@ static sb_status fill_factors(sb_cuda_device *device, const sb_gemm16_shape *sha
 /* Weights that are fetched before the kernels ahead have ended, in tiles for few rows: where no number in memory, which one of them
  * may write, says what is fetched. */
 #define MOST_SETTLED 16
-/* Columns of the tile that has kernels which normalise their rows. */
-#define FEWEST_COLUMNS 8
+/* Columns of the tile in place of which there is one that normalises its rows. */
+#define NORMED_COLUMNS 16
 
 static sb_cuda_settled settled_of(const sb_gemm16_shape *shape, const sb_gemm_plan *plan, const sb_gemm16_hopper *p) {
     bool is_open = p->used_rows != NULL || p->used_columns != NULL || p->product.used_k != NULL;
@@ -494,7 +494,7 @@ static sb_status give(const sb_gemm16_shape *shape, const sb_cuda_queue *queue, 
         .step = step,
         .kernel = {.kernel = kernel,
                    .settled = settled_of(shape, plan, p),
-                   .join = shape->n == FEWEST_COLUMNS && plan->fused == NULL ? sb_gemm16_join_norm : NULL,
+                   .join = shape->n == NORMED_COLUMNS && plan->fused == NULL ? sb_gemm16_join_norm : NULL,
                    .grid = {(unsigned)(clusters * shape->cluster), 1, 1},
                    .block = {(unsigned)threads_of(shape), 1, 1},
                    .shared_bytes = shared_bytes(shape, p),

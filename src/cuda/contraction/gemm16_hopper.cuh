@@ -504,8 +504,11 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
         const bool leads = thread % GROUP_THREADS == 0;
 #if defined(SB_GEMM_NORMED)
         /* Weights that there are not are zeros, and what they are multiplied by must be numbers. */
-        if (p->k_blocks % BOXES != 0 && thread < B_BOX / 16)
-            sb_shared_clear(rooms + (uint32_t)(p->k_blocks * B_BOX + thread * 16));
+        SB_CUDA_KEEP_LOOP
+        for (int end = p->k_blocks; end % BOXES != 0; end++) {
+            if (thread < B_BOX / 16)
+                sb_shared_clear(rooms + (uint32_t)(end * B_BOX + thread * 16));
+        }
         NAME(sb_gemm16_normalize_rows_, SB_GEMM_SUFFIX)(&given.norm, rooms, B_BOX, lanes);
 #endif
 #if TURNS

@@ -8,7 +8,7 @@
 
 /* Of the tile, and what a block may have of shared memory: gemm16_hopper.c. */
 #define COLUMNS 8
-#define BOXES 2
+#define BOXES 4
 #define STAGES 32
 #define SHARED_BYTES (227 * 1024 - 1024)
 #define ALIGNMENT 1024
@@ -18,9 +18,9 @@
 
 /* bf16 or f16 where the task is the product that can take over a norm; else none. */
 static bool find_dtype(const sb_cuda_kernel_task *own, sb_dtype *dtype) {
-    if (strcmp(own->kernel->name, "sb_gemm16_64x8_bf16_k_k") == 0)
+    if (strcmp(own->kernel->name, "sb_gemm16_64x16_bf16_k_k") == 0)
         *dtype = SB_BF16;
-    else if (strcmp(own->kernel->name, "sb_gemm16_64x8_f16_k_k") == 0)
+    else if (strcmp(own->kernel->name, "sb_gemm16_64x16_f16_k_k") == 0)
         *dtype = SB_F16;
     else
         return false;
@@ -52,7 +52,7 @@ static bool describe(const sb_cuda_normalization *given, const sb_gemm16_hopper 
     const sb_gemm16 *p = &product->product;
     const bool is_open = rows->used_count != NULL || rows->used_length != NULL || p->used_m != NULL ||
                          p->used_n != NULL || p->used_k != NULL;
-    if (given->kind != SB_CUDA_NORM_RMS || rows->data[SB_CUDA_ROW_BIAS] != NULL || is_open || p->batches != 1 ||
+    if (!product->swapped || given->kind != SB_CUDA_NORM_RMS || rows->data[SB_CUDA_ROW_BIAS] != NULL || is_open || p->batches != 1 ||
         p->c.accumulate || rows->count != p->m || rows->length != p->k || p->k > LONGEST || p->m > COLUMNS ||
         rows->data[SB_CUDA_ROW_OUT] != (const char *)p->a.data || p->a.k_stride != 1)
         return false;
@@ -70,7 +70,7 @@ static bool describe(const sb_cuda_normalization *given, const sb_gemm16_hopper 
  * many in the last stage or not. */
 static unsigned fill_ring(sb_gemm16_hopper *p) {
     int behind = (p->k_blocks + BOXES - 1) / BOXES * BOXES * BOX_BYTES + LANES_BYTES;
-    int end = 64 * 128 - p->a_box_bytes;
+    int end = 64 * 128 - p->a_box_bytes; /* behind the last box */
     behind = behind > end ? behind : end;
     p->b_box_bytes = 0;
     p->stage_bytes = BOXES * p->a_box_bytes;

@@ -4,7 +4,7 @@
 
 #include "cuda/queue/join.h"
 
-/** An sb_cuda_join: of a root mean square norm of few rows, and a product of up to eight rows by tiles of 64 x 8 that multiplies what the
+/** An sb_cuda_join: of a root mean square norm of few rows, and a product of up to eight rows by tiles of 64 x 16 that multiplies what the
  * norm has made, without nodes behind. */
 sb_status sb_gemm16_join_norm(sb_cuda_device *device, const sb_cuda_kernel_task *ahead, const sb_cuda_kernel_task *own,
                               sb_cuda_joined *joined, sb_error *error);
