@@ -418,8 +418,9 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
     const bool fetches_a = true, fetches_b = true;
 #endif
 #if defined(SB_GEMM_NORMED)
-    float *const lanes = (float *)(void *)(shared_memory + (rooms - sb_shared_address(shared_memory)) +
-                                            (p->k_blocks + BOXES - 1) / BOXES * BOXES * B_BOX);
+    const int normed_bytes = (p->k_blocks + BOXES - 1) / BOXES * BOXES * B_BOX;
+    const sb_gemm16_normed_place normed_place = {
+        rooms, B_BOX, (float *)(void *)(shared_memory + (rooms - sb_shared_address(shared_memory)) + normed_bytes)};
     if (group == 0)
         sb_gemm16_ask_for_scales(&given.norm);
 #endif
@@ -509,7 +510,7 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
             if (thread < B_BOX / 16)
                 sb_shared_clear(rooms + (uint32_t)(end * B_BOX + thread * 16));
         }
-        NAME(sb_gemm16_normalize_rows_, SB_GEMM_SUFFIX)(&given.norm, rooms, B_BOX, lanes);
+        NAME(sb_gemm16_normalize_rows_, SB_GEMM_SUFFIX)(&given.norm, &normed_place);
 #endif
 #if TURNS
         int number = 0, turn = 0; /* of tiles, and of the rooms for results */

@@ -14,7 +14,7 @@
 #define ALIGNMENT 1024
 #define BOX_BYTES (COLUMNS * 128)
 #define LONGEST 4096
-#define LANES_BYTES (COLUMNS * 128 * 4)
+#define LANES_BYTES (128 * 4)
 
 /* bf16 or f16 where the task is the product that can take over a norm; else none. */
 static bool find_dtype(const sb_cuda_kernel_task *own, sb_dtype *dtype) {
@@ -52,9 +52,9 @@ static bool describe(const sb_cuda_normalization *given, const sb_gemm16_hopper 
     const sb_gemm16 *p = &product->product;
     const bool is_open = rows->used_count != NULL || rows->used_length != NULL || p->used_m != NULL ||
                          p->used_n != NULL || p->used_k != NULL;
-    if (!product->swapped || given->kind != SB_CUDA_NORM_RMS || rows->data[SB_CUDA_ROW_BIAS] != NULL || is_open || p->batches != 1 ||
-        p->c.accumulate || rows->count != p->m || rows->length != p->k || p->k > LONGEST || p->m > COLUMNS ||
-        rows->data[SB_CUDA_ROW_OUT] != (const char *)p->a.data || p->a.k_stride != 1)
+    if (!product->swapped || given->kind != SB_CUDA_NORM_RMS || rows->data[SB_CUDA_ROW_BIAS] != NULL || is_open ||
+        p->batches != 1 || p->c.accumulate || rows->count != p->m || rows->length != p->k || p->k > LONGEST ||
+        p->m > COLUMNS || rows->data[SB_CUDA_ROW_OUT] != (const char *)p->a.data || p->a.k_stride != 1)
         return false;
     *norm = (sb_gemm16_norm){.x = (const uint16_t *)(const void *)rows->data[SB_CUDA_ROW_IN],
                              .scales = (const uint16_t *)(const void *)rows->data[SB_CUDA_ROW_SCALE],

@@ -8,12 +8,14 @@
 #include "cuda/common/shuffle.cuh"
 #include "cuda/contraction/gemm16_hopper_parameters.h"
 #include "cuda/contraction/hopper.cuh"
+#include "cuda/rows/row_vectors.cuh"
 #include "numerics/scalar.h"
 
 #if SB_HOPPER
 #define NORMED_THREADS 128
-/* Elements of a lane that are underway at once. */
+/* Elements of a lane that are underway at once, for its squares' sum and the second time. */
 #define NORMED_AHEAD 8
+#define NORMED_AGAIN 4
 /* Pieces of eight elements that a thread has of a row: up to 4096 elements. */
 #define NORMED_PIECES 4
 #define NORMED_EACH_PIECE                                                                                              \
@@ -21,9 +23,15 @@
     for (int j = 0, piece = (int)threadIdx.x; j < NORMED_PIECES; j++, piece += NORMED_THREADS)                         \
         if (piece * 8 < norm->length)
 
+/* Where the rows go: boxes of 64 k, of a line for each of the tile's columns; and shared memory for 128 numbers. */
+typedef struct sb_gemm16_normed_place {
+    uint32_t shared;
+    int box_bytes;
+    float *lanes;
+} sb_gemm16_normed_place;
+
 /* The sum of squares of two of the 256 lanes of a row, each in ascending order: numerics/reduce.h. */
-template <int HALF>
-SB_CUDA_FUNCTION float sb_gemm16_two_lanes(const sb_gemm16_norm *norm, const uint16_t *row) {
+template <int HALF> SB_CUDA_FUNCTION float sb_gemm16_two_lanes(const sb_gemm16_norm *norm, const uint16_t *row) {
     float lanes[2] = {-0.0f, -0.0f};
     SB_CUDA_KEEP_LOOP
     for (int first = (int)threadIdx.x; first < norm->length; first += 2 * NORMED_AHEAD * NORMED_THREADS) {
@@ -53,46 +61,121 @@ SB_CUDA_FUNCTION float sb_gemm16_fold_lanes(const float *room) {
     return sum;
 }
 
-/* By 128 threads: the rows go to shared memory from `to` on, boxes of `box_bytes`, and the first block's to where who reads them
- * elsewhere finds them. `lanes`: shared memory, 128 numbers for each row. Behind it the tensor cores see them. */
+/* What rows are multiplied by behind their elements' squares' sum. */
+SB_CUDA_FUNCTION float sb_gemm16_inverse(const sb_gemm16_norm *norm, float total) {
+    return sb_rsqrt_f32(sb_div_f32(total, (float)norm->length) + norm->epsilon);
+}
+
+/* Eight elements become results, in shared memory as the tensor cores read them and, by the first block, where who reads them elsewhere
+ * finds them. */
 template <int HALF>
-SB_CUDA_FUNCTION void sb_gemm16_normalize_rows(const sb_gemm16_norm *norm, uint32_t to, int box_bytes, float *lanes) {
-    const int t = (int)threadIdx.x;
+SB_CUDA_FUNCTION void sb_gemm16_normalize_piece(const sb_gemm16_norm *norm, const sb_gemm16_normed_place *place,
+                                                int row, int piece, float inverse, sb_cuda_eight eight,
+                                                sb_cuda_eight scales) {
+    float x[SB_CUDA_EIGHT], scale[SB_CUDA_EIGHT];
+    const uint32_t box = place->shared + (uint32_t)(piece / 8 * place->box_bytes);
+    sb_cuda_widen_eight<HALF>(eight, x);
+    sb_cuda_widen_eight<HALF>(scales, scale);
+    SB_CUDA_UNROLL
+    for (int i = 0; i < SB_CUDA_EIGHT; i++)
+        x[i] = x[i] * inverse * scale[i];
+    const sb_cuda_eight y = sb_cuda_round_eight<HALF>(x);
+    sb_shared_store_eight(box + (uint32_t)(row * 128 + (piece % 8 ^ row % 8) * 16), y.pairs);
+    if (blockIdx.x == 0)
+        sb_cuda_store_eight((char *)(norm->out + row * norm->out_row) + piece * 16, y);
+}
+
+/* One row by all 128 threads. */
+template <int HALF>
+SB_CUDA_FUNCTION void sb_gemm16_normalize_row(const sb_gemm16_norm *norm, const sb_gemm16_normed_place *place) {
     sb_cuda_eight scales[NORMED_PIECES];
     NORMED_EACH_PIECE scales[j] = sb_cuda_load_eight((const char *)norm->scales + piece * 16);
-    SB_CUDA_KEEP_LOOP
-    for (int row = 0; row < norm->rows; row++)
-        lanes[row * NORMED_THREADS + t] = sb_gemm16_two_lanes<HALF>(norm, norm->x + row * norm->x_row);
+    place->lanes[threadIdx.x] = sb_gemm16_two_lanes<HALF>(norm, norm->x);
     sb_warpgroup_sync(1);
+    const float inverse = sb_gemm16_inverse(norm, sb_gemm16_fold_lanes(place->lanes));
+    NORMED_EACH_PIECE {
+        const sb_cuda_eight eight = sb_cuda_load_eight((const char *)norm->x + piece * 16);
+        sb_gemm16_normalize_piece<HALF>(norm, place, 0, piece, inverse, eight, scales[j]);
+    }
+}
+
+/* The elements of a row that a thread of a warp takes at once: eight neighbours of each 256 of `first` and those behind it. */
+#define NORMED_EACH_GROUP(count, first)                                                                                \
+    SB_CUDA_UNROLL                                                                                                     \
+    for (int g = 0, piece = (first) / 8 + t; g < (count); g++, piece += 32)
+
+/* Several rows, of which each of the four warps has ROWS at most, four apart. A thread has the lanes 8 t to 8 t + 7 of their squares. What
+ * it loads of all its rows is underway together; what is loaded twice lies in the first-level cache by then, and the registers that
+ * keeping it would take are wanted by the kernels beside this one. */
+template <int HALF, int ROWS>
+SB_CUDA_FUNCTION void sb_gemm16_normalize_by_warps(const sb_gemm16_norm *norm, const sb_gemm16_normed_place *place) {
+    const int t = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
+    const char *rows[ROWS];
+    float lanes[ROWS][SB_CUDA_EIGHT], inverses[ROWS];
+    SB_CUDA_UNROLL
+    for (int r = 0; r < ROWS; r++) {
+        /* (A row that there is not is the first.) */
+        rows[r] = (const char *)(norm->x + (warp + 4 * r < norm->rows ? warp + 4 * r : 0) * norm->x_row);
+        row_begin<ROW_SUM>(lanes[r]);
+    }
     SB_CUDA_KEEP_LOOP
-    for (int row = 0; row < norm->rows; row++) {
-        const float total = sb_gemm16_fold_lanes(lanes + row * NORMED_THREADS);
-        const float inverse = sb_rsqrt_f32(sb_div_f32(total, (float)norm->length) + norm->epsilon);
-        const char *from = (const char *)(norm->x + row * norm->x_row);
-        char *out = (char *)(norm->out + row * norm->out_row);
-        NORMED_EACH_PIECE {
-            float x[8], scale[8];
-            sb_cuda_widen_eight<HALF>(sb_cuda_load_eight(from + piece * 16), x);
-            sb_cuda_widen_eight<HALF>(scales[j], scale);
-            SB_CUDA_UNROLL
-            for (int i = 0; i < 8; i++)
-                x[i] = x[i] * inverse * scale[i];
-            const sb_cuda_eight y = sb_cuda_round_eight<HALF>(x);
-            sb_shared_store_eight(to + (uint32_t)(piece / 8 * box_bytes + row * 128 + (piece % 8 ^ row % 8) * 16), y.pairs);
-            if (blockIdx.x == 0)
-                sb_cuda_store_eight(out + piece * 16, y);
+    for (int first = 0; first < norm->length; first += NORMED_AHEAD * 256) {
+        sb_cuda_eight eights[ROWS][NORMED_AHEAD];
+        SB_CUDA_UNROLL
+        for (int r = 0; r < ROWS; r++)
+            NORMED_EACH_GROUP(NORMED_AHEAD, first)
+            eights[r][g] = row_load(rows[r] + piece * 16, piece * 8, norm->length);
+        SB_CUDA_UNROLL
+        for (int r = 0; r < ROWS; r++) {
+            NORMED_EACH_GROUP(NORMED_AHEAD, first) {
+                float x[SB_CUDA_EIGHT];
+                sb_cuda_widen_eight<HALF>(eights[r][g], x);
+                EACH_LANE lanes[r][j] = piece * 8 < norm->length ? sb_fma_f32(x[j], x[j], lanes[r][j]) : lanes[r][j];
+            }
         }
     }
+    SB_CUDA_UNROLL
+    for (int r = 0; r < ROWS; r++)
+        inverses[r] = sb_gemm16_inverse(norm, row_fold<ROW_SUM, 32>(lanes[r], t));
+    SB_CUDA_KEEP_LOOP
+    for (int first = 0; first < norm->length; first += NORMED_AGAIN * 256) {
+        sb_cuda_eight eights[ROWS][NORMED_AGAIN], scales[NORMED_AGAIN];
+        NORMED_EACH_GROUP(NORMED_AGAIN, first) {
+            scales[g] = row_load((const char *)norm->scales + piece * 16, piece * 8, norm->length);
+            SB_CUDA_UNROLL
+            for (int r = 0; r < ROWS; r++)
+                eights[r][g] = row_load(rows[r] + piece * 16, piece * 8, norm->length);
+        }
+        NORMED_EACH_GROUP(NORMED_AGAIN, first) {
+            SB_CUDA_UNROLL
+            for (int r = 0; r < ROWS; r++) {
+                if (warp + 4 * r < norm->rows && piece * 8 < norm->length)
+                    sb_gemm16_normalize_piece<HALF>(norm, place, warp + 4 * r, piece, inverses[r], eights[r][g],
+                                                    scales[g]);
+            }
+        }
+    }
+}
+
+/* By 128 threads, behind which the tensor cores see the rows. */
+template <int HALF>
+SB_CUDA_FUNCTION void sb_gemm16_normalize_rows(const sb_gemm16_norm *norm, const sb_gemm16_normed_place *place) {
+    if (norm->rows == 1)
+        sb_gemm16_normalize_row<HALF>(norm, place);
+    else if (norm->rows <= 4)
+        sb_gemm16_normalize_by_warps<HALF, 1>(norm, place);
+    else
+        sb_gemm16_normalize_by_warps<HALF, 2>(norm, place);
     sb_shared_written();
     sb_warpgroup_sync(1);
 }
 
-SB_CUDA_FUNCTION void sb_gemm16_normalize_rows_bf16(const sb_gemm16_norm *norm, uint32_t to, int box_bytes, float *lanes) {
-    sb_gemm16_normalize_rows<SB_CUDA_BF16>(norm, to, box_bytes, lanes);
+SB_CUDA_FUNCTION void sb_gemm16_normalize_rows_bf16(const sb_gemm16_norm *norm, const sb_gemm16_normed_place *place) {
+    sb_gemm16_normalize_rows<SB_CUDA_BF16>(norm, place);
 }
 
-SB_CUDA_FUNCTION void sb_gemm16_normalize_rows_f16(const sb_gemm16_norm *norm, uint32_t to, int box_bytes, float *lanes) {
-    sb_gemm16_normalize_rows<SB_CUDA_F16>(norm, to, box_bytes, lanes);
+SB_CUDA_FUNCTION void sb_gemm16_normalize_rows_f16(const sb_gemm16_norm *norm, const sb_gemm16_normed_place *place) {
+    sb_gemm16_normalize_rows<SB_CUDA_F16>(norm, place);
 }
 
 /* The second-level cache, which everybody's weights have gone through since, gets the scales before the kernels ahead have ended:
@@ -110,8 +193,10 @@ SB_CUDA_FUNCTION void sb_gemm16_ask_for_scales(const sb_gemm16_norm *norm) {
 
 #undef NORMED_THREADS
 #undef NORMED_AHEAD
+#undef NORMED_AGAIN
 #undef NORMED_PIECES
 #undef NORMED_EACH_PIECE
+#undef NORMED_EACH_GROUP
 #endif
 
 #endif
