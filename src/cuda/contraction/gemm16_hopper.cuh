@@ -18,8 +18,8 @@
  *     SB_GEMM_LOGITS   defined where results are logits, which are reduced (gemm16_logits.cuh) and not stored
  *     SB_GEMM_FUSED    defined where the nodes behind the product are computed too (gemm16_fused.cuh); there are no gates
  *                      and no activations then, and two warpgroups send results in bulk alone
- *     SB_GEMM_NORMED   defined where the columns are rows that are normalised here (gemm16_normed.cuh): of one warpgroup and
- *                      K-major matrices
+ *     SB_GEMM_ROWS     defined where threads bring all k of the tile's columns, which are at most eight rows, to shared memory
+ *                      before the first tile (gemm16_rows.cuh); of one warpgroup, one batch and a K-major B
  *
  * These numbers are once more in cuda/contraction/gemm16_hopper.c.
  *
@@ -58,27 +58,17 @@
 #define ROW_OF(place) (NOT_BEHIND(FIRST_ROW((place).m), p->last_row) + (int)rank * (SWAPS ? p->tile_rows : TILE_M))
 #define COLUMN_OF(place) NOT_BEHIND(FIRST_COLUMN((place).n), p->last_column)
 /* Who fetches a stage: with one warpgroup a thread each for A and B, of two that take turns. */
-#if defined(SB_GEMM_NORMED)
+#if defined(SB_GEMM_ROWS)
+#define ROWS 1
 #define FILLERS 1
 #define FETCHERS 2
 #else
+#define ROWS 0
 #define FILLERS (ONE_WARPGROUP ? 2 : 1)
 #define FETCHERS (ONE_WARPGROUP ? 4 : 1)
 #endif
 #define A_BOX (ONE_WARPGROUP ? p->a_box_bytes : A_BYTES)
-#if defined(SB_GEMM_NORMED)
-#define B_BOX B_BYTES
-#else
 #define B_BOX (ONE_WARPGROUP ? p->b_box_bytes : B_BYTES)
-#endif
-/* Where the columns of a stage are: behind its rows, or, normalised, all of them behind the ring. */
-#if defined(SB_GEMM_NORMED)
-#define B_PLACE(at_stage) (rooms + (uint32_t)(normed_block * B_BOX))
-#define NEXT_NORMED() normed_block += BOXES
-#else
-#define B_PLACE(at_stage) ((at_stage) + BOXES * A_BOX)
-#define NEXT_NORMED() (void)0
-#endif
 /* What is fetched of them, where a block fetches all of both. */
 #define A_FETCHED (SB_GEMM_CLUSTER > 1 && !ONE_WARPGROUP ? A_BYTES : p->a_box_bytes)
 #define B_FETCHED (SB_GEMM_CLUSTER > 1 ? B_BYTES : p->b_box_bytes)
@@ -121,11 +111,14 @@
 #elif defined(SB_GEMM_CONV)
 #define SB_GEMM_GIVEN sb_gemm16_conv
 #define SB_GEMM_PRODUCT(given) (&(given).product)
+#elif defined(SB_GEMM_ROWS) && defined(SB_GEMM_FUSED)
+#define SB_GEMM_GIVEN sb_gemm16_fused_rows
+#define SB_GEMM_PRODUCT(given) (&(given).product)
+#elif defined(SB_GEMM_ROWS)
+#define SB_GEMM_GIVEN sb_gemm16_rows
+#define SB_GEMM_PRODUCT(given) (&(given).product)
 #elif defined(SB_GEMM_FUSED)
 #define SB_GEMM_GIVEN sb_gemm16_fused
-#define SB_GEMM_PRODUCT(given) (&(given).product)
-#elif defined(SB_GEMM_NORMED)
-#define SB_GEMM_GIVEN sb_gemm16_normed
 #define SB_GEMM_PRODUCT(given) (&(given).product)
 #else
 #define SB_GEMM_GIVEN sb_gemm16_hopper
@@ -169,7 +162,7 @@
 #endif
 /* Whether k may end where memory says: in the widest tiles, and with nodes behind, registers would not do for it. */
 #if defined(SB_GEMM_MAPPED) || defined(SB_GEMM_LOGITS) || defined(SB_GEMM_CONV) || defined(SB_GEMM_FUSED) ||           \
-    defined(SB_GEMM_TURNS) || defined(SB_GEMM_NORMED) || SB_GEMM_N > 128
+    defined(SB_GEMM_TURNS) || defined(SB_GEMM_ROWS) || SB_GEMM_N > 128
 #define MAY_CUT 0
 #else
 #define MAY_CUT 1
@@ -189,12 +182,23 @@
         sb_shared_written();                                                                                           \
         sb_warpgroup_sync(1 + group);                                                                                  \
     } while (0)
+/* The columns of a stage: behind its rows, or in their place among all k, which `rows_matrix` goes through; and of the 16 k of a step. */
+#if ROWS
+#define B_MATRIX(at_stage) rows_matrix
+#define B_BEHIND(matrix, step) ((matrix) + (uint64_t)((step)*sixteen))
+#define NEXT_ROWS() rows_matrix += (uint64_t)(BOXES * TILE_K / 16 * sixteen)
+#else
+#define B_MATRIX(at_stage) sb_matrix_descriptor((at_stage) + BOXES * A_BOX, CHUNK_STEP, 1024)
+#define B_BEHIND(matrix, step)                                                                                         \
+    ((matrix) + (step) / 4 * (B_BOX / 16) + (SB_GEMM_B_MN_MAJOR ? B_STEP / 16 : 32 / 16) * ((step) % 4))
+#define NEXT_ROWS() (void)0
+#endif
 /* Begins the products of a stage; with `adds` 0 the chains begin too. With `cuts` it is the one that k ends in. */
 #define MULTIPLY_STAGE(adds, cuts)                                                                                     \
     do {                                                                                                               \
         const uint32_t at_stage = stages + stage * STAGE_BYTES;                                                        \
         const uint64_t a_matrix = sb_matrix_descriptor(at_stage + a_part, CHUNK_STEP, 1024);                           \
-        const uint64_t b_matrix = sb_matrix_descriptor(B_PLACE(at_stage), CHUNK_STEP, 1024);                           \
+        const uint64_t b_matrix = B_MATRIX(at_stage);                                                                  \
         sb_barrier_wait(full + 8 * stage, phase);                                                                      \
         FILL_GROUPS();                                                                                                 \
         if (MAY_CUT && (cuts))                                                                                         \
@@ -207,8 +211,7 @@
                 MULTIPLY((sums + half * (TILE_N / 2)), step > 0 || (adds),                                             \
                          a_matrix + step / 4 * (A_BOX / 16) + half * (A_HALF / 16) +                                   \
                              (SB_GEMM_A_MN_MAJOR ? A_STEP / 16 : 32 / 16) * (step % 4),                                \
-                         b_matrix + step / 4 * (B_BOX / 16) +                                                          \
-                             (SB_GEMM_B_MN_MAJOR ? B_STEP / 16 : 32 / 16) * (step % 4),                                \
+                         B_BEHIND(b_matrix, step),                                                                     \
                          SB_GEMM_TYPE, SB_GEMM_A_MN_MAJOR, SB_GEMM_B_MN_MAJOR);                                        \
         }                                                                                                              \
         SB_WGMMA_END();                                                                                                \
@@ -362,7 +365,10 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
     const uint32_t turns = sb_shared_address(turn_barriers);
 #endif
     const uint32_t stages = (sb_shared_address(shared_memory) + 1023) / 1024 * 1024;
-#if BULK || defined(SB_GEMM_FUSED) || defined(SB_GEMM_NORMED)
+#if ROWS
+    const uint32_t rows = stages + STAGES * STAGE_BYTES;
+    const uint32_t rooms = rows + (uint32_t)SB_GEMM16_ROWS_BYTES((int)p->columns, p->k_blocks, BOXES);
+#elif BULK || defined(SB_GEMM_FUSED)
     const uint32_t rooms = stages + STAGES * STAGE_BYTES;
 #endif
     const uint32_t full = sb_shared_address(full_barriers), empty = sb_shared_address(empty_barriers);
@@ -417,12 +423,9 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
 #else
     const bool fetches_a = true, fetches_b = true;
 #endif
-#if defined(SB_GEMM_NORMED)
-    const int normed_bytes = (p->k_blocks + BOXES - 1) / BOXES * BOXES * B_BOX;
-    const sb_gemm16_normed_place normed_place = {
-        rooms, B_BOX, (float *)(void *)(shared_memory + (rooms - sb_shared_address(shared_memory)) + normed_bytes)};
+#if ROWS
     if (group == 0)
-        sb_gemm16_ask_for_scales(&given.norm);
+        sb_gemm16_ask_for_scales(&given.rows);
 #endif
     __syncthreads();
     if (SB_GEMM_CLUSTER > 1)
@@ -503,14 +506,12 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
         const sb_gemm16_depth depth = sb_gemm16_depth_of(p, BOXES, MAY_CUT);
         const uint32_t a_part = TURNS ? 0 : group * A_HALF;
         const bool leads = thread % GROUP_THREADS == 0;
-#if defined(SB_GEMM_NORMED)
-        /* Weights that there are not are zeros, and what they are multiplied by must be numbers. */
-        SB_CUDA_KEEP_LOOP
-        for (int end = p->k_blocks; end % BOXES != 0; end++) {
-            if (thread < B_BOX / 16)
-                sb_shared_clear(rooms + (uint32_t)(end * B_BOX + thread * 16));
-        }
-        NAME(sb_gemm16_normalize_rows_, SB_GEMM_SUFFIX)(&given.norm, &normed_place);
+#if ROWS
+        /* Of 16 k, in the units of descriptors. */
+        const int sixteen = 2 * (int)p->columns;
+        float *const lanes =
+            (float *)(void *)(shared_memory + (rooms + SB_GEMM16_TURNED_BYTES - sb_shared_address(shared_memory)));
+        NAME(sb_gemm16_bring_rows_, SB_GEMM_SUFFIX)(&given.rows, rows, rooms, lanes);
 #endif
 #if TURNS
         int number = 0, turn = 0; /* of tiles, and of the rooms for results */
@@ -545,8 +546,8 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
             if (SB_CUDA_SELDOM(p->product.c.accumulate))
                 sb_gemm16_begin(&corner, SUMS, sums);
 #endif
-#if defined(SB_GEMM_NORMED)
-            int normed_block = 0;
+#if ROWS
+            uint64_t rows_matrix = sb_plain_descriptor(rows, 16 * (uint32_t)p->columns);
 #endif
             /* The first tile of k by itself: the compiler keeps products in flight only where nothing but
              * products writes sums. */
@@ -560,7 +561,7 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
             for (int block = BOXES; block < depth.whole; block += BOXES) {
                 const uint32_t before = empty + 8 * stage;
                 NEXT_STAGE();
-                NEXT_NORMED();
+                NEXT_ROWS();
                 MULTIPLY_STAGE(1, 0);
                 /* The stage before this one is free once its products are done, while this one's go on. */
                 SB_WGMMA_WAIT(1);
@@ -688,8 +689,10 @@ SB_CUDA_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, p) {
 #undef A_FETCHED
 #undef B_FETCHED
 #undef FILLERS
-#undef B_PLACE
-#undef NEXT_NORMED
+#undef ROWS
+#undef B_MATRIX
+#undef B_BEHIND
+#undef NEXT_ROWS
 #undef FETCHERS
 #undef LOAD
 #undef LOAD_FIVE

@@ -263,6 +263,11 @@ SB_CUDA_FUNCTION uint64_t sb_matrix_descriptor(uint32_t shared, uint32_t leading
     return (uint64_t)((shared & 0x3ffffu) >> 4) | (uint64_t)(leading >> 4) << 16 | (uint64_t)(stride >> 4) << 32 |
            (uint64_t)1 << 62;
 }
+
+/* That of eight lines of k without a swizzle: pieces of 16 bytes, of which those of the next eight k lie `leading` bytes further. */
+SB_CUDA_FUNCTION uint64_t sb_plain_descriptor(uint32_t shared, uint32_t leading) {
+    return (uint64_t)((shared & 0x3ffffu) >> 4) | (uint64_t)(leading >> 4) << 16 | (uint64_t)(128 >> 4) << 32;
+}
 #endif
 
 #endif
