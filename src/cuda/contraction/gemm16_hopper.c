@@ -4,7 +4,7 @@
 #include "cuda/contraction/gemm16.h"
 #include "cuda/contraction/gemm16_hopper_parameters.h"
 #include "cuda/contraction/gemm16_hopper_shapes.h"
-#include "cuda/contraction/gemm16_rows.h"
+#include "cuda/contraction/gemm16_normed.h"
 #include "cuda/contraction/tensor_map.h"
 
 #define BOX 64 /* elements of 128 bytes, what the swizzle spreads over the banks */
@@ -25,7 +25,6 @@ enum {
     TURNS = SB_GEMM16_TURNS,
     BOTH_K_MAJOR = SB_GEMM16_BOTH_K_MAJOR,
     SWAPPED_K_MAJOR = SB_GEMM16_SWAPPED | SB_GEMM16_BOTH_K_MAJOR,
-    ROWS = SB_GEMM16_ROWS,
 };
 
 /* `stages` are the most there are in tiles of 64 rows, which have as many as fit. Times are fitted to what each shape took on an
@@ -56,8 +55,8 @@ static const sb_gemm16_shape shapes[] = {
      0.053, 1.86, 1.31, 12.7, 4.70},
     {SB_GEMM_MODULES("gemm16_64x16"), SB_GEMM_MODULES("gemm16_fused_64x16"), 64, 16, 4, 32, 1, SWAPPED | B_K_MAJOR,
      0.047, 2.39, 0.79, 13.7, 4.61},
-    {SB_GEMM_MODULES("gemm16_64x8"), SB_GEMM_MODULES("gemm16_fused_64x8"), 64, 8, 4, 32, 1, SWAPPED | B_K_MAJOR | ROWS,
-     0.047, 2.29, 0.79, 13.7, 4.61},
+    {SB_GEMM_MODULES("gemm16_64x8"), SB_GEMM_MODULES("gemm16_fused_64x8"), 64, 8, 2, 32, 1, SWAPPED | B_K_MAJOR, 0.065,
+     2.79, 0.26, 17.1, 3.30},
     {SB_GEMM_MODULES("gemm16_mapped_128x256"), {NULL}, 128, 256, 1, 4, 2, MAPPED, 0.560, 3.28, 0.80, 9.9, 4.20},
     {SB_GEMM_MODULES("gemm16_mapped_128x128"), {NULL}, 128, 128, 1, 6, 1, MAPPED, 0.360, 3.32, 0.80, 12.0, 4.20},
     {SB_GEMM_MODULES("gemm16_128x160"), {NULL}, 128, 160, 1, 5, 1, B_K_MAJOR, 0.305, 0.20, 3.51, 13.0, 3.75},
@@ -212,20 +211,6 @@ static const char *refuses_extents(const sb_gemm16_shape *shape, const sb_gemm_p
     return shape->boxes > 1 && plan->k % SB_GEMM16_TILE_K != 0 ? "k must be a multiple of 64" : NULL;
 }
 
-/* Rows that threads bring leave most of shared memory to the ring. */
-#define MOST_ROWS_BYTES 65536
-
-/* Why threads cannot bring the rows; NULL: they can, or need not. */
-static const char *refuses_rows(const sb_gemm16_shape *shape, const sb_gemm_plan *plan) {
-    if (!sb_gemm16_has(shape, ROWS))
-        return NULL;
-    if (plan->m > shape->n || plan->batches != 1)
-        return "it is for up to eight rows of one batch";
-    if (plan->m * plan->k * 2 > MOST_ROWS_BYTES)
-        return "its rows would take more than 64 KiB of shared memory";
-    return plan->used.k != NULL ? "its k ends where each run says, which threads that bring rows do not look up" : NULL;
-}
-
 static const char *refuses_plan(const sb_gemm16_shape *shape, sb_cuda_device *device, const sb_gemm_plan *plan) {
     if (!has_hopper_code(device))
         return "it needs kernels compiled for sm_90a, and a device of compute capability 9.0";
@@ -242,8 +227,6 @@ static const char *refuses_plan(const sb_gemm16_shape *shape, sb_cuda_device *de
         why = refuses_nodes(shape, plan, &product, a);
     if (why == NULL)
         why = refuses_turns(shape, plan, &product, a);
-    if (why == NULL)
-        why = refuses_rows(shape, plan);
     if (why == NULL && plan->used.k != NULL && (shape->n > MOST_OPEN || sb_gemm16_has(shape, BOTH_K_MAJOR)))
         why = "its k ends where each run says, which tiles of more than 128 columns and those in fours do not look up";
     return why;
@@ -276,24 +259,10 @@ static unsigned layouts_of(const sb_gemm16_shape *shape) {
                                                 : SB_GEMM_LAYOUTS_ALL;
 }
 
-/* What the shape's kernels take. */
-typedef union parameters {
-    sb_gemm16_hopper product; /* the first member of all */
-    sb_gemm16_fused fused;
-    sb_gemm16_rows rows;
-    sb_gemm16_fused_rows fused_rows;
-} parameters;
-
-static size_t parameter_bytes(const sb_gemm16_shape *shape, bool fused) {
-    if (sb_gemm16_has(shape, ROWS))
-        return fused ? sizeof(sb_gemm16_fused_rows) : sizeof(sb_gemm16_rows);
-    return fused ? sizeof(sb_gemm16_fused) : sizeof(sb_gemm16_hopper);
-}
-
 static sb_status load(const sb_gemm_schedule *self, sb_cuda_device *device, sb_error *error) {
     const sb_gemm16_shape *shape = self->shape;
     return has_hopper_code(device)
-               ? sb_gemm16_load(device, shape->modules, parameter_bytes(shape, false), layouts_of(shape), error)
+               ? sb_gemm16_load(device, shape->modules, sizeof(sb_gemm16_hopper), layouts_of(shape), error)
                : SB_OK;
 }
 
@@ -365,12 +334,6 @@ static int threads_of(const sb_gemm16_shape *shape) {
 /* Behind the stages: the warpgroups' rooms for results, which tiles of fewer than 64 columns need where results are turned; and what
  * wgmma, which reads all rows and columns of a tile whether they were fetched or not, reads behind the last stage. */
 static int room_bytes(const sb_gemm16_shape *shape, const sb_gemm16_hopper *p) {
-    if (sb_gemm16_has(shape, ROWS)) {
-        int rows = SB_GEMM16_ROWS_BYTES((int)p->columns, (int)sb_gemm_divide_up(p->product.k, BOX), shape->boxes);
-        int behind = rows + SB_GEMM16_TURNED_BYTES + SB_GEMM16_LANES_BYTES;
-        int read = shape->rows * SB_GEMM16_TILE_K * 2;
-        return behind > read ? behind : read;
-    }
     int turned = p->storing & SB_GEMM16_TURNED ? (shape->n > 16 ? shape->n : 16) * 128 : 0;
     int sent = shape->n >= BOX ? shape->rows / 64 * ROOM_BYTES : 0;
     int room = turned > sent ? turned : sent;
@@ -399,9 +362,7 @@ static void fill_ring(const sb_gemm16_shape *shape, const layout layouts[2], boo
     bool fetches_all = shape->cluster > 1 || sb_gemm16_has(shape, MAPPED);
     int a_lines = fetches_all && shape->rows > 64 ? shape->rows : lines_to_fetch(rows, shape->rows, layouts[0]);
     bool fetches_columns = fetches_all || p->stacked == 2 || !stores;
-    int b_lines = sb_gemm16_has(shape, ROWS)
-                      ? 0
-                      : lines_to_fetch(fetches_columns ? shape->n : p->columns, shape->n, layouts[1]);
+    int b_lines = lines_to_fetch(fetches_columns ? shape->n : p->columns, shape->n, layouts[1]);
     p->a_box_bytes = a_lines * SB_GEMM16_TILE_K * 2;
     p->b_box_bytes = b_lines * SB_GEMM16_TILE_K * 2;
     int whole = (shape->rows + lines_to_fetch(shape->n, shape->n, layouts[1])) * SB_GEMM16_TILE_K * 2;
@@ -503,8 +464,6 @@ static sb_status fill_factors(sb_cuda_device *device, const sb_gemm16_shape *sha
     if (p->stacked == 2)
         return encode_stacked(device, plan, shape, shape->n / shape->cluster, &p->b, error);
     int sharers = sb_gemm16_has(shape, MAPPED) ? 1 : shape->cluster;
-    if (sb_gemm16_has(shape, ROWS))
-        return SB_OK;
     return encode_operand(device, plan, shape, &p->product, b, p->columns, layouts[1], b_part / sharers,
                           SB_GEMM16_TILE_K / sharers, &p->b, error);
 }
@@ -512,6 +471,8 @@ static sb_status fill_factors(sb_cuda_device *device, const sb_gemm16_shape *sha
 /* Weights that are fetched before the kernels ahead have ended, in tiles for few rows: where no number in memory, which one of them
  * may write, says what is fetched. */
 #define MOST_SETTLED 16
+/* Columns of the tile in place of which there is one that normalises its rows. */
+#define NORMED_COLUMNS 16
 
 static sb_cuda_settled settled_of(const sb_gemm16_shape *shape, const sb_gemm_plan *plan, const sb_gemm16_hopper *p) {
     bool is_open = p->used_rows != NULL || p->used_columns != NULL || p->product.used_k != NULL;
@@ -533,7 +494,7 @@ static sb_status give(const sb_gemm16_shape *shape, const sb_cuda_queue *queue, 
         .step = step,
         .kernel = {.kernel = kernel,
                    .settled = settled_of(shape, plan, p),
-                   .join = sb_gemm16_has(shape, ROWS) ? sb_gemm16_join_norm : NULL,
+                   .join = shape->n == NORMED_COLUMNS && plan->fused == NULL ? sb_gemm16_join_norm : NULL,
                    .grid = {(unsigned)(clusters * shape->cluster), 1, 1},
                    .block = {(unsigned)threads_of(shape), 1, 1},
                    .shared_bytes = shared_bytes(shape, p),
@@ -555,31 +516,22 @@ static sb_status encode_output(sb_cuda_device *device, const sb_gemm_plan *plan,
     return p->storing & SB_GEMM16_BULK ? sb_tensor_map_encode(device, plan->dtype, &boxes, &p->c, error) : SB_OK;
 }
 
-static sb_gemm16_few_rows rows_of(const sb_gemm16 *product) {
-    return (sb_gemm16_few_rows){.x = product->a.data,
-                                .x_row = product->a.line_stride,
-                                .rows = (int32_t)product->m,
-                                .length = (int32_t)product->k};
-}
-
 static sb_status launch(const sb_gemm_schedule *self, const sb_cuda_queue *queue, int step, const sb_gemm_plan *plan,
                         sb_error *error) {
     const sb_gemm16_shape *shape = self->shape;
-    const bool fused = plan->fused != NULL;
     sb_cuda_device *device = queue->stream->device;
     const sb_cuda_kernel *kernel;
-    parameters given;
+    sb_gemm16_fused given;
     sb_gemm16_hopper *p = &given.product;
     layout layouts[2];
     *p = (sb_gemm16_hopper){0};
-    if (fused)
-        given.fused.program = plan->fused->program;
+    if (plan->fused != NULL)
+        given.program = plan->fused->program;
     SB_TRY(fill_factors(device, shape, plan, true, p, layouts, error));
     SB_TRY(encode_output(device, plan, p, error));
-    if (sb_gemm16_has(shape, ROWS))
-        *(fused ? &given.fused_rows.rows : &given.rows.rows) = rows_of(&p->product);
-    SB_TRY(sb_gemm16_find(device, fused ? shape->fused : shape->modules, parameter_bytes(shape, fused), plan->dtype,
-                          layouts[0] == MN_MAJOR, layouts[1] == MN_MAJOR, &kernel, error));
+    SB_TRY(sb_gemm16_find(device, plan->fused != NULL ? shape->fused : shape->modules,
+                          plan->fused != NULL ? sizeof given : sizeof *p, plan->dtype, layouts[0] == MN_MAJOR,
+                          layouts[1] == MN_MAJOR, &kernel, error));
     return give(shape, queue, step, plan, kernel, p, &given, error);
 }
 

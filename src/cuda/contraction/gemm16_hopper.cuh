@@ -18,8 +18,8 @@
  *     SB_GEMM_LOGITS   defined where results are logits, which are reduced (gemm16_logits.cuh) and not stored
  *     SB_GEMM_FUSED    defined where the nodes behind the product are computed too (gemm16_fused.cuh); there are no gates
  *                      and no activations then, and two warpgroups send results in bulk alone
- *     SB_GEMM_ROWS     defined where threads bring all k of the tile's columns, which are at most eight rows, to shared memory
- *                      before the first tile (gemm16_rows.cuh); of one warpgroup, one batch and a K-major B
+ *     SB_GEMM_NORMED   defined where threads normalise the tile's columns, which are at most eight rows, and bring all k of them to
+ *                      shared memory before the first tile (gemm16_normed.cuh): of one warpgroup, one batch and a K-major B
  *
  * These numbers are once more in cuda/contraction/gemm16_hopper.c.
  *
@@ -58,12 +58,12 @@
 #define ROW_OF(place) (NOT_BEHIND(FIRST_ROW((place).m), p->last_row) + (int)rank * (SWAPS ? p->tile_rows : TILE_M))
 #define COLUMN_OF(place) NOT_BEHIND(FIRST_COLUMN((place).n), p->last_column)
 /* Who fetches a stage: with one warpgroup a thread each for A and B, of two that take turns. */
-#if defined(SB_GEMM_ROWS)
-#define ROWS 1
+#if defined(SB_GEMM_NORMED)
+#define NORMED 1
 #define FILLERS 1
 #define FETCHERS 2
 #else
-#define ROWS 0
+#define NORMED 0
 #define FILLERS (ONE_WARPGROUP ? 2 : 1)
 #define FETCHERS (ONE_WARPGROUP ? 4 : 1)
 #endif
@@ -111,11 +111,8 @@
 #elif defined(SB_GEMM_CONV)
 #define SB_GEMM_GIVEN sb_gemm16_conv
 #define SB_GEMM_PRODUCT(given) (&(given).product)
-#elif defined(SB_GEMM_ROWS) && defined(SB_GEMM_FUSED)
-#define SB_GEMM_GIVEN sb_gemm16_fused_rows
-#define SB_GEMM_PRODUCT(given) (&(given).product)
-#elif defined(SB_GEMM_ROWS)
-#define SB_GEMM_GIVEN sb_gemm16_rows
+#elif defined(SB_GEMM_NORMED)
+#define SB_GEMM_GIVEN sb_gemm16_normed
 #define SB_GEMM_PRODUCT(given) (&(given).product)
 #elif defined(SB_GEMM_FUSED)
 #define SB_GEMM_GIVEN sb_gemm16_fused
@@ -162,7 +159,7 @@
 #endif
 /* Whether k may end where memory says: in the widest tiles, and with nodes behind, registers would not do for it. */
 #if defined(SB_GEMM_MAPPED) || defined(SB_GEMM_LOGITS) || defined(SB_GEMM_CONV) || defined(SB_GEMM_FUSED) ||           \
-    defined(SB_GEMM_TURNS) || defined(SB_GEMM_ROWS) || SB_GEMM_N > 128
+    defined(SB_GEMM_TURNS) || defined(SB_GEMM_NORMED) || SB_GEMM_N > 128
 #define MAY_CUT 0
 #else
 #define MAY_CUT 1
@@ -183,7 +180,7 @@
         sb_warpgroup_sync(1 + group);                                                                                  \
     } while (0)
 /* The columns of a stage: behind its rows, or in their place among all k, which `rows_matrix` goes through; and of the 16 k of a step. */
-#if ROWS
+#if NORMED
 #define B_MATRIX(at_stage) rows_matrix
 #define B_BEHIND(matrix, step) ((matrix) + (uint64_t)((step)*sixteen))
 #define NEXT_ROWS() rows_matrix += (uint64_t)(BOXES * TILE_K / 16 * sixteen)
@@ -211,8 +208,7 @@
                 MULTIPLY((sums + half * (TILE_N / 2)), step > 0 || (adds),                                             \
                          a_matrix + step / 4 * (A_BOX / 16) + half * (A_HALF / 16) +                                   \
                              (SB_GEMM_A_MN_MAJOR ? A_STEP / 16 : 32 / 16) * (step % 4),                                \
-                         B_BEHIND(b_matrix, step),                                                                     \
-                         SB_GEMM_TYPE, SB_GEMM_A_MN_MAJOR, SB_GEMM_B_MN_MAJOR);                                        \
+                         B_BEHIND(b_matrix, step), SB_GEMM_TYPE, SB_GEMM_A_MN_MAJOR, SB_GEMM_B_MN_MAJOR);              \
         }                                                                                                              \
         SB_WGMMA_END();                                                                                                \
     } while (0)
@@ -365,9 +361,9 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
     const uint32_t turns = sb_shared_address(turn_barriers);
 #endif
     const uint32_t stages = (sb_shared_address(shared_memory) + 1023) / 1024 * 1024;
-#if ROWS
+#if NORMED
     const uint32_t rows = stages + STAGES * STAGE_BYTES;
-    const uint32_t rooms = rows + (uint32_t)SB_GEMM16_ROWS_BYTES((int)p->columns, p->k_blocks, BOXES);
+    const uint32_t behind_rows = rows + (uint32_t)SB_GEMM16_ROWS_BYTES((int)p->columns, p->k_blocks, BOXES);
 #elif BULK || defined(SB_GEMM_FUSED)
     const uint32_t rooms = stages + STAGES * STAGE_BYTES;
 #endif
@@ -423,9 +419,9 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
 #else
     const bool fetches_a = true, fetches_b = true;
 #endif
-#if ROWS
+#if NORMED
     if (group == 0)
-        sb_gemm16_ask_for_scales(&given.rows);
+        sb_gemm16_ask_for_scales(&given.norm);
 #endif
     __syncthreads();
     if (SB_GEMM_CLUSTER > 1)
@@ -506,12 +502,11 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
         const sb_gemm16_depth depth = sb_gemm16_depth_of(p, BOXES, MAY_CUT);
         const uint32_t a_part = TURNS ? 0 : group * A_HALF;
         const bool leads = thread % GROUP_THREADS == 0;
-#if ROWS
+#if NORMED
         /* Of 16 k, in the units of descriptors. */
         const int sixteen = 2 * (int)p->columns;
-        float *const lanes =
-            (float *)(void *)(shared_memory + (rooms + SB_GEMM16_TURNED_BYTES - sb_shared_address(shared_memory)));
-        NAME(sb_gemm16_bring_rows_, SB_GEMM_SUFFIX)(&given.rows, rows, rooms, lanes);
+        float *const lanes = (float *)(void *)(shared_memory + (behind_rows - sb_shared_address(shared_memory)));
+        NAME(sb_gemm16_normalize_rows_, SB_GEMM_SUFFIX)(&given.norm, rows, behind_rows, lanes);
 #endif
 #if TURNS
         int number = 0, turn = 0; /* of tiles, and of the rooms for results */
@@ -546,7 +541,7 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
             if (SB_CUDA_SELDOM(p->product.c.accumulate))
                 sb_gemm16_begin(&corner, SUMS, sums);
 #endif
-#if ROWS
+#if NORMED
             uint64_t rows_matrix = sb_plain_descriptor(rows, 16 * (uint32_t)p->columns);
 #endif
             /* The first tile of k by itself: the compiler keeps products in flight only where nothing but
@@ -689,7 +684,7 @@ SB_CUDA_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, p) {
 #undef A_FETCHED
 #undef B_FETCHED
 #undef FILLERS
-#undef ROWS
+#undef NORMED
 #undef B_MATRIX
 #undef B_BEHIND
 #undef NEXT_ROWS

@@ -6,8 +6,8 @@
 #if defined(SB_GEMM_FUSED)
 #include "cuda/contraction/gemm16_fused.cuh"
 #endif
-#if defined(SB_GEMM_ROWS)
-#include "cuda/contraction/gemm16_rows.cuh"
+#if defined(SB_GEMM_NORMED)
+#include "cuda/contraction/gemm16_normed.cuh"
 #endif
 #if defined(SB_GEMM_TURNS)
 #include "cuda/contraction/gemm16_turns.cuh"

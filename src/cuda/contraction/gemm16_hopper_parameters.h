@@ -70,34 +70,25 @@ typedef struct sb_gemm16_fused {
     sb_gemm16_nodes program;
 } sb_gemm16_fused;
 
-/* Up to eight rows that a product's threads bring: strides in elements, of which a row has `length`. With `scales` they are normalised
- * by their root mean square on the way, are up to 4096 long, and go to `out` too. */
-typedef struct sb_gemm16_few_rows {
+/* Up to eight rows that a product normalises by their root mean square before it multiplies them: strides in elements, of which a row has
+ * `length`, up to 4096. `out` has them too then. */
+typedef struct sb_gemm16_norm {
     const uint16_t *x, *scales;
     uint16_t *out;
     int64_t x_row, out_row;
     int32_t rows, length;
     float epsilon;
-} sb_gemm16_few_rows;
+} sb_gemm16_norm;
 
-/* Products of such rows, alone and with the nodes behind. */
-typedef struct sb_gemm16_rows {
-    sb_gemm16_hopper product;
-    sb_gemm16_few_rows rows;
-} sb_gemm16_rows;
-
-typedef struct sb_gemm16_fused_rows {
-    sb_gemm16_hopper product;
-    sb_gemm16_nodes program;
-    sb_gemm16_few_rows rows;
-} sb_gemm16_fused_rows;
+typedef struct sb_gemm16_normed {
+    sb_gemm16_hopper product; /* the kernel's columns are the rows */
+    sb_gemm16_norm norm;
+} sb_gemm16_normed;
 
 /* Shared memory behind the ring: the rows, of which eight k of each lie beside each other, then the next eight, up to the end of the last
- * stage, and what the tensor cores read behind them in place of the rows that there are not; results that are turned; and what threads
- * tell each other of sums. */
-#define SB_GEMM16_TURNED_BYTES 2048
-#define SB_GEMM16_LANES_BYTES 512
+ * stage, and what the tensor cores read behind them in place of the rows that there are not; and what threads tell each other of sums. */
 #define SB_GEMM16_ROWS_BYTES(rows, k_blocks, boxes) (((k_blocks) + (boxes)-1) / (boxes) * (boxes)*128 * (rows) + 128)
+#define SB_GEMM16_LANES_BYTES 512
 
 /* A product of logits, and what becomes of them. */
 typedef struct sb_gemm16_logits {

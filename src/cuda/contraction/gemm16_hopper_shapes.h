@@ -24,7 +24,6 @@ enum {
     SB_GEMM16_TURNS =
         8, /* a tile is one warpgroup's, whose end the other one's products hide; A K-major, results in bulk */
     SB_GEMM16_BOTH_K_MAJOR = 16, /* A and B must be; without gates, and k that end where a run says */
-    SB_GEMM16_ROWS = 32,         /* threads bring up to eight rows, of one batch, and may normalise them */
 };
 
 static inline bool sb_gemm16_has(const sb_gemm16_shape *shape, unsigned form) {

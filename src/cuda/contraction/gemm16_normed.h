@@ -1,11 +1,11 @@
 /* Products of few rows that normalise their rows themselves. */
-#ifndef SB_CUDA_CONTRACTION_GEMM16_ROWS_H
-#define SB_CUDA_CONTRACTION_GEMM16_ROWS_H
+#ifndef SB_CUDA_CONTRACTION_GEMM16_NORMED_H
+#define SB_CUDA_CONTRACTION_GEMM16_NORMED_H
 
 #include "cuda/queue/join.h"
 
-/** An sb_cuda_join: of a root mean square norm of few rows, and a product whose threads bring its rows (gemm16_rows.cuh), which are what the
- * norm has made. The kernel stays that of the product. */
+/** An sb_cuda_join: of a root mean square norm of few rows, and a product of up to eight by swapped tiles of 64 x 16, without nodes behind,
+ * of what the norm has made. */
 sb_status sb_gemm16_join_norm(sb_cuda_device *device, const sb_cuda_kernel_task *ahead, const sb_cuda_kernel_task *own,
                               sb_cuda_joined *joined, sb_error *error);
 
