@@ -502,6 +502,15 @@ CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice
     case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN:
         *value = 227 * 1024;
         break;
+    case CU_DEVICE_ATTRIBUTE_CLOCK_RATE:
+        *value = 1980000;
+        break;
+    case CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE:
+        *value = 3201000;
+        break;
+    case CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH:
+        *value = 6144;
+        break;
     default:
         result = CUDA_ERROR_INVALID_VALUE;
     }

@@ -15,6 +15,9 @@
 #define MOST_OPEN 128
 /* Of a block's weights, what it asks for before the kernel ahead has ended. */
 #define AHEAD_BYTES 65536
+/* The share of what memory can give that blocks ask for at first, together. Decoding of the 1B shape on an H200: 963, 975 and 965 tokens a
+ * second with 0.74, 0.85 and 0.96, 924 with all at once. */
+#define PACE 0.85
 /* What a block may have of shared memory, but for its barriers. */
 #define SHARED_BYTES (227 * 1024 - 1024)
 
@@ -391,7 +394,7 @@ static void fill_last_tiles(const sb_gemm16_shape *shape, const layout layouts[2
 }
 
 /* Weights of which each tile has its own: the matrix that goes through the caches once, and is asked for ahead. */
-static void fill_stream(const sb_gemm16_shape *shape, sb_gemm16_hopper *p) {
+static void fill_stream(const sb_cuda_device *device, const sb_gemm16_shape *shape, sb_gemm16_hopper *p) {
     bool swapped = sb_gemm16_has(shape, SWAPPED);
     const sb_gemm16 *product = &p->product;
     const sb_gemm16_operand *weights = &product->b;
@@ -399,6 +402,8 @@ static void fill_stream(const sb_gemm16_shape *shape, sb_gemm16_hopper *p) {
     if (shape->rows > 64 || is_repeated || (swapped ? p->column_tiles : p->row_tiles) > 1)
         return;
     p->streams = swapped ? 1 : 2;
+    if (device->memory_rate > 0)
+        p->pace = (int32_t)(shape->boxes * (swapped ? p->a_box_bytes : p->b_box_bytes) / (PACE * device->memory_rate));
     int lines = swapped ? p->tile_rows : shape->n;
     int blocks = AHEAD_BYTES / (lines * SB_GEMM16_TILE_K * 2);
     p->ahead = blocks < p->k_blocks ? blocks : p->k_blocks;
@@ -453,7 +458,7 @@ static sb_status fill_factors(sb_cuda_device *device, const sb_gemm16_shape *sha
     p->inner = (int32_t)p->product.inner;
     p->a_steps = steps_of(shape, &p->product, a, layouts[0]);
     p->b_steps = steps_of(shape, &p->product, b, layouts[1]);
-    fill_stream(shape, p);
+    fill_stream(device, shape, p);
     fill_last_tiles(shape, layouts, stores, p);
     int a_part = p->a_box_bytes / (SB_GEMM16_TILE_K * 2), b_part = p->b_box_bytes / (SB_GEMM16_TILE_K * 2);
     if (p->stacked == 1)

@@ -125,8 +125,18 @@
 /* In tiles for few rows, who fetches weights that no kernel ahead writes (`ahead`) waits for none, and fills the ring. */
 #if SB_GEMM_GROUPS == 1 && SB_GEMM_N <= 16 && SB_GEMM_CLUSTER == 1
 #define DEPEND() SB_CUDA_DEPEND_UNLESS(group == SB_GEMM_GROUPS && streams && p->ahead < 0)
+/* But no quicker than memory can give what all blocks ask for: whatever else is read meanwhile, by the kernels that this one waits for,
+ * stands behind all that has been asked for. */
+#define BEGIN_PACE() const uint32_t begun = sb_clock()
+#define KEEP_PACE()                                                                                                    \
+    do {                                                                                                               \
+        if (streams && p->ahead < 0 && asked < STAGES)                                                                 \
+            sb_clock_wait(begun, (uint32_t)(asked * p->pace));                                                         \
+    } while (0)
 #else
 #define DEPEND() SB_CUDA_DEPEND()
+#define BEGIN_PACE() (void)0
+#define KEEP_PACE() (void)0
 #endif
 #define NEXT_STAGE()                                                                                                   \
     do {                                                                                                               \
@@ -434,8 +444,9 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
 #endif
         if (fetches) {
             const uint32_t bytes = (fetches_a ? BOXES * A_FETCHED : 0) + (fetches_b ? BOXES * B_FETCHED : 0);
-            int stage = 0, turn = fetcher % 2;
+            int stage = 0, turn = fetcher % 2, asked = 0; /* stages */
             uint32_t phase = 0;
+            BEGIN_PACE();
             const sb_gemm16_depth depth = sb_gemm16_depth_of(p, BOXES, MAY_CUT);
             SB_CUDA_KEEP_LOOP
             for (int index = first; index < p->tiles; index += clusters) {
@@ -457,6 +468,7 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
                 for (int block = 0; block < depth.blocks; block += BOXES) {
                     const uint32_t arrived = full + 8 * stage, a = stages + stage * STAGE_BYTES, b = a + BOXES * A_BOX;
                     if (!ONE_WARPGROUP || turn == 0) {
+                        KEEP_PACE();
                         sb_barrier_wait(empty + 8 * stage, phase ^ 1);
 #if defined(SB_GEMM_MAPPED)
                         stage_counts[stage] = sb_gemm16_counts_of(&groups);
@@ -489,6 +501,7 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
                     }
 #endif
                     turn ^= 1;
+                    asked++;
                     NEXT_STAGE();
                 }
             }
@@ -720,6 +733,8 @@ SB_CUDA_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, p) {
 #undef MULTIPLY
 #undef NEXT_STAGE
 #undef DEPEND
+#undef KEEP_PACE
+#undef BEGIN_PACE
 #undef MULTIPLY_STAGE
 #undef TURNS
 #undef HALVES

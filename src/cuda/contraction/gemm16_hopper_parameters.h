@@ -49,6 +49,7 @@ typedef struct sb_gemm16_hopper {
     int32_t stacked; /* 1 or 2 where eight gates and eight values take turns in the lines of A or of B, else 0 */
     int32_t storing; /* how results leave: some of SB_GEMM16_PLAIN, … */
     int32_t streams; /* 1 or 2 where no two tiles read the same of A or of B, else 0 */
+    int32_t pace;    /* cycles for a stage of those, while they are fetched before the kernel ahead has ended */
     int32_t
         ahead; /* k of those, in 64s, asked for before the kernel ahead has ended; SB_CUDA_SETTLED: nobody ahead writes them */
 } sb_gemm16_hopper;

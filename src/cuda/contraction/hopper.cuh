@@ -35,6 +35,18 @@ SB_CUDA_FUNCTION uint32_t sb_shared_address(const void *pointer) {
     return (uint32_t)__cvta_generic_to_shared(pointer);
 }
 
+/* The multiprocessor's clock, and waiting until so many cycles have gone by since it was `begin`. */
+SB_CUDA_FUNCTION uint32_t sb_clock(void) {
+    uint32_t now;
+    asm volatile("mov.u32 %0, %%clock;" : "=r"(now));
+    return now;
+}
+
+SB_CUDA_FUNCTION void sb_clock_wait(uint32_t begin, uint32_t cycles) {
+    while (sb_clock() - begin < cycles)
+        ;
+}
+
 /* ---- barriers (mbarrier): a phase ends when `count` arrivals and all expected bytes are there ---- */
 
 SB_CUDA_FUNCTION void sb_barrier_init(uint32_t barrier, uint32_t count) {

@@ -53,7 +53,7 @@ void sb_cuda_leave_released(sb_cuda_device *device, bool entered) {
 }
 
 static sb_status read_attributes(sb_cuda_device *device, sb_error *error) {
-    int major = 0, minor = 0;
+    int major = 0, minor = 0, clock = 0, memory_clock = 0, bits = 0;
     SB_TRY(SB_CUDA_DO(device, error, cuDeviceGetName, device->name, SB_CUDA_NAME_BYTES, device->handle));
     device->name[SB_CUDA_NAME_BYTES - 1] = '\0';
     const struct {
@@ -64,10 +64,16 @@ static sb_status read_attributes(sb_cuda_device *device, sb_error *error) {
         {&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR},
         {&device->multiprocessors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT},
         {&device->shared_bytes, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN},
+        {&clock, CU_DEVICE_ATTRIBUTE_CLOCK_RATE},
+        {&memory_clock, CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE},
+        {&bits, CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH},
     };
     for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++)
         SB_TRY(SB_CUDA_DO(device, error, cuDeviceGetAttribute, wanted[i].value, wanted[i].attribute, device->handle));
     device->compute = 10 * major + minor;
+    /* Both clocks are in kHz, and memory gives bits twice in each of its own. */
+    if (clock > 0 && device->multiprocessors > 0)
+        device->memory_rate = 2.0 * memory_clock * (bits / 8) / clock / device->multiprocessors;
     return SB_OK;
 }
 

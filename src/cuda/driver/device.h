@@ -47,6 +47,8 @@ typedef struct sb_cuda_device {
     int compute;       /* 90 for 9.0 */
     int multiprocessors;
     int shared_bytes; /* the most shared memory that a block can have */
+    /* Bytes that memory gives at most for each multiprocessor in one of its clocks; 0: the driver does not say. */
+    double memory_rate;
     char name[SB_CUDA_NAME_BYTES];
 
     pthread_mutex_t kernel_lock;
