@@ -369,6 +369,7 @@ void host_store_turned_matrices(uint32_t address, uint32_t a, uint32_t b, uint32
 
 typedef struct copy {
     fake_tensor_map map;
+    const char *linear; /* bytes that lie side by side on both sides, by no map; else NULL */
     bool is_store;
     int at[5], further[2]; /* the latter of pixels */
     host_block *block;     /* whose shared memory it is */
@@ -506,6 +507,10 @@ static bool row_address(const copy *copy, unsigned row, char **address) {
 
 static void load_row(const copy *copy, unsigned row) {
     char *from = NULL;
+    if (copy->linear != NULL) {
+        memcpy(host_dynamic_shared(copy->block, copy->shared + row * 128, 128), copy->linear + row * 128, 128);
+        return;
+    }
     bool inside = row_address(copy, row, &from);
     rings.filled += !inside && !copy->map.is_pixels;
     for (unsigned piece = 0; piece < 8; piece++) {
@@ -600,6 +605,20 @@ uint64_t host_streaming_policy(void) {
 
 void host_tensor_load(uint32_t shared, const void *map, uint32_t barrier, int x, int y, int z, int w) {
     load(shared, map, 4, barrier, AT(x, y, z, w), OWN_BLOCK);
+}
+
+void host_bulk_load(uint32_t shared, const void *from, uint32_t bytes, uint32_t barrier) {
+    shared += host_planted == HOST_PLANT_LOAD_PLACE ? 1024 : 0;
+    copy begun = {.linear = (const char *)from + (host_planted == HOST_PLANT_LOAD_X ? 2 : 0),
+                  .block = host_current()->block,
+                  .shared = shared,
+                  .barrier = barrier,
+                  .rows = bytes / 128};
+    if (shared % 16 != 0 || (uintptr_t)from % 16 != 0 || bytes % 128 != 0)
+        host_refuse("a bulk copy of %u bytes to %u of shared memory: the host knows multiples of 128, to and from 16",
+                    bytes, shared);
+    memset(host_dynamic_shared(begun.block, shared, bytes), HOST_POISON, bytes);
+    begin_copy(&begun, host_now.prompt_loads);
 }
 
 void host_tensor_stream(uint32_t shared, const void *map, uint32_t barrier, int x, int y, int z, int w,

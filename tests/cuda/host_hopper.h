@@ -35,6 +35,7 @@ void host_tensor_load(uint32_t shared, const void *map, uint32_t barrier, int x,
 void host_tensor_stream(uint32_t shared, const void *map, uint32_t barrier, int x, int y, int z, int w,
                         uint64_t policy);
 void host_tensor_ask(const void *map, int x, int y, int z, int w, uint64_t policy);
+void host_bulk_load(uint32_t shared, const void *from, uint32_t bytes, uint32_t barrier);
 void host_tensor_load_pixels(uint32_t shared, const void *map, uint32_t barrier, int x, int y, int z, int w,
                              int further_y, int further_z);
 void host_tensor_load_all(uint32_t shared, const void *map, uint32_t barrier, int x, int y, int z, int w,
@@ -95,6 +96,7 @@ void host_products_wait(unsigned left);
 #define sb_tensor_map_prefetch host_tensor_map_prefetch
 #define sb_streaming_policy host_streaming_policy
 #define sb_tensor_load host_tensor_load
+#define sb_bulk_load host_bulk_load
 #define sb_tensor_load_pixels host_tensor_load_pixels
 #define sb_tensor_stream host_tensor_stream
 #define sb_tensor_ask host_tensor_ask

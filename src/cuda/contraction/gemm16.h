@@ -41,7 +41,7 @@ struct sb_gemm_schedule {
 };
 
 /* The order in which sb_gemm_schedule_name counts: Hopper's, then the general ones. */
-#define SB_GEMM_HOPPER_SCHEDULES 31
+#define SB_GEMM_HOPPER_SCHEDULES 32
 #define SB_GEMM_SCHEDULES (SB_GEMM_HOPPER_SCHEDULES + 2)
 
 extern const sb_gemm_schedule sb_gemm_general, sb_gemm_general_small; /* gemm16_general.c: everything */

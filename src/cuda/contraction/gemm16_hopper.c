@@ -28,6 +28,7 @@ enum {
     TURNS = SB_GEMM16_TURNS,
     BOTH_K_MAJOR = SB_GEMM16_BOTH_K_MAJOR,
     SWAPPED_K_MAJOR = SB_GEMM16_SWAPPED | SB_GEMM16_BOTH_K_MAJOR,
+    ROW = SB_GEMM16_ROW,
 };
 
 /* `stages` are the most there are in tiles of 64 rows, which have as many as fit. Times are fitted to what each shape took on an
@@ -76,6 +77,9 @@ static const sb_gemm16_shape shapes[] = {
     {SB_GEMM_MODULES("gemm16_quad_64x96"), {NULL}, 64, 96, 1, 32, 4, SWAPPED_K_MAJOR, 0.106, 0.83, 2.54, 15.2, 3.78},
     {SB_GEMM_MODULES("gemm16_quad_64x112"), {NULL}, 64, 112, 1, 32, 4, SWAPPED_K_MAJOR, 0.099, 0.20, 3.63, 15.1, 3.45},
     {SB_GEMM_MODULES("gemm16_quad_64x144"), {NULL}, 64, 144, 1, 32, 4, SWAPPED_K_MAJOR, 0.120, 0.20, 3.63, 15.6, 3.30},
+    /* Those of swapped tiles of 64 by 16, but for half a microsecond: not fitted. */
+    {SB_GEMM_MODULES("gemm16_row_64x8"), SB_GEMM_MODULES("gemm16_fused_row_64x8"), 64, 8, 4, 32, 1,
+     SWAPPED | B_K_MAJOR | ROW, 0.047, 1.89, 0.79, 13.7, 4.61},
 };
 
 /* ---- what it can do ---- */
@@ -214,6 +218,20 @@ static const char *refuses_extents(const sb_gemm16_shape *shape, const sb_gemm_p
     return shape->boxes > 1 && plan->k % SB_GEMM16_TILE_K != 0 ? "k must be a multiple of 64" : NULL;
 }
 
+/* The longest row that is kept in shared memory. */
+#define MOST_ROW_BYTES 65536
+
+/* Why it cannot keep the row; NULL: it can, or need not. */
+static const char *refuses_row(const sb_gemm16_shape *shape, const sb_gemm_plan *plan) {
+    if (!sb_gemm16_has(shape, ROW))
+        return NULL;
+    if (plan->m != 1 || plan->batches != 1)
+        return "it is for one row of one batch";
+    if (plan->k * 2 > MOST_ROW_BYTES)
+        return "its row has more than 64 KiB";
+    return plan->used.k != NULL ? "its k ends where each run says, which a row that is kept whole does not" : NULL;
+}
+
 static const char *refuses_plan(const sb_gemm16_shape *shape, sb_cuda_device *device, const sb_gemm_plan *plan) {
     if (!has_hopper_code(device))
         return "it needs kernels compiled for sm_90a, and a device of compute capability 9.0";
@@ -230,6 +248,8 @@ static const char *refuses_plan(const sb_gemm16_shape *shape, sb_cuda_device *de
         why = refuses_nodes(shape, plan, &product, a);
     if (why == NULL)
         why = refuses_turns(shape, plan, &product, a);
+    if (why == NULL)
+        why = refuses_row(shape, plan);
     if (why == NULL && plan->used.k != NULL && (shape->n > MOST_OPEN || sb_gemm16_has(shape, BOTH_K_MAJOR)))
         why = "its k ends where each run says, which tiles of more than 128 columns and those in fours do not look up";
     return why;
@@ -337,6 +357,10 @@ static int threads_of(const sb_gemm16_shape *shape) {
 /* Behind the stages: the warpgroups' rooms for results, which tiles of fewer than 64 columns need where results are turned; and what
  * wgmma, which reads all rows and columns of a tile whether they were fetched or not, reads behind the last stage. */
 static int room_bytes(const sb_gemm16_shape *shape, const sb_gemm16_hopper *p) {
+    int read = shape->rows * SB_GEMM16_TILE_K * 2;
+    int row = SB_GEMM16_ROWS_BYTES(1, (int)sb_gemm_divide_up(p->product.k, BOX), shape->boxes) + 16 * 128;
+    if (sb_gemm16_has(shape, ROW))
+        return row > read ? row : read;
     int turned = p->storing & SB_GEMM16_TURNED ? (shape->n > 16 ? shape->n : 16) * 128 : 0;
     int sent = shape->n >= BOX ? shape->rows / 64 * ROOM_BYTES : 0;
     int room = turned > sent ? turned : sent;
@@ -365,7 +389,8 @@ static void fill_ring(const sb_gemm16_shape *shape, const layout layouts[2], boo
     bool fetches_all = shape->cluster > 1 || sb_gemm16_has(shape, MAPPED);
     int a_lines = fetches_all && shape->rows > 64 ? shape->rows : lines_to_fetch(rows, shape->rows, layouts[0]);
     bool fetches_columns = fetches_all || p->stacked == 2 || !stores;
-    int b_lines = lines_to_fetch(fetches_columns ? shape->n : p->columns, shape->n, layouts[1]);
+    int b_lines =
+        sb_gemm16_has(shape, ROW) ? 0 : lines_to_fetch(fetches_columns ? shape->n : p->columns, shape->n, layouts[1]);
     p->a_box_bytes = a_lines * SB_GEMM16_TILE_K * 2;
     p->b_box_bytes = b_lines * SB_GEMM16_TILE_K * 2;
     int whole = (shape->rows + lines_to_fetch(shape->n, shape->n, layouts[1])) * SB_GEMM16_TILE_K * 2;
@@ -468,6 +493,8 @@ static sb_status fill_factors(sb_cuda_device *device, const sb_gemm16_shape *sha
                               error));
     if (p->stacked == 2)
         return encode_stacked(device, plan, shape, shape->n / shape->cluster, &p->b, error);
+    if (sb_gemm16_has(shape, ROW))
+        return SB_OK;
     int sharers = sb_gemm16_has(shape, MAPPED) ? 1 : shape->cluster;
     return encode_operand(device, plan, shape, &p->product, b, p->columns, layouts[1], b_part / sharers,
                           SB_GEMM16_TILE_K / sharers, &p->b, error);
@@ -476,8 +503,8 @@ static sb_status fill_factors(sb_cuda_device *device, const sb_gemm16_shape *sha
 /* Weights that are fetched before the kernels ahead have ended, in tiles for few rows: where no number in memory, which one of them
  * may write, says what is fetched. */
 #define MOST_SETTLED 16
-/* Columns of the tile in place of which there is one that normalises its rows. */
-#define NORMED_COLUMNS 16
+/* Of the shapes in place of which there is one that normalises its rows. */
+#define NORMED_BOXES 4
 
 static sb_cuda_settled settled_of(const sb_gemm16_shape *shape, const sb_gemm_plan *plan, const sb_gemm16_hopper *p) {
     bool is_open = p->used_rows != NULL || p->used_columns != NULL || p->product.used_k != NULL;
@@ -499,7 +526,7 @@ static sb_status give(const sb_gemm16_shape *shape, const sb_cuda_queue *queue, 
         .step = step,
         .kernel = {.kernel = kernel,
                    .settled = settled_of(shape, plan, p),
-                   .join = shape->n == NORMED_COLUMNS && plan->fused == NULL ? sb_gemm16_join_norm : NULL,
+                   .join = shape->boxes == NORMED_BOXES && plan->fused == NULL ? sb_gemm16_join_norm : NULL,
                    .grid = {(unsigned)(clusters * shape->cluster), 1, 1},
                    .block = {(unsigned)threads_of(shape), 1, 1},
                    .shared_bytes = shared_bytes(shape, p),
@@ -656,6 +683,6 @@ const sb_gemm_schedule sb_gemm_hopper[SB_GEMM_HOPPER_SCHEDULES] = {
     SCHEDULE(21, "tile-64x80"),     SCHEDULE(22, "swapped-64x192"), SCHEDULE(23, "swapped-64x144"),
     SCHEDULE(24, "swapped-64x112"), SCHEDULE(25, "swapped-64x96"),  SCHEDULE(26, "swapped-64x80"),
     SCHEDULE(27, "turns-128x128"),  SCHEDULE(28, "quad-64x96"),     SCHEDULE(29, "quad-64x112"),
-    SCHEDULE(30, "quad-64x144"),
+    SCHEDULE(30, "quad-64x144"),    SCHEDULE(31, "row-64x8"),
 };
 _Static_assert(sizeof shapes / sizeof shapes[0] == SB_GEMM_HOPPER_SCHEDULES, "a schedule for each shape");

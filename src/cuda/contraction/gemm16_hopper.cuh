@@ -20,6 +20,8 @@
  *                      and no activations then, and two warpgroups send results in bulk alone
  *     SB_GEMM_NORMED   defined where threads normalise the tile's columns, which are at most eight rows, and bring all k of them to
  *                      shared memory before the first tile (gemm16_normed.cuh): of one warpgroup, one batch and a K-major B
+ *     SB_GEMM_ROW      defined where the tile has one column, a row that comes to shared memory once, in pieces that belong to the
+ *                      first tile's stages: of one warpgroup and one batch
  *
  * These numbers are once more in cuda/contraction/gemm16_hopper.c.
  *
@@ -59,13 +61,17 @@
 #define COLUMN_OF(place) NOT_BEHIND(FIRST_COLUMN((place).n), p->last_column)
 /* Who fetches a stage: with one warpgroup a thread each for A and B, of two that take turns. */
 #if defined(SB_GEMM_NORMED)
-#define NORMED 1
 #define FILLERS 1
 #define FETCHERS 2
 #else
-#define NORMED 0
 #define FILLERS (ONE_WARPGROUP ? 2 : 1)
 #define FETCHERS (ONE_WARPGROUP ? 4 : 1)
+#endif
+/* Whether all k of the tile's columns lie in shared memory behind the ring, without a swizzle. */
+#if defined(SB_GEMM_NORMED) || defined(SB_GEMM_ROW)
+#define ROWS 1
+#else
+#define ROWS 0
 #endif
 #define A_BOX (ONE_WARPGROUP ? p->a_box_bytes : A_BYTES)
 #define B_BOX (ONE_WARPGROUP ? p->b_box_bytes : B_BYTES)
@@ -169,7 +175,7 @@
 #endif
 /* Whether k may end where memory says: in the widest tiles, and with nodes behind, registers would not do for it. */
 #if defined(SB_GEMM_MAPPED) || defined(SB_GEMM_LOGITS) || defined(SB_GEMM_CONV) || defined(SB_GEMM_FUSED) ||           \
-    defined(SB_GEMM_TURNS) || defined(SB_GEMM_NORMED) || SB_GEMM_N > 128
+    defined(SB_GEMM_TURNS) || ROWS || SB_GEMM_N > 128
 #define MAY_CUT 0
 #else
 #define MAY_CUT 1
@@ -190,7 +196,7 @@
         sb_warpgroup_sync(1 + group);                                                                                  \
     } while (0)
 /* The columns of a stage: behind its rows, or in their place among all k, which `rows_matrix` goes through; and of the 16 k of a step. */
-#if NORMED
+#if ROWS
 #define B_MATRIX(at_stage) rows_matrix
 #define B_BEHIND(matrix, step) ((matrix) + (uint64_t)((step)*sixteen))
 #define NEXT_ROWS() rows_matrix += (uint64_t)(BOXES * TILE_K / 16 * sixteen)
@@ -199,6 +205,38 @@
 #define B_BEHIND(matrix, step)                                                                                         \
     ((matrix) + (step) / 4 * (B_BOX / 16) + (SB_GEMM_B_MN_MAJOR ? B_STEP / 16 : 32 / 16) * ((step) % 4))
 #define NEXT_ROWS() (void)0
+#endif
+/* Of a single row a stage's first fetch brings as many k as there are, and the later ones nothing. */
+#if defined(SB_GEMM_ROW)
+#define BEGIN_ROW() bool is_there = false
+#define END_ROW() is_there = true
+#define ROW_IS_THERE is_there
+#define ROW_BYTES (uint32_t)(2 * ((int)p->product.k - k < BOXES * TILE_K ? (int)p->product.k - k : BOXES * TILE_K))
+#define EXPECT_STAGE()                                                                                                 \
+    do {                                                                                                               \
+        const int k = block * TILE_K;                                                                                  \
+        if (is_there && fetches_b)                                                                                     \
+            sb_barrier_arrive(arrived);                                                                                \
+        else                                                                                                           \
+            sb_barrier_expect(arrived, fetches_b ? ROW_BYTES : bytes);                                                 \
+    } while (0)
+/* What the tensor cores multiply weights by that there are not, which are zeros, must be numbers. */
+#define CLEAR_BEHIND_ROW()                                                                                             \
+    do {                                                                                                               \
+        if (p->k_blocks % BOXES == 0)                                                                                  \
+            break;                                                                                                     \
+        SB_CUDA_KEEP_LOOP                                                                                              \
+        for (uint32_t at = rows + (uint32_t)(p->product.k * 2) + (uint32_t)thread * 16; at < behind_rows; at += 2048)  \
+            sb_shared_clear(at);                                                                                       \
+        sb_shared_written();                                                                                           \
+        sb_warpgroup_sync(1);                                                                                          \
+    } while (0)
+#else
+#define BEGIN_ROW() (void)0
+#define END_ROW() (void)0
+#define ROW_IS_THERE false
+#define EXPECT_STAGE() sb_barrier_expect(arrived, bytes)
+#define CLEAR_BEHIND_ROW() (void)0
 #endif
 /* Begins the products of a stage; with `adds` 0 the chains begin too. With `cuts` it is the one that k ends in. */
 #define MULTIPLY_STAGE(adds, cuts)                                                                                     \
@@ -326,6 +364,10 @@
         else                                                                                                           \
             FETCH_PART_K_MAJOR(to, &p->b, first, batch);                                                               \
     } while (0)
+#elif defined(SB_GEMM_ROW)
+#define FETCH_B(load, to, first, batch) ROW_##load()
+#define ROW_ASK() (void)0 /* what is asked for ahead is weights */
+#define ROW_LOAD() sb_bulk_load(rows + (uint32_t)(2 * k), p->product.a.data + k, ROW_BYTES, arrived)
 #elif SB_GEMM_B_MN_MAJOR
 #define FETCH_B(load, to, first, batch) FETCH_MN_MAJOR(load, B_WIDTH, B_BYTES, to, &p->b, first, batch)
 #else
@@ -371,9 +413,12 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
     const uint32_t turns = sb_shared_address(turn_barriers);
 #endif
     const uint32_t stages = (sb_shared_address(shared_memory) + 1023) / 1024 * 1024;
-#if NORMED
+#if ROWS
     const uint32_t rows = stages + STAGES * STAGE_BYTES;
     const uint32_t behind_rows = rows + (uint32_t)SB_GEMM16_ROWS_BYTES((int)p->columns, p->k_blocks, BOXES);
+#endif
+#if ROWS && defined(SB_GEMM_FUSED)
+    const uint32_t rooms = behind_rows;
 #elif BULK || defined(SB_GEMM_FUSED)
     const uint32_t rooms = stages + STAGES * STAGE_BYTES;
 #endif
@@ -388,7 +433,8 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
     const int clusters = (int)gridDim.x / SB_GEMM_CLUSTER, first = (int)blockIdx.x / SB_GEMM_CLUSTER;
     if (fetches && fetcher == 0) {
         sb_tensor_map_prefetch(&p->a);
-        sb_tensor_map_prefetch(&p->b);
+        if (!ROWS)
+            sb_tensor_map_prefetch(&p->b);
         if (p->storing & SB_GEMM16_BULK)
             sb_tensor_map_prefetch(&p->c);
     }
@@ -418,6 +464,7 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
         SB_CUDA_KEEP_LOOP
         for (int block = 0; block < p->ahead; block += BOXES) {
             const int k = block * TILE_K;
+            (void)k;
             if (fetches_a)
                 FETCH_A(ASK, 0, ROW_OF(at), a_batch);
 #if SB_GEMM_CLUSTER == 1
@@ -429,7 +476,7 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
 #else
     const bool fetches_a = true, fetches_b = true;
 #endif
-#if NORMED
+#if defined(SB_GEMM_NORMED)
     if (group == 0)
         sb_gemm16_ask_for_scales(&given.norm);
 #endif
@@ -445,6 +492,7 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
         if (fetches) {
             const uint32_t bytes = (fetches_a ? BOXES * A_FETCHED : 0) + (fetches_b ? BOXES * B_FETCHED : 0);
             int stage = 0, turn = fetcher % 2, asked = 0; /* stages */
+            BEGIN_ROW();
             uint32_t phase = 0;
             BEGIN_PACE();
             const sb_gemm16_depth depth = sb_gemm16_depth_of(p, BOXES, MAY_CUT);
@@ -457,6 +505,8 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
                 const sb_gemm16_batch batch = sb_gemm16_batch_of(p, at.batch);
                 const sb_gemm16_batch a_batch = sb_gemm16_batch_in(&p->a_steps, &batch);
                 const sb_gemm16_batch b_batch = sb_gemm16_batch_in(&p->b_steps, &batch);
+                (void)n; /* a row is fetched as it lies */
+                (void)b_batch;
 #if defined(SB_GEMM_MAPPED)
                 /* Read while the stage before is being fetched. */
                 sb_gemm16_stage_groups groups = sb_gemm16_stage_groups_of(&p->product, 0);
@@ -467,13 +517,14 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
                 SB_CUDA_KEEP_LOOP
                 for (int block = 0; block < depth.blocks; block += BOXES) {
                     const uint32_t arrived = full + 8 * stage, a = stages + stage * STAGE_BYTES, b = a + BOXES * A_BOX;
+                    (void)b;
                     if (!ONE_WARPGROUP || turn == 0) {
                         KEEP_PACE();
                         sb_barrier_wait(empty + 8 * stage, phase ^ 1);
 #if defined(SB_GEMM_MAPPED)
                         stage_counts[stage] = sb_gemm16_counts_of(&groups);
 #endif
-                        sb_barrier_expect(arrived, bytes);
+                        EXPECT_STAGE();
 #if defined(SB_GEMM_MAPPED)
                         SB_CUDA_UNROLL
                         for (int g = 0; g < 4; g++) {
@@ -491,7 +542,7 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
                         const int k = block * TILE_K;
                         if (fetches_a)
                             FETCH_A(LOAD, a, m, a_batch);
-                        if (fetches_b)
+                        if (fetches_b && !ROW_IS_THERE)
                             FETCH_B(LOAD, b, n, b_batch);
 #endif
                     }
@@ -504,6 +555,7 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
                     asked++;
                     NEXT_STAGE();
                 }
+                END_ROW();
             }
         }
     } else {
@@ -515,9 +567,12 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
         const sb_gemm16_depth depth = sb_gemm16_depth_of(p, BOXES, MAY_CUT);
         const uint32_t a_part = TURNS ? 0 : group * A_HALF;
         const bool leads = thread % GROUP_THREADS == 0;
-#if NORMED
+#if ROWS
         /* Of 16 k, in the units of descriptors. */
         const int sixteen = 2 * (int)p->columns;
+#endif
+        CLEAR_BEHIND_ROW();
+#if defined(SB_GEMM_NORMED)
         float *const lanes = (float *)(void *)(shared_memory + (behind_rows - sb_shared_address(shared_memory)));
         NAME(sb_gemm16_normalize_rows_, SB_GEMM_SUFFIX)(&given.norm, rows, behind_rows, lanes);
 #endif
@@ -554,7 +609,7 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
             if (SB_CUDA_SELDOM(p->product.c.accumulate))
                 sb_gemm16_begin(&corner, SUMS, sums);
 #endif
-#if NORMED
+#if ROWS
             uint64_t rows_matrix = sb_plain_descriptor(rows, 16 * (uint32_t)p->columns);
 #endif
             /* The first tile of k by itself: the compiler keeps products in flight only where nothing but
@@ -697,10 +752,18 @@ SB_CUDA_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, p) {
 #undef A_FETCHED
 #undef B_FETCHED
 #undef FILLERS
-#undef NORMED
+#undef ROWS
 #undef B_MATRIX
 #undef B_BEHIND
 #undef NEXT_ROWS
+#undef BEGIN_ROW
+#undef END_ROW
+#undef ROW_IS_THERE
+#undef ROW_BYTES
+#undef ROW_ASK
+#undef ROW_LOAD
+#undef EXPECT_STAGE
+#undef CLEAR_BEHIND_ROW
 #undef FETCHERS
 #undef LOAD
 #undef LOAD_FIVE

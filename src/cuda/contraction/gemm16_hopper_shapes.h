@@ -24,6 +24,7 @@ enum {
     SB_GEMM16_TURNS =
         8, /* a tile is one warpgroup's, whose end the other one's products hide; A K-major, results in bulk */
     SB_GEMM16_BOTH_K_MAJOR = 16, /* A and B must be; without gates, and k that end where a run says */
+    SB_GEMM16_ROW = 32,          /* of one row, which lies in shared memory whole */
 };
 
 static inline bool sb_gemm16_has(const sb_gemm16_shape *shape, unsigned form) {

@@ -18,8 +18,14 @@
 
 /* Whether the task is the product that can take over a norm, and of which type. */
 static bool is_product(const sb_cuda_kernel_task *own, bool *is_f16) {
-    *is_f16 = strcmp(own->kernel->name, "sb_gemm16_64x16_f16_k_k") == 0;
-    return *is_f16 || strcmp(own->kernel->name, "sb_gemm16_64x16_bf16_k_k") == 0;
+    static const char *const names[] = {"sb_gemm16_64x16_bf16_k_k", "sb_gemm16_row_64x8_bf16_k_k",
+                                        "sb_gemm16_64x16_f16_k_k", "sb_gemm16_row_64x8_f16_k_k"};
+    for (int i = 0; i < 4; i++) {
+        *is_f16 = i > 1;
+        if (strcmp(own->kernel->name, names[i]) == 0)
+            return true;
+    }
+    return false;
 }
 
 /* Whether the kernel is one of those that normalise few rows, for results that the product takes. */

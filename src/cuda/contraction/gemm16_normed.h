@@ -4,8 +4,8 @@
 
 #include "cuda/queue/join.h"
 
-/** An sb_cuda_join: of a root mean square norm of few rows, and a product of up to eight by swapped tiles of 64 x 16, without nodes behind,
- * of what the norm has made. */
+/** An sb_cuda_join: of a root mean square norm of few rows, and a product of what it has made, without nodes behind: of one, or of up
+ * to eight by swapped tiles of 64 x 16. */
 sb_status sb_gemm16_join_norm(sb_cuda_device *device, const sb_cuda_kernel_task *ahead, const sb_cuda_kernel_task *own,
                               sb_cuda_joined *joined, sb_error *error);
 

@@ -128,6 +128,14 @@ SB_CUDA_FUNCTION void sb_tensor_load_pixels(uint32_t shared, const void *map, ui
                  : "memory");
 }
 
+/* Bytes of memory, a multiple of 16 from an address that is one, too. */
+SB_CUDA_FUNCTION void sb_bulk_load(uint32_t shared, const void *from, uint32_t bytes, uint32_t barrier) {
+    asm volatile(
+        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(shared),
+        "l"(from), "r"(bytes), "r"(barrier)
+        : "memory");
+}
+
 /* How the second-level cache keeps what is read once: it is the first to leave. */
 SB_CUDA_FUNCTION uint64_t sb_streaming_policy(void) {
     uint64_t policy;
