@@ -18,6 +18,8 @@
 /* The share of what memory can give that blocks ask for at first, together. Decoding of the 1B shape on an H200: 963, 975 and 965 tokens a
  * second with 0.74, 0.85 and 0.96, 924 with all at once. */
 #define PACE 0.85
+/* Rows of products that do so: of 16 a step of decoding takes longer by it. */
+#define MOST_PACED 8
 /* What a block may have of shared memory, but for its barriers. */
 #define SHARED_BYTES (227 * 1024 - 1024)
 
@@ -427,7 +429,7 @@ static void fill_stream(const sb_cuda_device *device, const sb_gemm16_shape *sha
     if (shape->rows > 64 || is_repeated || (swapped ? p->column_tiles : p->row_tiles) > 1)
         return;
     p->streams = swapped ? 1 : 2;
-    if (device->memory_rate > 0)
+    if (device->memory_rate > 0 && product->m <= MOST_PACED)
         p->pace = (int32_t)(shape->boxes * (swapped ? p->a_box_bytes : p->b_box_bytes) / (PACE * device->memory_rate));
     int lines = swapped ? p->tile_rows : shape->n;
     int blocks = AHEAD_BYTES / (lines * SB_GEMM16_TILE_K * 2);
