@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/allocation.h"
+#include "runtime/again.h"
 #include "runtime/derived.h"
 #include "runtime/judgement.h"
 #include "runtime/memory_plan.h"
@@ -363,6 +364,7 @@ void sb_plan_destroy(sb_plan *plan, const sb_program *program) {
         sb_free(plan->steps[i].why);
     sb_free(plan->together);
     sb_tensor_release(plan->packed);
+    sb_again_clear(&plan->again);
     sb_segments_destroy(plan);
     sb_open_extents_destroy(plan->open, program);
     sb_free(plan->appends);

@@ -157,6 +157,7 @@ struct sb_replay {
     sb_queue *queue; /* whose recording it is */
     sb_recording *recording;
     int64_t moves;      /* of the runner, when it was recorded */
+    bool again;         /* it fits any run whose inputs lie where those of the plan's runs do: sb_segment_note */
     sb_tensor **inputs; /* descriptions of the segment's inputs: where they lay and how */
     size_t input_count, output_count, escape_count, held_count;
     recorded_output *outputs;
@@ -501,34 +502,39 @@ static bool take_escapes(sb_runner *runner, const sb_replay *replay) {
     return fit;
 }
 
-static sb_status publish(sb_runner *runner, const sb_segment *segment, const sb_replay *replay, sb_error *error) {
-    for (size_t i = 0; i < replay->output_count; i++) {
-        const recorded_output *output = &replay->outputs[i];
-        if (output->tensor == NULL)
-            continue;
-        sb_tensor *tensor = NULL;
-        if (output->place == FIXED) {
-            tensor = sb_tensor_retain(output->tensor);
-        } else {
-            sb_storage *storage = output->place == IN_ESCAPE
-                                      ? replay->taken[output->index]
-                                      : device_value(runner, segment->inputs[output->index]).tensor->storage;
-            SB_TRY(sb_tensor_over(storage, (char *)storage->data + output->offset, output->tensor->dtype,
-                                  output->tensor->rank, output->tensor->dims, output->tensor->strides, &tensor, error));
-        }
-        sb_runner_hold(runner, SB_DEVICE, segment->outputs[i], sb_value_of_tensor(tensor));
-    }
+/* The bytes of an output that is not where it always is lie in `storage`. */
+static sb_status publish_over(sb_runner *runner, sb_value_id value, const recorded_output *output, sb_storage *storage,
+                              sb_error *error) {
+    sb_tensor *tensor;
+    SB_TRY(sb_tensor_over(storage, (char *)storage->data + output->offset, output->tensor->dtype, output->tensor->rank,
+                          output->tensor->dims, output->tensor->strides, &tensor, error));
+    sb_runner_hold(runner, SB_DEVICE, value, sb_value_of_tensor(tensor));
     return SB_OK;
 }
 
-/* Launches a recorded graph if it fits; *done says whether. */
-static sb_status try_replay(sb_runner *runner, const sb_segment *segment, const sb_replay *replay, bool *done,
-                            sb_error *error) {
-    *done = false;
-    if (replay->moves != runner->settings->placement.queue->moves || !inputs_match(runner, segment, replay))
+static sb_status publish(sb_runner *runner, const sb_segment *segment, const sb_replay *replay, size_t index,
+                         sb_error *error) {
+    const recorded_output *output = &replay->outputs[index];
+    sb_value_id value = segment->outputs[index];
+    if (output->tensor == NULL)
         return SB_OK;
+    if (output->place == IN_ESCAPE)
+        return publish_over(runner, value, output, replay->taken[output->index], error);
+    if (output->place == IN_INPUT)
+        return publish_over(runner, value, output,
+                            device_value(runner, segment->inputs[output->index]).tensor->storage, error);
+    sb_runner_hold(runner, SB_DEVICE, value, sb_value_of_tensor(sb_tensor_retain(output->tensor)));
+    return SB_OK;
+}
+
+/* Launches a recorded graph if the blocks of what it makes are free; *done says whether. Of its outputs it holds those that `made`
+ * lists, or all where that is NULL. */
+static sb_status try_launch(sb_runner *runner, const sb_segment *segment, const sb_replay *replay, const size_t *made,
+                            size_t count, bool *done, sb_error *error) {
+    sb_status status = SB_OK;
     *done = take_escapes(runner, replay);
-    sb_status status = *done ? publish(runner, segment, replay, error) : SB_OK;
+    for (size_t i = 0; i < count && *done && status == SB_OK; i++)
+        status = publish(runner, segment, replay, made != NULL ? made[i] : i, error);
     if (status == SB_OK && *done)
         status = sb_queue_launch(runner->settings->placement.queue, replay->recording, error);
     for (size_t i = 0; i < replay->escape_count; i++) {
@@ -538,17 +544,57 @@ static sb_status try_replay(sb_runner *runner, const sb_segment *segment, const 
     return status;
 }
 
+static void move_to_front(sb_segment *segment, sb_replay **link) {
+    sb_replay *used = *link;
+    *link = used->next;
+    used->next = segment->replays;
+    segment->replays = used;
+}
+
 static sb_status replay_any(sb_runner *runner, sb_segment *segment, bool *done, sb_error *error) {
     *done = false;
-    for (sb_replay **link = &segment->replays; *link != NULL; link = &(*link)->next) {
-        SB_TRY(try_replay(runner, segment, *link, done, error));
-        if (!*done)
+    for (sb_replay **link = &segment->replays; *link != NULL && !*done; link = &(*link)->next) {
+        const sb_replay *replay = *link;
+        if (replay->moves != runner->settings->placement.queue->moves || !inputs_match(runner, segment, replay))
             continue;
-        sb_replay *used = *link;
-        *link = used->next;
-        used->next = segment->replays;
-        segment->replays = used;
-        return SB_OK;
+        SB_TRY(try_launch(runner, segment, replay, NULL, replay->output_count, done, error));
+        if (*done) {
+            move_to_front(segment, link);
+            break;
+        }
+    }
+    return SB_OK;
+}
+
+/* What lies in an input is found by way of that, which such a run does not look up. */
+static bool shows_inputs(const sb_replay *replay) {
+    bool shows = false;
+    for (size_t i = 0; i < replay->output_count; i++)
+        shows = shows || (replay->outputs[i].tensor != NULL && replay->outputs[i].place == IN_INPUT);
+    return shows;
+}
+
+void sb_segment_note(sb_segment *segment) {
+    if (segment->replayed && !segment->replays->again)
+        segment->replays->again = !shows_inputs(segment->replays);
+}
+
+sb_status sb_segment_again(sb_runner *runner, sb_segment *segment, const size_t *made, size_t count, bool *done,
+                           sb_error *error) {
+    sb_queue *queue = runner->settings->placement.queue;
+    bool *began = &runner->plan->binding->run.began;
+    *done = false;
+    for (sb_replay **link = &segment->replays; *link != NULL; link = &(*link)->next) {
+        if (!(*link)->again || (*link)->moves != queue->moves)
+            continue;
+        bool before = *began;
+        *began = before || segment->end > runner->plan->first_update;
+        SB_TRY(try_launch(runner, segment, *link, made, count, done, error));
+        if (*done) {
+            move_to_front(segment, link);
+            return SB_OK;
+        }
+        *began = before;
     }
     return SB_OK;
 }
@@ -565,6 +611,7 @@ sb_status sb_segment_run(sb_runner *runner, sb_segment *segment, sb_error *error
     else if (!done)
         SB_TRY(run_steps_from(runner, segment, &next, error));
     segment->warm = true;
+    segment->replayed = done;
     /* What a recording makes inside of it nobody holds. */
     for (size_t i = 0; i < segment->input_count && done; i++) {
         if (segment->dies[i])

@@ -39,6 +39,8 @@ struct sb_runner {
     size_t *held; /* … which lists them here, for the end of the run */
     /* By copy: memory of the host for what is made behind the first update; NULL without a state. */
     sb_storage **reserved;
+    size_t reserved_count;
+    size_t *reserved_copies; /* those that may have some */
     sb_value *inputs; /* of the graph that this runner is nested for, while its node gives them */
     /* The step in progress; room for the largest. */
     const sb_step *step;
@@ -64,6 +66,8 @@ sb_status sb_runner_allocate(sb_runner *runner, sb_side side, sb_value_id value,
 /** Before a run that updates variables where they lie: takes the memory of what is made or moved behind the first
  * update, with that of the run's outbox (NULL: none). Errors: OUT_OF_MEMORY; DEVICE. */
 sb_status sb_runner_reserve(sb_runner *runner, sb_outbox *outbox, sb_error *error);
+/** The part of it for what is handed over: copies on the host of what is made on a device, and the outbox. */
+sb_status sb_runner_reserve_outputs(sb_runner *runner, sb_outbox *outbox, sb_error *error);
 /** Whether output `index` is not handed over. */
 bool sb_runner_leaves_out(const sb_runner *runner, size_t index);
 /** Gives back what the run has not used. */
@@ -123,6 +127,9 @@ sb_status sb_runner_observe_transfer(const sb_runner *runner, sb_value_id value,
                                      int64_t start, sb_error *error);
 /** Where tasks are measured: says that those since the last call were for this node, or with SB_TRANSFER this value. */
 sb_status sb_runner_note_tasks(const sb_runner *runner, const char *name, const char *op, sb_error *error);
+/** Whether tasks can be recorded here: an observer wants each node for itself, or each task measured, and what is inside a recorded
+ * step is recorded with it. */
+bool sb_runner_may_replay(const sb_runner *runner);
 /** Whether somebody asked for an end. */
 bool sb_runner_interrupted(const sb_runner *runner);
 /** The monotonic clock. */
