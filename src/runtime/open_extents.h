@@ -21,6 +21,13 @@ typedef struct sb_run_scalar {
     int same;        /* an earlier scalar of the same formula, which is evaluated once; -1: none */
 } sb_run_scalar;
 
+/* The formula of one scalar or several. */
+typedef struct sb_run_formula {
+    sb_dim formula;
+    int64_t most; /* an extent never has more, nor less than 0; INT64_MAX where no extent has the formula … */
+    int64_t number; /* … and what it is in the run in progress */
+} sb_run_formula;
+
 typedef struct sb_open_extents {
     sb_capacities *capacities;
     int64_t *buckets;  /* by item: the capacity for which the plan was made … */
@@ -30,6 +37,9 @@ typedef struct sb_open_extents {
     bool *touched;     /* by step: an extent, or a known element, of an input or output is open */
     size_t scalar_count, scalar_capacity;
     sb_run_scalar *scalars;
+    size_t distinct_count;
+    sb_run_formula *distinct; /* what a run evaluates, */
+    int *same;                /* and by scalar which of these it is */
     int *extents;  /* by value and axis (SB_MAX_RANK of them): the scalar, or -1 */
     int *elements; /* by value: the first of the scalars that its elements are, or -1 */
     sb_run_table table;

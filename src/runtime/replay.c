@@ -164,6 +164,8 @@ struct sb_replay {
     recorded_escape *escapes;
     sb_storage **held;  /* memory of the segment's own that is neither in the arena nor an output's */
     sb_storage **taken; /* while it is launched: the escapes' blocks */
+    int64_t used;    /* sb_segment.uses when it was, to tell which has not been for longest */
+    sb_replay *then; /* the one that was used after it, and may be again; NULL: not known */
     sb_replay *next;
 };
 
@@ -208,6 +210,7 @@ void sb_segments_forget(sb_plan *plan) {
             destroy_replay(segment->replays);
             segment->replays = next;
         }
+        segment->last = NULL;
         segment->warm = false;
     }
 }
@@ -431,20 +434,39 @@ static void note_failure(sb_segment *segment, const sb_error *error) {
     segment->reason = sb_duplicate_string(error->message);
 }
 
-/* Keeps it in front. What is one too many goes, when the device has done the runs that launched it. */
+/* Notes that a recording is what a run has used: runs in flight, with outputs of their own, take them in turn. */
+static void note_use(sb_segment *segment, sb_replay *replay) {
+    if (segment->last != NULL)
+        segment->last->then = replay;
+    segment->last = replay;
+    replay->used = ++segment->uses;
+}
+
+/* Takes a recording out, when the device has done the runs that launched it. */
+static void drop_replay(sb_segment *segment, sb_replay **link) {
+    sb_replay *dropped = *link;
+    (void)sb_queue_wait(dropped->queue, NULL);
+    *link = dropped->next;
+    for (sb_replay *replay = segment->replays; replay != NULL; replay = replay->next) {
+        if (replay->then == dropped)
+            replay->then = NULL;
+    }
+    destroy_replay(dropped);
+}
+
+/* Keeps one that has just been made and used. Of one too many, that goes which has not been used for longest. */
 static void keep_replay(sb_segment *segment, sb_replay *replay) {
     replay->next = segment->replays;
     segment->replays = replay;
-    sb_replay **link = &segment->replays;
-    for (int kept = 0; *link != NULL && kept < SB_MOST_REPLAYS; kept++)
-        link = &(*link)->next;
-    if (*link != NULL)
-        (void)sb_queue_wait(replay->queue, NULL);
-    while (*link != NULL) {
-        sb_replay *next = (*link)->next;
-        destroy_replay(*link);
-        *link = next;
+    note_use(segment, replay);
+    sb_replay **oldest = &segment->replays;
+    int count = 0;
+    for (sb_replay **link = &segment->replays; *link != NULL; link = &(*link)->next, count++) {
+        if ((*link)->used < (*oldest)->used)
+            oldest = link;
     }
+    if (count > SB_MOST_REPLAYS)
+        drop_replay(segment, oldest);
 }
 
 /* Records the segment, or, when that fails, runs it as before and never records again: the failure is kept. What has
@@ -544,24 +566,29 @@ static sb_status try_launch(sb_runner *runner, const sb_segment *segment, const 
     return status;
 }
 
-static void move_to_front(sb_segment *segment, sb_replay **link) {
-    sb_replay *used = *link;
-    *link = used->next;
-    used->next = segment->replays;
-    segment->replays = used;
+/* Launches the recording if it fits, without its inputs having been looked at where `made` lists outputs; *done says whether. */
+static sb_status try_replay(sb_runner *runner, sb_segment *segment, sb_replay *replay, const size_t *made, size_t count,
+                            bool *done, sb_error *error) {
+    *done = false;
+    if (replay->moves != runner->settings->placement.queue->moves ||
+        (made != NULL ? !replay->again : !inputs_match(runner, segment, replay)))
+        return SB_OK;
+    SB_TRY(try_launch(runner, segment, replay, made, made != NULL ? count : replay->output_count, done, error));
+    if (*done)
+        note_use(segment, replay);
+    return SB_OK;
 }
 
-static sb_status replay_any(sb_runner *runner, sb_segment *segment, bool *done, sb_error *error) {
+/* First the one that is likely: others are asked for blocks that runs in flight still hold. */
+static sb_status replay_any(sb_runner *runner, sb_segment *segment, const size_t *made, size_t count, bool *done,
+                            sb_error *error) {
+    sb_replay *likely = segment->last != NULL ? segment->last->then : NULL;
     *done = false;
-    for (sb_replay **link = &segment->replays; *link != NULL && !*done; link = &(*link)->next) {
-        const sb_replay *replay = *link;
-        if (replay->moves != runner->settings->placement.queue->moves || !inputs_match(runner, segment, replay))
-            continue;
-        SB_TRY(try_launch(runner, segment, replay, NULL, replay->output_count, done, error));
-        if (*done) {
-            move_to_front(segment, link);
-            break;
-        }
+    if (likely != NULL)
+        SB_TRY(try_replay(runner, segment, likely, made, count, done, error));
+    for (sb_replay *replay = segment->replays; replay != NULL && !*done; replay = replay->next) {
+        if (replay != likely)
+            SB_TRY(try_replay(runner, segment, replay, made, count, done, error));
     }
     return SB_OK;
 }
@@ -575,28 +602,17 @@ static bool shows_inputs(const sb_replay *replay) {
 }
 
 void sb_segment_note(sb_segment *segment) {
-    if (segment->replayed && !segment->replays->again)
-        segment->replays->again = !shows_inputs(segment->replays);
+    if (segment->replayed && !segment->last->again)
+        segment->last->again = !shows_inputs(segment->last);
 }
 
 sb_status sb_segment_again(sb_runner *runner, sb_segment *segment, const size_t *made, size_t count, bool *done,
                            sb_error *error) {
-    sb_queue *queue = runner->settings->placement.queue;
-    bool *began = &runner->plan->binding->run.began;
-    *done = false;
-    for (sb_replay **link = &segment->replays; *link != NULL; link = &(*link)->next) {
-        if (!(*link)->again || (*link)->moves != queue->moves)
-            continue;
-        bool before = *began;
-        *began = before || segment->end > runner->plan->first_update;
-        SB_TRY(try_launch(runner, segment, *link, made, count, done, error));
-        if (*done) {
-            move_to_front(segment, link);
-            return SB_OK;
-        }
-        *began = before;
-    }
-    return SB_OK;
+    bool *began = &runner->plan->binding->run.began, before = *began;
+    *began = before || segment->end > runner->plan->first_update;
+    sb_status status = replay_any(runner, segment, made, count, done, error);
+    *began = before || (*began && (*done || status != SB_OK));
+    return status;
 }
 
 sb_status sb_segment_run(sb_runner *runner, sb_segment *segment, sb_error *error) {
@@ -605,7 +621,7 @@ sb_status sb_segment_run(sb_runner *runner, sb_segment *segment, sb_error *error
     for (size_t i = 0; i < segment->input_count; i++)
         SB_TRY(sb_runner_bring(runner, segment->inputs[i], SB_DEVICE, true, error));
     if (!segment->failed)
-        SB_TRY(replay_any(runner, segment, &done, error));
+        SB_TRY(replay_any(runner, segment, NULL, 0, &done, error));
     if (!done && segment->warm && !segment->failed)
         SB_TRY(record_or_run(runner, segment, error));
     else if (!done)

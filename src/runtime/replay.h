@@ -21,14 +21,16 @@ typedef struct sb_replay sb_replay;
 typedef struct sb_segment {
     size_t first, end; /* the steps first … end - 1 */
     bool warm;         /* has run before */
-    bool replayed;     /* in the latest run, by the first of its recordings */
+    bool replayed;     /* in the latest run, by `last` */
     bool failed;       /* runs eagerly from now on … */
     char *reason;      /* … for this reason; NULL if there was no memory for it */
     size_t input_count, output_count;
     bool *dies;           /* by input: nobody needs it behind the segment */
     sb_value_id *inputs;  /* values from outside that its steps read on the device; constants left out */
     sb_value_id *outputs; /* values that its steps make and somebody reads afterwards */
-    sb_replay *replays;   /* most recently used first */
+    sb_replay *replays;   /* most recently made first */
+    sb_replay *last;      /* the one that was used last; NULL: none of them was */
+    int64_t uses;         /* of all of them */
 } sb_segment;
 
 /** Finds the segments of a plan: plan->segments, and plan->segment_of for each step. */
