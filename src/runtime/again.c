@@ -9,7 +9,7 @@
 void sb_again_clear(sb_again *again) {
     sb_free(again->leaving);
     sb_free(again->made);
-    *again = (sb_again){.asked = again->asked};
+    *again = (sb_again){0};
 }
 
 /* ---- what is known ---- */
@@ -62,44 +62,59 @@ static size_t output_index(const sb_segment *segment, sb_value_id value) {
     return i;
 }
 
-/* Lists what leaves; whether the segment makes all of it. */
-static bool list_leaving(sb_plan *plan, const sb_program *program, const sb_segment *segment) {
-    sb_again *again = &plan->again;
+/* Lists what leaves; *all says whether the segment makes all of it. */
+static sb_status list_leaving(sb_again *again, const sb_plan *plan, const sb_program *program,
+                              const sb_segment *segment, bool *all, sb_error *error) {
     again->leaving = sb_allocate_array(program->leave_count, sizeof *again->leaving);
     again->made = sb_allocate_array(program->leave_count, sizeof *again->made);
-    bool all = again->leaving != NULL && again->made != NULL;
-    for (size_t i = 0; i < program->leave_count && all; i++) {
+    if (again->leaving == NULL || again->made == NULL)
+        return sb_fail_memory(error, program->leave_count * sizeof *again->leaving);
+    *all = true;
+    for (size_t i = 0; i < program->leave_count && *all; i++) {
         if (plan->binding->update[i] >= 0)
             continue;
         size_t made = output_index(segment, program->leave[i]);
-        all = made < segment->output_count;
+        *all = made < segment->output_count;
         again->leaving[again->count] = i;
         again->made[again->count++] = made;
     }
-    return all;
+    return SB_OK;
 }
 
 static bool may_be_known(const sb_plan *plan) {
-    return plan->open != NULL && plan->open->table.there != NULL && plan->stays == NULL && !plan->derives &&
-           plan->together_count == 0 && plan->segment_count == 1;
+    return plan->binding != NULL && plan->open != NULL && plan->open->table.there != NULL && plan->stays == NULL &&
+           !plan->derives && plan->together_count == 0 && plan->segment_count == 1;
+}
+
+static sb_status find(sb_runner *runner, sb_again *again, sb_error *error) {
+    sb_plan *plan = runner->plan;
+    const sb_program *program = runner->program;
+    sb_segment *segment = may_be_known(plan) ? &plan->segments[0] : NULL;
+    if (segment == NULL || !is_everything(plan, program, segment) || !finds_inputs(plan, program, segment))
+        return SB_OK;
+    bool all;
+    SB_TRY(list_leaving(again, plan, program, segment, &all, error));
+    if (!all)
+        return SB_OK;
+    again->segment = segment;
+    return sb_run_table_open_mailbox(&plan->open->table, runner->settings->placement.queue,
+                                     (size_t)runner->settings->queue_depth, error);
+}
+
+sb_status sb_again_find(sb_runner *runner, sb_error *error) {
+    sb_again *again = &runner->plan->again;
+    if (again->asked || !sb_runner_may_replay(runner))
+        return SB_OK;
+    sb_status status = find(runner, again, error);
+    if (status != SB_OK)
+        sb_again_clear(again);
+    again->asked = status == SB_OK;
+    return status;
 }
 
 void sb_again_note(sb_runner *runner) {
-    sb_plan *plan = runner->plan;
-    sb_again *again = &plan->again;
-    if (!may_be_known(plan))
-        return;
-    sb_segment *segment = &plan->segments[0];
-    if (!again->asked) {
-        again->asked = true;
-        if (is_everything(plan, runner->program, segment) && finds_inputs(plan, runner->program, segment) &&
-            list_leaving(plan, runner->program, segment))
-            again->segment = segment;
-        else
-            sb_again_clear(again);
-    }
-    if (again->segment != NULL)
-        sb_segment_note(segment);
+    if (runner->plan->again.segment != NULL)
+        sb_segment_note(runner->plan->again.segment);
 }
 
 /* ---- the run ---- */
@@ -115,6 +130,8 @@ sb_status sb_again_run(sb_runner *runner, sb_outbox *outbox, bool *done, sb_erro
         sb_runner_interrupted(runner))
         return SB_OK;
     size_t tensors = MOST_TENSORS * again->count;
+    if (plan->open->table.mailbox == NULL)
+        SB_TRY(sb_run_table_send(&plan->open->table, runner->settings->placement.queue, error));
     SB_TRY(sb_runner_reserve_outputs(runner, outbox, error));
     if (!sb_tensor_pool_reserve(tensors))
         return sb_fail_memory(error, tensors * sizeof(sb_tensor));

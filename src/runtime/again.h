@@ -7,11 +7,14 @@
 
 #include "runtime/runner.h"
 
-/** Frees what has been noted. */
+/** Forgets what is known. */
 void sb_again_clear(sb_again *again);
 
-/** After a run, of which `binding->stay` says that all next versions are in place: notes what it has done. Without memory for
- * that nothing is noted. */
+/** Before a plan's first run, in which it has been found: finds out whether its runs may be such, and makes the mailbox by which these
+ * get their table. Errors: OUT_OF_MEMORY; DEVICE. */
+sb_status sb_again_find(sb_runner *runner, sb_error *error);
+
+/** After a run that has found all next versions in place: notes what it has launched. */
 void sb_again_note(sb_runner *runner);
 
 /** Launches the run in progress, whose plan has been found, if it is like one that was noted; *done says whether. What it makes

@@ -319,6 +319,7 @@ sb_status sb_open_extents_create(sb_plan *plan, const sb_program *program, const
     if (open == NULL)
         return sb_fail_memory(error, sizeof *open);
     open->capacities = placement->capacities;
+    open->queue = placement->queue;
     const char **names = sb_allocate_array((size_t)open->capacities->count, sizeof *names);
     bool known = false;
     sb_status status = fill(open, plan, program, placement, inputs, names, &known, error);
@@ -341,7 +342,7 @@ void sb_open_extents_destroy(sb_open_extents *open, const sb_program *program) {
     for (size_t i = 0; open->entered != NULL && i < program->enter_count; i++)
         sb_tensor_release(open->entered[i]);
     sb_staying_forget(open, program);
-    sb_run_table_clear(&open->table);
+    sb_run_table_clear(&open->table, open->queue);
     sb_free(open->entered);
     sb_free(open->staying.made);
     sb_free(open->staying.next);
@@ -369,8 +370,7 @@ void sb_open_extents_plan(sb_open_extents *open) {
     }
 }
 
-sb_status sb_open_extents_fill(sb_open_extents *open, sb_queue *queue, const sb_value *inputs, bool *fits,
-                               sb_error *error) {
+void sb_open_extents_fill(sb_open_extents *open, sb_queue *queue, const sb_value *inputs, bool *fits) {
     int64_t *numbers = open->table.scalars;
     *fits = true;
     for (size_t i = 0; i < open->distinct_count && *fits; i++) {
@@ -384,7 +384,8 @@ sb_status sb_open_extents_fill(sb_open_extents *open, sb_queue *queue, const sb_
         if (open->scalars[s].cell != NULL)
             sb_dim_set_cell(open->scalars[s].cell, numbers[s]);
     }
-    return *fits && queue != NULL ? sb_run_table_send(&open->table, queue, inputs, error) : SB_OK;
+    if (*fits && queue != NULL)
+        sb_run_table_fill(&open->table, inputs);
 }
 
 bool sb_open_extents_has(const sb_open_extents *open, sb_value_id value) {

@@ -30,6 +30,7 @@ typedef struct sb_run_formula {
 
 typedef struct sb_open_extents {
     sb_capacities *capacities;
+    sb_queue *queue;   /* of the device, or NULL */
     int64_t *buckets;  /* by item: the capacity for which the plan was made … */
     int64_t *planned;  /* … and the symbol's value there, less than that where a variable grows up to the capacity */
     bool *add;         /* by item: the symbol adds to a variable that grows towards the capacity of another one */
@@ -66,9 +67,8 @@ void sb_open_extents_destroy(sb_open_extents *open, const sb_program *program);
 void sb_open_extents_plan(sb_open_extents *open);
 
 /** Before a run with these inputs: fills facts and table. *fits is false, and no fact has changed, where the run needs
- * more than was planned. (On a device, entered: the table is on its way when this returns.) */
-sb_status sb_open_extents_fill(sb_open_extents *open, sb_queue *queue, const sb_value *inputs, bool *fits,
-                               sb_error *error);
+ * more than was planned. (To a device the table has still to go.) */
+void sb_open_extents_fill(sb_open_extents *open, sb_queue *queue, const sb_value *inputs, bool *fits);
 
 /** Whether an input of the run in progress, seen as `tensor`, has the extents that the formulas say. */
 bool sb_open_extents_match(const sb_open_extents *open, sb_value_id value, const sb_tensor *tensor);

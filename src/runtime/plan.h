@@ -30,9 +30,9 @@ typedef struct sb_planned_step {
     bool inferred;   /* a dynamic step of which inference told the outputs in the last run: it did not run */
 } sb_planned_step;
 
-/* Runs that do what one before them did: runtime/again.h. */
+/* What is known of runs that do what one before them did: runtime/again.h. */
 typedef struct sb_again {
-    bool asked;                 /* the plan's first such run has been looked at */
+    bool asked;                 /* it has been found out, but for the recordings */
     struct sb_segment *segment; /* holds every step that runs, and nothing is brought to it; NULL: not so */
     size_t count;               /* of sb_program::leave, all but next versions … */
     size_t *leaving;            /* … these: indices, */

@@ -157,6 +157,8 @@ struct sb_replay {
     sb_queue *queue; /* whose recording it is */
     sb_recording *recording;
     int64_t moves;      /* of the runner, when it was recorded */
+    bool receives;      /* it begins by receiving the run's table … */
+    bool leaves;        /* … and ends by leaving its faults */
     bool again;         /* it fits any run whose inputs lie where those of the plan's runs do: sb_segment_note */
     sb_tensor **inputs; /* descriptions of the segment's inputs: where they lay and how */
     size_t input_count, output_count, escape_count, held_count;
@@ -386,6 +388,59 @@ static sb_status provide_blocks(const sb_runner *runner, const sb_segment *segme
     return status;
 }
 
+/* ---- the run's table and faults in a recording ---- */
+
+/* Before the recording is carried out. */
+static void post_table(sb_runner *runner) {
+    sb_run_table_post(&runner->plan->open->table, sb_runner_faults_place(runner));
+}
+
+/* After what receives the table has been given to the queue. */
+static void note_received(const sb_runner *runner) {
+    runner->plan->open->table.mailbox->turn++;
+}
+
+static sb_status receive_table(sb_runner *runner, const sb_replay *replay, sb_error *error) {
+    sb_queue *queue = runner->settings->placement.queue;
+    if (!replay->receives)
+        return SB_OK;
+    post_table(runner);
+    SB_TRY(sb_queue_receive(queue, runner->plan->open->table.mailbox, error));
+    if (!queue->is_capturing)
+        note_received(runner);
+    return SB_OK;
+}
+
+static sb_status leave_faults(sb_runner *runner, sb_replay *replay, sb_error *error) {
+    sb_queue *queue = runner->settings->placement.queue;
+    const sb_run_table *table = runner->plan->open != NULL ? &runner->plan->open->table : NULL;
+    if (!replay->receives || !runner->may_fault)
+        return SB_OK;
+    const int64_t *answer = (const int64_t *)(const void *)table->there->data + table->answer;
+    SB_TRY(sb_queue_leave_words(queue, table->mailbox, answer, runner->fault_copies, error));
+    replay->leaves = true;
+    runner->faults_left = !queue->is_capturing;
+    return SB_OK;
+}
+
+/* Steps of the segment from *next on, with what goes before and behind them. */
+static sb_status give_steps(sb_runner *runner, const sb_segment *segment, sb_replay *replay, size_t *next,
+                            sb_error *error) {
+    SB_TRY(receive_table(runner, replay, error));
+    SB_TRY(run_steps_from(runner, segment, next, error));
+    return leave_faults(runner, replay, error);
+}
+
+static sb_status launch(sb_runner *runner, const sb_replay *replay, sb_error *error) {
+    SB_TRY(sb_queue_launch(runner->settings->placement.queue, replay->recording, error));
+    if (replay->receives)
+        note_received(runner);
+    runner->faults_left = replay->leaves;
+    return SB_OK;
+}
+
+/* ---- both ways to record ---- */
+
 /* Captures the steps, and launches what was captured: before that nothing is carried out. */
 static sb_status capture(sb_runner *runner, const sb_segment *segment, sb_replay *replay, size_t *next,
                          sb_error *error) {
@@ -393,8 +448,8 @@ static sb_status capture(sb_runner *runner, const sb_segment *segment, sb_replay
     size_t captured = segment->first;
     SB_TRY(provide_blocks(runner, segment, error));
     SB_TRY(sb_queue_record(queue, true, error));
-    SB_TRY(sb_queue_stop(queue, run_steps_from(runner, segment, &captured, error), &replay->recording, error));
-    SB_TRY(sb_queue_launch(queue, replay->recording, error));
+    SB_TRY(sb_queue_stop(queue, give_steps(runner, segment, replay, &captured, error), &replay->recording, error));
+    SB_TRY(launch(runner, replay, error));
     *next = segment->end;
     return SB_OK;
 }
@@ -403,7 +458,7 @@ static sb_status capture(sb_runner *runner, const sb_segment *segment, sb_replay
 static sb_status build(sb_runner *runner, const sb_segment *segment, sb_replay *replay, size_t *next, sb_error *error) {
     sb_queue *queue = runner->settings->placement.queue;
     SB_TRY(sb_queue_record(queue, false, error));
-    return sb_queue_stop(queue, run_steps_from(runner, segment, next, error), &replay->recording, error);
+    return sb_queue_stop(queue, give_steps(runner, segment, replay, next, error), &replay->recording, error);
 }
 
 /* Records the segment; *next is the first of its steps that have not been carried out on the way. */
@@ -481,6 +536,7 @@ static sb_status record_or_run(sb_runner *runner, sb_segment *segment, sb_error 
         return run_steps_from(runner, segment, &next, error);
     replay->queue = queue;
     replay->moves = queue->moves;
+    replay->receives = runner->plan->again.segment == segment && runner->plan->open->table.mailbox != NULL;
     if (record(runner, segment, replay, &next, &failure) == SB_OK) {
         keep_replay(segment, replay);
         return SB_OK;
@@ -557,8 +613,10 @@ static sb_status try_launch(sb_runner *runner, const sb_segment *segment, const 
     *done = take_escapes(runner, replay);
     for (size_t i = 0; i < count && *done && status == SB_OK; i++)
         status = publish(runner, segment, replay, made != NULL ? made[i] : i, error);
+    if (status == SB_OK && *done && replay->receives)
+        post_table(runner);
     if (status == SB_OK && *done)
-        status = sb_queue_launch(runner->settings->placement.queue, replay->recording, error);
+        status = launch(runner, replay, error);
     for (size_t i = 0; i < replay->escape_count; i++) {
         sb_storage_release(replay->taken[i]);
         replay->taken[i] = NULL;

@@ -192,6 +192,7 @@ static sb_status find_plan(sb_runner *runner, bool host_outputs, const sb_value 
         SB_TRY(wait_for_device(runner, error));
         SB_TRY(sb_memory_plan(plan, runner->program, error));
         sb_segments_forget(plan);
+        sb_again_clear(&plan->again);
         plan->outdated = false;
     }
     for (sb_side side = SB_HOST; side < SB_SIDES; side++)
@@ -208,7 +209,7 @@ static sb_status find_open_plan(sb_runner *runner, bool host_outputs, const sb_v
         SB_TRY(find_plan(runner, host_outputs, inputs, error));
         if (runner->plan->open == NULL)
             return SB_OK;
-        SB_TRY(sb_open_extents_fill(runner->plan->open, runner->settings->placement.queue, inputs, &fits, error));
+        sb_open_extents_fill(runner->plan->open, runner->settings->placement.queue, inputs, &fits);
         if (fits)
             return SB_OK;
         SB_TRY(sb_capacities_enlarge(capacities, runner->plan->open->planned, runner->plan->open->add, error));
@@ -524,6 +525,9 @@ static sb_status hand_over_all(sb_runner *runner, bool again, bool host_outputs,
 
 static sb_status run_anew(sb_runner *runner, sb_outbox *outbox, const sb_value *inputs, sb_error *error) {
     const sb_plan *plan = runner->plan;
+    if (plan->open != NULL && plan->open->table.there != NULL)
+        SB_TRY(sb_run_table_send(&plan->open->table, runner->settings->placement.queue, error));
+    SB_TRY(sb_again_find(runner, error));
     if (plan->binding != NULL && plan->first_update < runner->program->step_count)
         SB_TRY(sb_runner_reserve(runner, outbox, error));
     if (plan->binding != NULL)

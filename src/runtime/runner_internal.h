@@ -28,6 +28,9 @@ struct sb_runner {
     /* With a device, and steps: runner_faults.c. */
     sb_tensor *faults;           /* there, a word for each step */
     sb_host_block *fault_copies; /* as many words for each slot */
+    bool *clean;                 /* by slot: its words are known to be 0 */
+    int slot;                    /* of the run in progress … */
+    bool faults_left;            /* … which leaves its words there by itself */
     bool may_fault;              /* a step has asked for its word, in any run */
     uint64_t left_out;           /* outputs that are not handed over, a bit each */
     size_t nested_count, nested_capacity;
@@ -58,6 +61,9 @@ sb_status sb_runner_create_faults(sb_runner *runner, sb_error *error);
 void sb_runner_destroy_faults(sb_runner *runner);
 /** The words on the device in which steps of the run in progress leave faults. */
 sb_tensor *sb_runner_faults(const sb_runner *runner);
+
+/** The place in pinned memory for the words of the run in progress, all of which are 0 from now on until the device says otherwise. */
+uint32_t *sb_runner_faults_place(sb_runner *runner);
 
 /** Memory on a side for a value (or SB_NO_VALUE): in the arena at `offset`, or of its own where that is -1. */
 sb_status sb_runner_allocate(sb_runner *runner, sb_side side, sb_value_id value, int64_t offset, size_t bytes,
