@@ -62,7 +62,7 @@ static size_t output_index(const sb_segment *segment, sb_value_id value) {
     return i;
 }
 
-/* Lists what leaves; *all says whether the segment makes all of it. */
+/* Lists what leaves; *all says whether the segment makes all of it that does not follow from extents. */
 static sb_status list_leaving(sb_again *again, const sb_plan *plan, const sb_program *program,
                               const sb_segment *segment, bool *all, sb_error *error) {
     again->leaving = sb_allocate_array(program->leave_count, sizeof *again->leaving);
@@ -73,10 +73,12 @@ static sb_status list_leaving(sb_again *again, const sb_plan *plan, const sb_pro
     for (size_t i = 0; i < program->leave_count && *all; i++) {
         if (plan->binding->update[i] >= 0)
             continue;
+        again->leaving[again->count++] = i;
+        if (plan->open->table.known[program->leave[i]] != NULL)
+            continue;
         size_t made = output_index(segment, program->leave[i]);
         *all = made < segment->output_count;
-        again->leaving[again->count] = i;
-        again->made[again->count++] = made;
+        again->made[again->made_count++] = made;
     }
     return SB_OK;
 }
@@ -135,5 +137,5 @@ sb_status sb_again_run(sb_runner *runner, sb_outbox *outbox, bool *done, sb_erro
     SB_TRY(sb_runner_reserve_outputs(runner, outbox, error));
     if (!sb_tensor_pool_reserve(tensors))
         return sb_fail_memory(error, tensors * sizeof(sb_tensor));
-    return sb_segment_again(runner, again->segment, again->made, again->count, done, error);
+    return sb_segment_again(runner, again->segment, again->made, again->made_count, done, error);
 }

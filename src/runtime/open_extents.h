@@ -24,7 +24,7 @@ typedef struct sb_run_scalar {
 /* The formula of one scalar or several. */
 typedef struct sb_run_formula {
     sb_dim formula;
-    int64_t most; /* an extent never has more, nor less than 0; INT64_MAX where no extent has the formula … */
+    int64_t most;   /* an extent never has more, nor less than 0; INT64_MAX where no extent has the formula … */
     int64_t number; /* … and what it is in the run in progress */
 } sb_run_formula;
 
@@ -41,8 +41,8 @@ typedef struct sb_open_extents {
     size_t distinct_count;
     sb_run_formula *distinct; /* what a run evaluates, */
     int *same;                /* and by scalar which of these it is */
-    int *extents;  /* by value and axis (SB_MAX_RANK of them): the scalar, or -1 */
-    int *elements; /* by value: the first of the scalars that its elements are, or -1 */
+    int *extents;             /* by value and axis (SB_MAX_RANK of them): the scalar, or -1 */
+    int *elements;            /* by value: the first of the scalars that its elements are, or -1 */
     sb_run_table table;
     /* By sb_program::enter: a variable on the device with its planned extents, made when it first enters; else NULL. */
     sb_tensor **entered;

@@ -35,8 +35,9 @@ typedef struct sb_again {
     bool asked;                 /* it has been found out, but for the recordings */
     struct sb_segment *segment; /* holds every step that runs, and nothing is brought to it; NULL: not so */
     size_t count;               /* of sb_program::leave, all but next versions … */
-    size_t *leaving;            /* … these: indices, */
-    size_t *made;               /* and of each the index in the segment's outputs */
+    size_t *leaving;            /* … these: indices */
+    size_t made_count;
+    size_t *made; /* what the segment makes of that: indices in its outputs */
 } sb_again;
 
 /* A value may lie on both sides: on one because it was made there, on the other as a copy. Arrays "by copy" have an

@@ -166,8 +166,8 @@ struct sb_replay {
     recorded_escape *escapes;
     sb_storage **held;  /* memory of the segment's own that is neither in the arena nor an output's */
     sb_storage **taken; /* while it is launched: the escapes' blocks */
-    int64_t used;    /* sb_segment.uses when it was, to tell which has not been for longest */
-    sb_replay *then; /* the one that was used after it, and may be again; NULL: not known */
+    int64_t used;       /* sb_segment.uses when it was, to tell which has not been for longest */
+    sb_replay *then;    /* the one that was used after it, and may be again; NULL: not known */
     sb_replay *next;
 };
 
@@ -495,6 +495,7 @@ static void note_use(sb_segment *segment, sb_replay *replay) {
         segment->last->then = replay;
     segment->last = replay;
     replay->used = ++segment->uses;
+    segment->replayed = true;
 }
 
 /* Takes a recording out, when the device has done the runs that launched it. */
@@ -599,8 +600,8 @@ static sb_status publish(sb_runner *runner, const sb_segment *segment, const sb_
     if (output->place == IN_ESCAPE)
         return publish_over(runner, value, output, replay->taken[output->index], error);
     if (output->place == IN_INPUT)
-        return publish_over(runner, value, output,
-                            device_value(runner, segment->inputs[output->index]).tensor->storage, error);
+        return publish_over(runner, value, output, device_value(runner, segment->inputs[output->index]).tensor->storage,
+                            error);
     sb_runner_hold(runner, SB_DEVICE, value, sb_value_of_tensor(sb_tensor_retain(output->tensor)));
     return SB_OK;
 }
@@ -676,6 +677,7 @@ sb_status sb_segment_again(sb_runner *runner, sb_segment *segment, const size_t 
 sb_status sb_segment_run(sb_runner *runner, sb_segment *segment, sb_error *error) {
     bool done = false;
     size_t next = segment->first;
+    segment->replayed = false;
     for (size_t i = 0; i < segment->input_count; i++)
         SB_TRY(sb_runner_bring(runner, segment->inputs[i], SB_DEVICE, true, error));
     if (!segment->failed)
@@ -685,7 +687,6 @@ sb_status sb_segment_run(sb_runner *runner, sb_segment *segment, sb_error *error
     else if (!done)
         SB_TRY(run_steps_from(runner, segment, &next, error));
     segment->warm = true;
-    segment->replayed = done;
     /* What a recording makes inside of it nobody holds. */
     for (size_t i = 0; i < segment->input_count && done; i++) {
         if (segment->dies[i])

@@ -21,7 +21,7 @@ typedef struct sb_replay sb_replay;
 typedef struct sb_segment {
     size_t first, end; /* the steps first … end - 1 */
     bool warm;         /* has run before */
-    bool replayed;     /* in the latest run, by `last` */
+    bool replayed;     /* the latest run has launched or made a recording, `last` */
     bool failed;       /* runs eagerly from now on … */
     char *reason;      /* … for this reason; NULL if there was no memory for it */
     size_t input_count, output_count;
@@ -42,7 +42,7 @@ void sb_segments_forget(sb_plan *plan);
 /** Runs a segment of the plan in progress: eagerly, recording, or as a graph. */
 sb_status sb_segment_run(sb_runner *runner, sb_segment *segment, sb_error *error);
 
-/** After a run that has launched a recording of the segment: notes that any later run may launch it whose inputs lie there. */
+/** After a run that has launched or made a recording of the segment: notes that any later run may launch it whose inputs lie there. */
 void sb_segment_note(sb_segment *segment);
 /** Launches such a recording, whose inputs lie there, if memory has not moved and the blocks of what it makes are free; *done says
  * whether. Of its outputs those `count` that `made` lists are then held. Errors: OUT_OF_MEMORY, before the launch; DEVICE. */

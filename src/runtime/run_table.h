@@ -22,15 +22,15 @@ typedef struct sb_sent_input {
 } sb_sent_input;
 
 typedef struct sb_run_table {
-    sb_tensor *here;    /* u8[bytes], on the host */
-    sb_tensor *there;   /* the same on the device; NULL on the host */
-    int64_t *scalars;   /* in `here`, and first there: a number for each of the open extents' */
-    sb_tensor *faults;  /* in `there`, at its end: a word for each step, which comes there as 0 with every run */
-    sb_tensor *posted;  /* in `there`: what is in front of these */
-    size_t answer;      /* among the scalars: the address in pinned memory where the run's faults go */
+    sb_tensor *here;     /* u8[bytes], on the host */
+    sb_tensor *there;    /* the same on the device; NULL on the host */
+    int64_t *scalars;    /* in `here`, and first there: a number for each of the open extents' */
+    sb_tensor *faults;   /* in `there`, at its end: a word for each step, which comes there as 0 with every run */
+    sb_tensor *posted;   /* in `there`: what is in front of these */
+    size_t answer;       /* among the scalars: the address in pinned memory where the run's faults go */
     sb_mailbox *mailbox; /* by which recorded runs get it (runtime/again.h); NULL: none does */
-    sb_tensor **known;  /* by value: elements that follow from open extents, over `here`; NULL for none */
-    size_t shown_count; /* values with such elements … */
+    sb_tensor **known;   /* by value: elements that follow from open extents, over `here`; NULL for none */
+    size_t shown_count;  /* values with such elements … */
     size_t read_count; /* … of which so many, the first, are read by steps or leave: the rest is shape arithmetic … */
     sb_value_id *shown;      /* … these, */
     sb_tensor **there_shown; /* and their elements over `there`; NULL on the host */

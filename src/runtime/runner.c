@@ -473,7 +473,10 @@ static sb_status fetch(sb_runner *runner, sb_outbox *outbox, sb_value_id value, 
 /* Hands over the value of sb_program::leave: from the host when it is wanted there, else from where it is. */
 static sb_status hand_over(sb_runner *runner, size_t index, sb_outbox *outbox, sb_value *output, sb_error *error) {
     sb_value_id value = runner->program->leave[index];
-    bool on_host = sb_is_wanted_on_host(runner->plan, index) && !sb_runner_knows(runner, value);
+    if (sb_runner_knows(runner, value))
+        return sb_runner_leave(runner, index, sb_value_of_tensor(runner->plan->open->table.known[value]), output,
+                               error);
+    bool on_host = sb_is_wanted_on_host(runner->plan, index);
     if (on_host && outbox != NULL)
         SB_TRY(fetch(runner, outbox, value, error));
     else if (on_host)

@@ -44,7 +44,7 @@ struct sb_runner {
     sb_storage **reserved;
     size_t reserved_count;
     size_t *reserved_copies; /* those that may have some */
-    sb_value *inputs; /* of the graph that this runner is nested for, while its node gives them */
+    sb_value *inputs;        /* of the graph that this runner is nested for, while its node gives them */
     /* The step in progress; room for the largest. */
     const sb_step *step;
     bool untouched;        /* it has failed, and had written nothing */

@@ -150,9 +150,9 @@ static sb_status fill_binding(sb_state_binding *binding, const sb_model_entry *e
     binding->left_behind = sb_allocate_array(state->extent_count, sizeof *binding->left_behind);
     binding->given = sb_allocate_array(program->enter_count, sizeof *binding->given);
     binding->handed = sb_allocate_array(program->leave_count, sizeof *binding->handed);
-    if (binding->given == NULL || binding->handed == NULL || binding->targets == NULL || binding->extents == NULL || binding->read == NULL || binding->update == NULL ||
-        binding->entering == NULL || binding->leaving == NULL || binding->follows == NULL ||
-        binding->left_behind == NULL || binding->in_place == NULL)
+    if (binding->given == NULL || binding->handed == NULL || binding->targets == NULL || binding->extents == NULL ||
+        binding->read == NULL || binding->update == NULL || binding->entering == NULL || binding->leaving == NULL ||
+        binding->follows == NULL || binding->left_behind == NULL || binding->in_place == NULL)
         return sb_fail_memory(error, (program->enter_count + program->leave_count) * sizeof *binding->entering);
     for (size_t i = 0; i < program->enter_count; i++)
         binding->read[i] = -1;
