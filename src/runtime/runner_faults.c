@@ -49,7 +49,7 @@ static uint32_t *words_of(const sb_runner *runner, int slot) {
 
 uint32_t *sb_runner_faults_place(sb_runner *runner) {
     uint32_t *words = words_of(runner, runner->slot);
-    if (!runner->clean[runner->slot])
+    if (!runner->clean[runner->slot] && runner->may_fault) /* else nobody has ever written them */
         memset(words, 0, runner->program->step_count * sizeof *words);
     runner->clean[runner->slot] = false;
     return words;
