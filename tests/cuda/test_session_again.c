@@ -7,6 +7,8 @@
 #include <stdlib.h>
 
 #include <cmocka.h>
+#include <pthread.h>
+#include <stdatomic.h>
 
 #include "session_support.h"
 #include "state/decoder.h"
@@ -317,12 +319,51 @@ static void test_failing_first_runs(void **unused) {
     }
 }
 
-int main(void) {
+/* ---- threads ---- */
+
+typedef struct onlooker {
+    sb_state *state;
+    atomic_bool done;
+    int looked;
+} onlooker;
+
+/* Waits for runs in flight, and so finds out what has become of them, in the place of the thread that has given them. */
+static void *look_on(void *context) {
+    onlooker *onlooker = context;
+    for (int64_t before = 0; !atomic_load(&onlooker->done); onlooker->looked++) {
+        sb_state_counters counters;
+        int64_t used;
+        sb_state_count(onlooker->state, &counters);
+        MUST(sb_state_extent(onlooker->state, "past", &used, error));
+        assert_true(counters.runs >= before && used >= counters.runs);
+        before = counters.runs;
+    }
+    return NULL;
+}
+
+static void test_threads(void **unused) {
+    decoding d = begin(decoder_files[0], SB_GRAPHS_BUILD, true);
+    onlooker onlooker = {.state = d.state};
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, look_on, &onlooker), 0);
+    fly(&d, 50);
+    arrive_all(&d);
+    atomic_store(&onlooker.done, true);
+    pthread_join(thread, NULL);
+    assert_true(onlooker.looked > 0);
+    check_cache(d.state, &d.hand);
+    end(&d);
+}
+
+int main(int count, char **arguments) {
     setenv("FAKE_CUDA_GUARD", "", 0);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_calls),       cmocka_unit_test(test_bits),
         cmocka_unit_test(test_fault_alone), cmocka_unit_test(test_fault_in_flight),
         cmocka_unit_test(test_failing),     cmocka_unit_test(test_failing_first_runs),
+        cmocka_unit_test(test_threads),
     };
+    if (count > 1)
+        cmocka_set_test_filter(arguments[1]);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
