@@ -13,7 +13,8 @@ SB_CUDA_FUNCTION void mailbox_is_wrong(void) {
 
 SB_CUDA_BLOCK_KERNEL(sb_cuda_mailbox_receive, sb_cuda_mail, p) {
     const uint64_t turn = *p->turn;
-    const uint64_t *place = p->places + turn % (uint64_t)p->count * (uint64_t)(1 + p->words);
+    /* Written by the host since the last launch: read where it is, not in a cache. */
+    const volatile uint64_t *place = p->places + turn % (uint64_t)p->count * (uint64_t)(1 + p->words);
     for (int i = (int)threadIdx.x; i < p->words; i += SB_CUDA_MAILBOX_THREADS)
         p->to[i] = place[1 + i];
     for (int64_t i = threadIdx.x; i < p->cleared_words; i += SB_CUDA_MAILBOX_THREADS)
