@@ -9,6 +9,7 @@
 #define SB_KERNEL_DEVICE_H
 
 #include <pthread.h>
+#include <string.h>
 
 #include <samebit/device.h>
 
@@ -49,6 +50,15 @@ typedef struct sb_host_block {
     size_t bytes;
 } sb_host_block;
 
+/* Numbers of runs on their way to a device without a copy for each: places of pinned memory that take turns. The host
+ * fills the next one and gives the queue work that begins by receiving it, and the device counts the same turns. Back ends'
+ * own begin with it. One thread at a time. */
+typedef struct sb_mailbox {
+    char *places; /* `count` of them; each begins with the number of the turn that it is for, a word of 64 bits */
+    size_t count, place_bytes;
+    uint64_t turn; /* the next one: how often the queue has been told to receive */
+} sb_mailbox;
+
 /* How long a task took. */
 typedef struct sb_measured_task {
     const char *name;        /* lives as long as the device */
@@ -83,6 +93,13 @@ struct sb_device_interface {
     sb_storage *(*storage_at)(sb_queue *queue, const void *data, size_t bytes);
     sb_status (*create_host_block)(sb_queue *queue, size_t bytes, sb_host_block **block, sb_error *error);
     void (*destroy_host_block)(sb_host_block *block);
+
+    sb_status (*create_mailbox)(sb_queue *queue, size_t count, const sb_tensor *to, const sb_tensor *cleared,
+                                sb_mailbox **mailbox, sb_error *error);
+    void (*destroy_mailbox)(sb_mailbox *mailbox);
+    sb_status (*receive)(sb_queue *queue, const sb_mailbox *mailbox, sb_error *error);
+    sb_status (*leave_words)(sb_queue *queue, const sb_mailbox *mailbox, const void *address,
+                             const sb_host_block *block, sb_error *error);
 
     sb_status (*upload)(sb_queue *queue, const sb_tensor *to, sb_tensor *from, sb_error *error);
     sb_status (*download)(sb_queue *queue, const sb_tensor *to, const sb_tensor *from, sb_error *error);
@@ -197,6 +214,42 @@ static inline sb_status sb_host_block_create(sb_queue *queue, size_t bytes, sb_h
 static inline void sb_host_block_destroy(sb_queue *queue, sb_host_block *block) {
     if (block != NULL)
         queue->interface->destroy_host_block(block);
+}
+
+/* ---- mailboxes (entered) ---- */
+
+/** A mailbox whose places hold what becomes the contents of `to`, u8 on the device and a multiple of 8 bytes; those of `cleared`,
+ * u32 and on the device as well, become 0 at the same time. Both outlive it. `count` runs may be underway. Loads what
+ * receiving takes. Errors: OUT_OF_MEMORY; DEVICE; UNSUPPORTED. */
+static inline sb_status sb_mailbox_create(sb_queue *queue, size_t count, const sb_tensor *to, const sb_tensor *cleared,
+                                          sb_mailbox **mailbox, sb_error *error) {
+    return queue->interface->create_mailbox(queue, count, to, cleared, mailbox, error);
+}
+
+/** The queue must have done what was received. NULL is allowed. */
+static inline void sb_mailbox_destroy(const sb_queue *queue, sb_mailbox *mailbox) {
+    if (mailbox != NULL)
+        queue->interface->destroy_mailbox(mailbox);
+}
+
+/** Puts `bytes` bytes into the place whose turn comes next, which the device has done with. Once the queue has been told to receive
+ * them, the caller counts the turn. */
+static inline void sb_mailbox_post(const sb_mailbox *mailbox, const void *data, size_t bytes) {
+    char *place = mailbox->places + mailbox->turn % mailbox->count * mailbox->place_bytes;
+    memcpy(place, &mailbox->turn, sizeof mailbox->turn);
+    memcpy(place + sizeof mailbox->turn, data, bytes);
+}
+
+/** Has the device take the place whose turn it is when it comes so far, and clear what is to be cleared. */
+static inline sb_status sb_queue_receive(sb_queue *queue, const sb_mailbox *mailbox, sb_error *error) {
+    return queue->interface->receive(queue, mailbox, error);
+}
+
+/** Has the device put those words of what the mailbox clears that are no longer 0 into host memory, each in its place: where the 64-bit
+ * word at `address`, on the device, says, which is somewhere in `block`. They are there when a mark behind it is reached. */
+static inline sb_status sb_queue_leave_words(sb_queue *queue, const sb_mailbox *mailbox, const void *address,
+                                             const sb_host_block *block, sb_error *error) {
+    return queue->interface->leave_words(queue, mailbox, address, block, error);
 }
 
 /* ---- copies (entered) ---- */

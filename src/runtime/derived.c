@@ -65,6 +65,7 @@ static sb_status add(sb_state *state, sb_held_variable *variable, const sb_kerne
     pthread_mutex_lock(&state->lock); /* who counts does not enter */
     (*value)->next = variable->derived;
     variable->derived = *value;
+    state->derives = true;
     pthread_mutex_unlock(&state->lock);
     return SB_OK;
 }
@@ -127,7 +128,7 @@ sb_status sb_derived_refresh(sb_runner *runner, sb_error *error) {
 }
 
 void sb_derived_forget(sb_state *state) {
-    for (size_t i = 0; i < state->count; i++) {
+    for (size_t i = 0; i < state->count && state->derives; i++) {
         for (sb_derived_value *value = state->variables[i].derived; value != NULL; value = value->next)
             value->contents = 0;
     }

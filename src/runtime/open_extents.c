@@ -202,6 +202,23 @@ static sb_status find_scalars(sb_open_extents *open, sb_plan *plan, const sb_pro
     return SB_OK;
 }
 
+/* Lists the formulas of the scalars, each once. */
+static sb_status find_distinct(sb_open_extents *open, sb_error *error) {
+    open->distinct = sb_allocate_array(open->scalar_count, sizeof *open->distinct);
+    open->same = sb_allocate_array(open->scalar_count, sizeof *open->same);
+    if (open->distinct == NULL || open->same == NULL)
+        return sb_fail_memory(error, open->scalar_count * sizeof *open->distinct);
+    for (size_t s = 0; s < open->scalar_count; s++) {
+        const sb_run_scalar *scalar = &open->scalars[s];
+        open->same[s] = scalar->same >= 0 ? open->same[scalar->same] : (int)open->distinct_count;
+        if (scalar->same < 0)
+            open->distinct[open->distinct_count++] = (sb_run_formula){scalar->formula, INT64_MAX, 0};
+        if (scalar->cell != NULL)
+            open->distinct[open->same[s]].most = scalar->planned;
+    }
+    return SB_OK;
+}
+
 static bool is_open(const sb_open_extents *open, sb_value_id value) {
     return value != SB_NO_VALUE && (open->elements[value] >= 0 || sb_open_extents_has(open, value));
 }
@@ -291,6 +308,7 @@ static sb_status fill(sb_open_extents *open, sb_plan *plan, const sb_program *pr
     if (!*known)
         return SB_OK;
     find_touched(open, program);
+    SB_TRY(find_distinct(open, error));
     SB_TRY(fill_facts(open, plan->facts, values, plan->scope, placement->queue != NULL, error));
     return sb_run_table_create(&open->table, open, program, plan, placement->queue, error);
 }
@@ -301,6 +319,7 @@ sb_status sb_open_extents_create(sb_plan *plan, const sb_program *program, const
     if (open == NULL)
         return sb_fail_memory(error, sizeof *open);
     open->capacities = placement->capacities;
+    open->queue = placement->queue;
     const char **names = sb_allocate_array((size_t)open->capacities->count, sizeof *names);
     bool known = false;
     sb_status status = fill(open, plan, program, placement, inputs, names, &known, error);
@@ -323,7 +342,7 @@ void sb_open_extents_destroy(sb_open_extents *open, const sb_program *program) {
     for (size_t i = 0; open->entered != NULL && i < program->enter_count; i++)
         sb_tensor_release(open->entered[i]);
     sb_staying_forget(open, program);
-    sb_run_table_clear(&open->table);
+    sb_run_table_clear(&open->table, open->queue);
     sb_free(open->entered);
     sb_free(open->staying.made);
     sb_free(open->staying.next);
@@ -333,6 +352,8 @@ void sb_open_extents_destroy(sb_open_extents *open, const sb_program *program) {
     sb_free(open->formulas);
     sb_free(open->touched);
     sb_free(open->scalars);
+    sb_free(open->distinct);
+    sb_free(open->same);
     sb_free(open->extents);
     sb_free(open->elements);
     sb_free(open->inputs);
@@ -349,23 +370,22 @@ void sb_open_extents_plan(sb_open_extents *open) {
     }
 }
 
-sb_status sb_open_extents_fill(sb_open_extents *open, sb_queue *queue, const sb_value *inputs, bool *fits,
-                               sb_error *error) {
+void sb_open_extents_fill(sb_open_extents *open, sb_queue *queue, const sb_value *inputs, bool *fits) {
     int64_t *numbers = open->table.scalars;
     *fits = true;
-    for (size_t s = 0; s < open->scalar_count && *fits; s++) {
-        const sb_run_scalar *scalar = &open->scalars[s];
-        if (scalar->same >= 0)
-            numbers[s] = numbers[scalar->same];
-        else
-            *fits = sb_dim_evaluate(scalar->formula, &open->capacities->run, &numbers[s]);
-        *fits = *fits && (scalar->cell == NULL || (numbers[s] >= 0 && numbers[s] <= scalar->planned));
+    for (size_t i = 0; i < open->distinct_count && *fits; i++) {
+        sb_run_formula *distinct = &open->distinct[i];
+        *fits = sb_dim_evaluate(distinct->formula, &open->capacities->run, &distinct->number) &&
+                (distinct->most == INT64_MAX || (distinct->number >= 0 && distinct->number <= distinct->most));
     }
+    for (size_t s = 0; s < open->scalar_count && *fits; s++)
+        numbers[s] = open->distinct[open->same[s]].number;
     for (size_t s = 0; s < open->scalar_count && *fits && queue == NULL; s++) {
         if (open->scalars[s].cell != NULL)
             sb_dim_set_cell(open->scalars[s].cell, numbers[s]);
     }
-    return *fits && queue != NULL ? sb_run_table_send(&open->table, queue, inputs, error) : SB_OK;
+    if (*fits && queue != NULL)
+        sb_run_table_fill(&open->table, inputs);
 }
 
 bool sb_open_extents_has(const sb_open_extents *open, sb_value_id value) {

@@ -21,8 +21,16 @@ typedef struct sb_run_scalar {
     int same;        /* an earlier scalar of the same formula, which is evaluated once; -1: none */
 } sb_run_scalar;
 
+/* The formula of one scalar or several. */
+typedef struct sb_run_formula {
+    sb_dim formula;
+    int64_t most;   /* an extent never has more, nor less than 0; INT64_MAX where no extent has the formula … */
+    int64_t number; /* … and what it is in the run in progress */
+} sb_run_formula;
+
 typedef struct sb_open_extents {
     sb_capacities *capacities;
+    sb_queue *queue;   /* of the device, or NULL */
     int64_t *buckets;  /* by item: the capacity for which the plan was made … */
     int64_t *planned;  /* … and the symbol's value there, less than that where a variable grows up to the capacity */
     bool *add;         /* by item: the symbol adds to a variable that grows towards the capacity of another one */
@@ -30,8 +38,11 @@ typedef struct sb_open_extents {
     bool *touched;     /* by step: an extent, or a known element, of an input or output is open */
     size_t scalar_count, scalar_capacity;
     sb_run_scalar *scalars;
-    int *extents;  /* by value and axis (SB_MAX_RANK of them): the scalar, or -1 */
-    int *elements; /* by value: the first of the scalars that its elements are, or -1 */
+    size_t distinct_count;
+    sb_run_formula *distinct; /* what a run evaluates, */
+    int *same;                /* and by scalar which of these it is */
+    int *extents;             /* by value and axis (SB_MAX_RANK of them): the scalar, or -1 */
+    int *elements;            /* by value: the first of the scalars that its elements are, or -1 */
     sb_run_table table;
     /* By sb_program::enter: a variable on the device with its planned extents, made when it first enters; else NULL. */
     sb_tensor **entered;
@@ -56,9 +67,8 @@ void sb_open_extents_destroy(sb_open_extents *open, const sb_program *program);
 void sb_open_extents_plan(sb_open_extents *open);
 
 /** Before a run with these inputs: fills facts and table. *fits is false, and no fact has changed, where the run needs
- * more than was planned. (On a device, entered: the table is on its way when this returns.) */
-sb_status sb_open_extents_fill(sb_open_extents *open, sb_queue *queue, const sb_value *inputs, bool *fits,
-                               sb_error *error);
+ * more than was planned. (To a device the table has still to go.) */
+void sb_open_extents_fill(sb_open_extents *open, sb_queue *queue, const sb_value *inputs, bool *fits);
 
 /** Whether an input of the run in progress, seen as `tensor`, has the extents that the formulas say. */
 bool sb_open_extents_match(const sb_open_extents *open, sb_value_id value, const sb_tensor *tensor);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/allocation.h"
+#include "runtime/again.h"
 #include "runtime/derived.h"
 #include "runtime/judgement.h"
 #include "runtime/memory_plan.h"
@@ -44,10 +45,10 @@ bool sb_plan_fits(const sb_plan *plan, const sb_program *program, const sb_place
     if (plan->host_outputs != host_outputs || (plan->open != NULL && !same_buckets(plan->open)))
         return false;
     for (size_t i = 0; i < program->enter_count; i++) {
-        sb_value_id input = program->enter[i];
-        bool open = plan->open != NULL && inputs[i].kind == SB_KIND_TENSOR;
         if (plan->binding != NULL && plan->binding->follows[i])
             continue;
+        sb_value_id input = program->enter[i];
+        bool open = plan->open != NULL && inputs[i].kind == SB_KIND_TENSOR;
         if (plan->sides[input] != sb_value_side(inputs[i]) ||
             !(open ? sb_open_extents_match(plan->open, input, inputs[i].tensor)
                    : input_fits(&plan->facts[input], inputs[i])))
@@ -363,6 +364,7 @@ void sb_plan_destroy(sb_plan *plan, const sb_program *program) {
         sb_free(plan->steps[i].why);
     sb_free(plan->together);
     sb_tensor_release(plan->packed);
+    sb_again_clear(&plan->again);
     sb_segments_destroy(plan);
     sb_open_extents_destroy(plan->open, program);
     sb_free(plan->appends);

@@ -30,6 +30,16 @@ typedef struct sb_planned_step {
     bool inferred;   /* a dynamic step of which inference told the outputs in the last run: it did not run */
 } sb_planned_step;
 
+/* What is known of runs that do what one before them did: runtime/again.h. */
+typedef struct sb_again {
+    bool asked;                 /* it has been found out, but for the recordings */
+    struct sb_segment *segment; /* holds every step that runs, and nothing is brought to it; NULL: not so */
+    size_t count;               /* of sb_program::leave, all but next versions … */
+    size_t *leaving;            /* … these: indices */
+    size_t made_count;
+    size_t *made; /* what the segment makes of that: indices in its outputs */
+} sb_again;
+
 /* A value may lie on both sides: on one because it was made there, on the other as a copy. Arrays "by copy" have an
  * entry for each value and side: see sb_copy_index. */
 typedef struct sb_plan {
@@ -64,6 +74,7 @@ typedef struct sb_plan {
     size_t segment_count; /* of steps that a device is given at once: runtime/replay.h */
     struct sb_segment *segments;
     struct sb_segment **segment_of; /* one per step; NULL where it belongs to none. NULL without a device */
+    sb_again again;
     struct sb_plan *next;
 } sb_plan;
 

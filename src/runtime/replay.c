@@ -157,12 +157,17 @@ struct sb_replay {
     sb_queue *queue; /* whose recording it is */
     sb_recording *recording;
     int64_t moves;      /* of the runner, when it was recorded */
+    bool receives;      /* it begins by receiving the run's table … */
+    bool leaves;        /* … and ends by leaving its faults */
+    bool again;         /* it fits any run whose inputs lie where those of the plan's runs do: sb_segment_note */
     sb_tensor **inputs; /* descriptions of the segment's inputs: where they lay and how */
     size_t input_count, output_count, escape_count, held_count;
     recorded_output *outputs;
     recorded_escape *escapes;
     sb_storage **held;  /* memory of the segment's own that is neither in the arena nor an output's */
     sb_storage **taken; /* while it is launched: the escapes' blocks */
+    int64_t used;       /* sb_segment.uses when it was, to tell which has not been for longest */
+    sb_replay *then;    /* the one that was used after it, and may be again; NULL: not known */
     sb_replay *next;
 };
 
@@ -207,6 +212,7 @@ void sb_segments_forget(sb_plan *plan) {
             destroy_replay(segment->replays);
             segment->replays = next;
         }
+        segment->last = NULL;
         segment->warm = false;
     }
 }
@@ -382,6 +388,59 @@ static sb_status provide_blocks(const sb_runner *runner, const sb_segment *segme
     return status;
 }
 
+/* ---- the run's table and faults in a recording ---- */
+
+/* Before the recording is carried out. */
+static void post_table(sb_runner *runner) {
+    sb_run_table_post(&runner->plan->open->table, sb_runner_faults_place(runner));
+}
+
+/* After what receives the table has been given to the queue. */
+static void note_received(const sb_runner *runner) {
+    runner->plan->open->table.mailbox->turn++;
+}
+
+static sb_status receive_table(sb_runner *runner, const sb_replay *replay, sb_error *error) {
+    sb_queue *queue = runner->settings->placement.queue;
+    if (!replay->receives)
+        return SB_OK;
+    post_table(runner);
+    SB_TRY(sb_queue_receive(queue, runner->plan->open->table.mailbox, error));
+    if (!queue->is_capturing)
+        note_received(runner);
+    return SB_OK;
+}
+
+static sb_status leave_faults(sb_runner *runner, sb_replay *replay, sb_error *error) {
+    sb_queue *queue = runner->settings->placement.queue;
+    const sb_run_table *table = runner->plan->open != NULL ? &runner->plan->open->table : NULL;
+    if (!replay->receives || !runner->may_fault)
+        return SB_OK;
+    const int64_t *answer = (const int64_t *)(const void *)table->there->data + table->answer;
+    SB_TRY(sb_queue_leave_words(queue, table->mailbox, answer, runner->fault_copies, error));
+    replay->leaves = true;
+    runner->faults_left = !queue->is_capturing;
+    return SB_OK;
+}
+
+/* Steps of the segment from *next on, with what goes before and behind them. */
+static sb_status give_steps(sb_runner *runner, const sb_segment *segment, sb_replay *replay, size_t *next,
+                            sb_error *error) {
+    SB_TRY(receive_table(runner, replay, error));
+    SB_TRY(run_steps_from(runner, segment, next, error));
+    return leave_faults(runner, replay, error);
+}
+
+static sb_status launch(sb_runner *runner, const sb_replay *replay, sb_error *error) {
+    SB_TRY(sb_queue_launch(runner->settings->placement.queue, replay->recording, error));
+    if (replay->receives)
+        note_received(runner);
+    runner->faults_left = replay->leaves;
+    return SB_OK;
+}
+
+/* ---- both ways to record ---- */
+
 /* Captures the steps, and launches what was captured: before that nothing is carried out. */
 static sb_status capture(sb_runner *runner, const sb_segment *segment, sb_replay *replay, size_t *next,
                          sb_error *error) {
@@ -389,8 +448,8 @@ static sb_status capture(sb_runner *runner, const sb_segment *segment, sb_replay
     size_t captured = segment->first;
     SB_TRY(provide_blocks(runner, segment, error));
     SB_TRY(sb_queue_record(queue, true, error));
-    SB_TRY(sb_queue_stop(queue, run_steps_from(runner, segment, &captured, error), &replay->recording, error));
-    SB_TRY(sb_queue_launch(queue, replay->recording, error));
+    SB_TRY(sb_queue_stop(queue, give_steps(runner, segment, replay, &captured, error), &replay->recording, error));
+    SB_TRY(launch(runner, replay, error));
     *next = segment->end;
     return SB_OK;
 }
@@ -399,7 +458,7 @@ static sb_status capture(sb_runner *runner, const sb_segment *segment, sb_replay
 static sb_status build(sb_runner *runner, const sb_segment *segment, sb_replay *replay, size_t *next, sb_error *error) {
     sb_queue *queue = runner->settings->placement.queue;
     SB_TRY(sb_queue_record(queue, false, error));
-    return sb_queue_stop(queue, run_steps_from(runner, segment, next, error), &replay->recording, error);
+    return sb_queue_stop(queue, give_steps(runner, segment, replay, next, error), &replay->recording, error);
 }
 
 /* Records the segment; *next is the first of its steps that have not been carried out on the way. */
@@ -430,20 +489,40 @@ static void note_failure(sb_segment *segment, const sb_error *error) {
     segment->reason = sb_duplicate_string(error->message);
 }
 
-/* Keeps it in front. What is one too many goes, when the device has done the runs that launched it. */
+/* Notes that a recording is what a run has used: runs in flight, with outputs of their own, take them in turn. */
+static void note_use(sb_segment *segment, sb_replay *replay) {
+    if (segment->last != NULL)
+        segment->last->then = replay;
+    segment->last = replay;
+    replay->used = ++segment->uses;
+    segment->replayed = true;
+}
+
+/* Takes a recording out, when the device has done the runs that launched it. */
+static void drop_replay(sb_segment *segment, sb_replay **link) {
+    sb_replay *dropped = *link;
+    (void)sb_queue_wait(dropped->queue, NULL);
+    *link = dropped->next;
+    for (sb_replay *replay = segment->replays; replay != NULL; replay = replay->next) {
+        if (replay->then == dropped)
+            replay->then = NULL;
+    }
+    destroy_replay(dropped);
+}
+
+/* Keeps one that has just been made and used. Of one too many, that goes which has not been used for longest. */
 static void keep_replay(sb_segment *segment, sb_replay *replay) {
     replay->next = segment->replays;
     segment->replays = replay;
-    sb_replay **link = &segment->replays;
-    for (int kept = 0; *link != NULL && kept < SB_MOST_REPLAYS; kept++)
-        link = &(*link)->next;
-    if (*link != NULL)
-        (void)sb_queue_wait(replay->queue, NULL);
-    while (*link != NULL) {
-        sb_replay *next = (*link)->next;
-        destroy_replay(*link);
-        *link = next;
+    note_use(segment, replay);
+    sb_replay **oldest = &segment->replays;
+    int count = 0;
+    for (sb_replay **link = &segment->replays; *link != NULL; link = &(*link)->next, count++) {
+        if ((*link)->used < (*oldest)->used)
+            oldest = link;
     }
+    if (count > SB_MOST_REPLAYS)
+        drop_replay(segment, oldest);
 }
 
 /* Records the segment, or, when that fails, runs it as before and never records again: the failure is kept. What has
@@ -458,6 +537,7 @@ static sb_status record_or_run(sb_runner *runner, sb_segment *segment, sb_error 
         return run_steps_from(runner, segment, &next, error);
     replay->queue = queue;
     replay->moves = queue->moves;
+    replay->receives = runner->plan->again.segment == segment && runner->plan->open->table.mailbox != NULL;
     if (record(runner, segment, replay, &next, &failure) == SB_OK) {
         keep_replay(segment, replay);
         return SB_OK;
@@ -501,36 +581,43 @@ static bool take_escapes(sb_runner *runner, const sb_replay *replay) {
     return fit;
 }
 
-static sb_status publish(sb_runner *runner, const sb_segment *segment, const sb_replay *replay, sb_error *error) {
-    for (size_t i = 0; i < replay->output_count; i++) {
-        const recorded_output *output = &replay->outputs[i];
-        if (output->tensor == NULL)
-            continue;
-        sb_tensor *tensor = NULL;
-        if (output->place == FIXED) {
-            tensor = sb_tensor_retain(output->tensor);
-        } else {
-            sb_storage *storage = output->place == IN_ESCAPE
-                                      ? replay->taken[output->index]
-                                      : device_value(runner, segment->inputs[output->index]).tensor->storage;
-            SB_TRY(sb_tensor_over(storage, (char *)storage->data + output->offset, output->tensor->dtype,
-                                  output->tensor->rank, output->tensor->dims, output->tensor->strides, &tensor, error));
-        }
-        sb_runner_hold(runner, SB_DEVICE, segment->outputs[i], sb_value_of_tensor(tensor));
-    }
+/* The bytes of an output that is not where it always is lie in `storage`. */
+static sb_status publish_over(sb_runner *runner, sb_value_id value, const recorded_output *output, sb_storage *storage,
+                              sb_error *error) {
+    sb_tensor *tensor;
+    SB_TRY(sb_tensor_over(storage, (char *)storage->data + output->offset, output->tensor->dtype, output->tensor->rank,
+                          output->tensor->dims, output->tensor->strides, &tensor, error));
+    sb_runner_hold(runner, SB_DEVICE, value, sb_value_of_tensor(tensor));
     return SB_OK;
 }
 
-/* Launches a recorded graph if it fits; *done says whether. */
-static sb_status try_replay(sb_runner *runner, const sb_segment *segment, const sb_replay *replay, bool *done,
-                            sb_error *error) {
-    *done = false;
-    if (replay->moves != runner->settings->placement.queue->moves || !inputs_match(runner, segment, replay))
+static sb_status publish(sb_runner *runner, const sb_segment *segment, const sb_replay *replay, size_t index,
+                         sb_error *error) {
+    const recorded_output *output = &replay->outputs[index];
+    sb_value_id value = segment->outputs[index];
+    if (output->tensor == NULL)
         return SB_OK;
+    if (output->place == IN_ESCAPE)
+        return publish_over(runner, value, output, replay->taken[output->index], error);
+    if (output->place == IN_INPUT)
+        return publish_over(runner, value, output, device_value(runner, segment->inputs[output->index]).tensor->storage,
+                            error);
+    sb_runner_hold(runner, SB_DEVICE, value, sb_value_of_tensor(sb_tensor_retain(output->tensor)));
+    return SB_OK;
+}
+
+/* Launches a recorded graph if the blocks of what it makes are free; *done says whether. Of its outputs it holds those that `made`
+ * lists, or all where that is NULL. */
+static sb_status try_launch(sb_runner *runner, const sb_segment *segment, const sb_replay *replay, const size_t *made,
+                            size_t count, bool *done, sb_error *error) {
+    sb_status status = SB_OK;
     *done = take_escapes(runner, replay);
-    sb_status status = *done ? publish(runner, segment, replay, error) : SB_OK;
+    for (size_t i = 0; i < count && *done && status == SB_OK; i++)
+        status = publish(runner, segment, replay, made != NULL ? made[i] : i, error);
+    if (status == SB_OK && *done && replay->receives)
+        post_table(runner);
     if (status == SB_OK && *done)
-        status = sb_queue_launch(runner->settings->placement.queue, replay->recording, error);
+        status = launch(runner, replay, error);
     for (size_t i = 0; i < replay->escape_count; i++) {
         sb_storage_release(replay->taken[i]);
         replay->taken[i] = NULL;
@@ -538,28 +625,63 @@ static sb_status try_replay(sb_runner *runner, const sb_segment *segment, const 
     return status;
 }
 
-static sb_status replay_any(sb_runner *runner, sb_segment *segment, bool *done, sb_error *error) {
+/* Launches the recording if it fits, without its inputs having been looked at where `made` lists outputs; *done says whether. */
+static sb_status try_replay(sb_runner *runner, sb_segment *segment, sb_replay *replay, const size_t *made, size_t count,
+                            bool *done, sb_error *error) {
     *done = false;
-    for (sb_replay **link = &segment->replays; *link != NULL; link = &(*link)->next) {
-        SB_TRY(try_replay(runner, segment, *link, done, error));
-        if (!*done)
-            continue;
-        sb_replay *used = *link;
-        *link = used->next;
-        used->next = segment->replays;
-        segment->replays = used;
+    if (replay->moves != runner->settings->placement.queue->moves ||
+        (made != NULL ? !replay->again : !inputs_match(runner, segment, replay)))
         return SB_OK;
+    SB_TRY(try_launch(runner, segment, replay, made, made != NULL ? count : replay->output_count, done, error));
+    if (*done)
+        note_use(segment, replay);
+    return SB_OK;
+}
+
+/* First the one that is likely: others are asked for blocks that runs in flight still hold. */
+static sb_status replay_any(sb_runner *runner, sb_segment *segment, const size_t *made, size_t count, bool *done,
+                            sb_error *error) {
+    sb_replay *likely = segment->last != NULL ? segment->last->then : NULL;
+    *done = false;
+    if (likely != NULL)
+        SB_TRY(try_replay(runner, segment, likely, made, count, done, error));
+    for (sb_replay *replay = segment->replays; replay != NULL && !*done; replay = replay->next) {
+        if (replay != likely)
+            SB_TRY(try_replay(runner, segment, replay, made, count, done, error));
     }
     return SB_OK;
+}
+
+/* What lies in an input is found by way of that, which such a run does not look up. */
+static bool shows_inputs(const sb_replay *replay) {
+    bool shows = false;
+    for (size_t i = 0; i < replay->output_count; i++)
+        shows = shows || (replay->outputs[i].tensor != NULL && replay->outputs[i].place == IN_INPUT);
+    return shows;
+}
+
+void sb_segment_note(sb_segment *segment) {
+    if (segment->replayed && !segment->last->again)
+        segment->last->again = !shows_inputs(segment->last);
+}
+
+sb_status sb_segment_again(sb_runner *runner, sb_segment *segment, const size_t *made, size_t count, bool *done,
+                           sb_error *error) {
+    bool *began = &runner->plan->binding->run.began, before = *began;
+    *began = before || segment->end > runner->plan->first_update;
+    sb_status status = replay_any(runner, segment, made, count, done, error);
+    *began = before || (*began && (*done || status != SB_OK));
+    return status;
 }
 
 sb_status sb_segment_run(sb_runner *runner, sb_segment *segment, sb_error *error) {
     bool done = false;
     size_t next = segment->first;
+    segment->replayed = false;
     for (size_t i = 0; i < segment->input_count; i++)
         SB_TRY(sb_runner_bring(runner, segment->inputs[i], SB_DEVICE, true, error));
     if (!segment->failed)
-        SB_TRY(replay_any(runner, segment, &done, error));
+        SB_TRY(replay_any(runner, segment, NULL, 0, &done, error));
     if (!done && segment->warm && !segment->failed)
         SB_TRY(record_or_run(runner, segment, error));
     else if (!done)

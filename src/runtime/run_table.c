@@ -93,8 +93,9 @@ static sb_status show_elements(sb_run_table *table, const sb_open_extents *open,
 
 static sb_status fill_table(sb_run_table *table, const sb_open_extents *open, const sb_program *program,
                             const sb_plan *plan, sb_queue *queue, size_t *offsets, sb_error *error) {
-    size_t values = program->graph->value_count, faults = align(open->scalar_count * sizeof(int64_t));
-    size_t bytes = faults + program->step_count * sizeof(uint32_t);
+    size_t values = program->graph->value_count, bytes = (open->scalar_count + 1) * sizeof(int64_t);
+    int64_t steps = queue != NULL ? (int64_t)program->step_count : 0;
+    table->answer = open->scalar_count;
     table->known = sb_allocate_array(values, sizeof *table->known);
     table->shown = sb_allocate_array(values, sizeof *table->shown);
     table->there_shown = sb_allocate_array(values, sizeof *table->there_shown);
@@ -102,14 +103,16 @@ static sb_status fill_table(sb_run_table *table, const sb_open_extents *open, co
         return sb_fail_memory(error, values * sizeof *table->known);
     if (queue != NULL)
         SB_TRY(list_inputs(table, program, plan, bytes, offsets, &bytes, error));
-    int64_t count = (int64_t)bytes;
+    const int64_t posted = (int64_t)align(bytes), count = posted + steps * (int64_t)sizeof(uint32_t);
     SB_TRY(sb_tensor_create(SB_U8, 1, &count, &table->here, error));
     table->scalars = (int64_t *)(void *)table->here->data;
     if (queue != NULL)
         SB_TRY(sb_queue_to_device(queue, table->here, &table->there, error));
-    if (queue != NULL)
-        SB_TRY(sb_tensor_over(table->there->storage, table->there->data + faults, SB_U32, 1,
-                              (int64_t[]){(int64_t)program->step_count}, NULL, &table->faults, error));
+    if (queue != NULL) {
+        sb_storage *there = table->there->storage;
+        SB_TRY(sb_tensor_over(there, table->there->data, SB_U8, 1, &posted, NULL, &table->posted, error));
+        SB_TRY(sb_tensor_over(there, table->there->data + posted, SB_U32, 1, &steps, NULL, &table->faults, error));
+    }
     for (size_t i = 0; i < table->sent_count; i++)
         SB_TRY(show_input(table, &table->sent[i], plan, offsets[i], error));
     return show_elements(table, open, values, error);
@@ -123,7 +126,14 @@ sb_status sb_run_table_create(sb_run_table *table, const sb_open_extents *open, 
     return status;
 }
 
-void sb_run_table_clear(sb_run_table *table) {
+sb_status sb_run_table_open_mailbox(sb_run_table *table, sb_queue *queue, size_t count, sb_error *error) {
+    if (table->mailbox != NULL || table->posted->dims[0] > SB_RUN_TABLE_MAIL_BYTES)
+        return SB_OK;
+    return sb_mailbox_create(queue, count, table->posted, table->faults, &table->mailbox, error);
+}
+
+void sb_run_table_clear(sb_run_table *table, sb_queue *queue) {
+    sb_mailbox_destroy(queue, table->mailbox);
     for (size_t i = 0; i < table->shown_count; i++) {
         sb_tensor_release(table->known[table->shown[i]]);
         sb_tensor_release(table->there_shown[i]);
@@ -133,6 +143,7 @@ void sb_run_table_clear(sb_run_table *table) {
         sb_tensor_release(table->sent[i].there);
     }
     sb_tensor_release(table->faults);
+    sb_tensor_release(table->posted);
     sb_tensor_release(table->here);
     sb_tensor_release(table->there);
     sb_free(table->known);
@@ -171,12 +182,20 @@ void sb_run_table_sort(sb_run_table *table, const sb_program *program, const sb_
     }
 }
 
-sb_status sb_run_table_send(sb_run_table *table, sb_queue *queue, const sb_value *inputs, sb_error *error) {
+void sb_run_table_fill(sb_run_table *table, const sb_value *inputs) {
     for (size_t i = 0; i < table->sent_count; i++) {
         const sb_tensor *input = inputs[table->sent[i].index].tensor;
         sb_tensor *rows = table->sent[i].rows;
         memcpy(rows->dims, input->dims, (size_t)input->rank * sizeof *rows->dims);
         sb_tensor_copy_elements(rows, input);
     }
+}
+
+sb_status sb_run_table_send(sb_run_table *table, sb_queue *queue, sb_error *error) {
     return sb_queue_upload(queue, table->there, table->here, error);
+}
+
+void sb_run_table_post(sb_run_table *table, const void *answer) {
+    table->scalars[table->answer] = (int64_t)(uintptr_t)answer;
+    sb_mailbox_post(table->mailbox, table->here->data, (size_t)table->posted->dims[0]);
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/allocation.h"
+#include "runtime/again.h"
 #include "runtime/derived.h"
 #include "runtime/memory_plan.h"
 #include "runtime/replay.h"
@@ -40,7 +41,8 @@ static sb_status fill_runner(sb_runner *runner, sb_error *error) {
     const sb_state_binding *binding = runner->settings->placement.binding;
     if (binding != NULL && binding->program == runner->program) {
         runner->reserved = sb_allocate_array(values, SB_SIDES * sizeof(sb_storage *));
-        if (runner->reserved == NULL)
+        runner->reserved_copies = sb_allocate_array(values, SB_SIDES * sizeof *runner->reserved_copies);
+        if (runner->reserved == NULL || runner->reserved_copies == NULL)
             return sb_fail_memory(error, values * sizeof(sb_storage *));
     }
     return sb_runner_create_faults(runner, error);
@@ -90,6 +92,7 @@ void sb_runner_destroy(sb_runner *runner) {
     sb_free(runner->values);
     sb_free(runner->held);
     sb_free(runner->reserved);
+    sb_free(runner->reserved_copies);
     sb_free(runner->inputs);
     sb_free(runner->step_values);
     sb_free(runner->step_facts);
@@ -189,6 +192,7 @@ static sb_status find_plan(sb_runner *runner, bool host_outputs, const sb_value 
         SB_TRY(wait_for_device(runner, error));
         SB_TRY(sb_memory_plan(plan, runner->program, error));
         sb_segments_forget(plan);
+        sb_again_clear(&plan->again);
         plan->outdated = false;
     }
     for (sb_side side = SB_HOST; side < SB_SIDES; side++)
@@ -205,7 +209,7 @@ static sb_status find_open_plan(sb_runner *runner, bool host_outputs, const sb_v
         SB_TRY(find_plan(runner, host_outputs, inputs, error));
         if (runner->plan->open == NULL)
             return SB_OK;
-        SB_TRY(sb_open_extents_fill(runner->plan->open, runner->settings->placement.queue, inputs, &fits, error));
+        sb_open_extents_fill(runner->plan->open, runner->settings->placement.queue, inputs, &fits);
         if (fits)
             return SB_OK;
         SB_TRY(sb_capacities_enlarge(capacities, runner->plan->open->planned, runner->plan->open->add, error));
@@ -343,9 +347,7 @@ static sb_status check_interrupt(const sb_runner *runner, const sb_step *step, s
                    step->node->op->name);
 }
 
-/* Whether tasks can be recorded here: an observer wants each node for itself, or each task measured, and what is inside
- * a recorded step is recorded with it. */
-static bool may_replay(const sb_runner *runner) {
+bool sb_runner_may_replay(const sb_runner *runner) {
     sb_queue *queue = runner->settings->placement.queue;
     return runner->settings->graphs != SB_GRAPHS_OFF && runner->settings->observer == NULL && queue != NULL &&
            runner->settings->task_times == NULL && !queue->is_recording;
@@ -353,7 +355,7 @@ static bool may_replay(const sb_runner *runner) {
 
 static sb_status run_steps(sb_runner *runner, const sb_value *inputs, sb_error *error) {
     const sb_program *program = runner->program;
-    bool replays = may_replay(runner);
+    bool replays = sb_runner_may_replay(runner);
     SB_TRY(sb_runner_enter(runner, inputs, error));
     SB_TRY(sb_runner_bring_together(runner, error));
     for (size_t s = 0; s < program->step_count; s++) {
@@ -471,7 +473,10 @@ static sb_status fetch(sb_runner *runner, sb_outbox *outbox, sb_value_id value, 
 /* Hands over the value of sb_program::leave: from the host when it is wanted there, else from where it is. */
 static sb_status hand_over(sb_runner *runner, size_t index, sb_outbox *outbox, sb_value *output, sb_error *error) {
     sb_value_id value = runner->program->leave[index];
-    bool on_host = sb_is_wanted_on_host(runner->plan, index) && !sb_runner_knows(runner, value);
+    if (sb_runner_knows(runner, value))
+        return sb_runner_leave(runner, index, sb_value_of_tensor(runner->plan->open->table.known[value]), output,
+                               error);
+    bool on_host = sb_is_wanted_on_host(runner->plan, index);
     if (on_host && outbox != NULL)
         SB_TRY(fetch(runner, outbox, value, error));
     else if (on_host)
@@ -482,7 +487,20 @@ static sb_status hand_over(sb_runner *runner, size_t index, sb_outbox *outbox, s
     return sb_runner_leave(runner, index, found, output, error);
 }
 
-static sb_status hand_over_all(sb_runner *runner, bool host_outputs, sb_outbox *outbox, sb_value *outputs,
+/* All but next versions, which are where they were in the run before. */
+static sb_status hand_over_again(sb_runner *runner, sb_outbox *outbox, sb_value *outputs, sb_error *error) {
+    const sb_again *again = &runner->plan->again;
+    runner->plan->binding->stay = true;
+    for (size_t i = 0; i < again->count; i++) {
+        size_t index = again->leaving[i];
+        if (!sb_runner_leaves_out(runner, index))
+            SB_TRY(hand_over(runner, index, outbox, &outputs[index], error));
+    }
+    return SB_OK;
+}
+
+/* `again`: the run was one of those of runtime/again.h. */
+static sb_status hand_over_all(sb_runner *runner, bool again, bool host_outputs, sb_outbox *outbox, sb_value *outputs,
                                sb_error *error) {
     sb_queue *queue = runner->settings->placement.queue;
     runner->step = NULL;
@@ -490,18 +508,34 @@ static sb_status hand_over_all(sb_runner *runner, bool host_outputs, sb_outbox *
         outbox = NULL;
     else
         SB_TRY(sb_outbox_open(outbox, queue, bytes_to_fetch(runner), runner->program->leave_count, error));
+    if (again)
+        return hand_over_again(runner, outbox, outputs, error);
     sb_state_binding *binding = runner->plan->binding;
     bool stay = sb_staying_again(runner);
     if (binding != NULL)
         binding->stay = stay;
     if (!stay)
         sb_staying_offer(runner);
+    else
+        sb_again_note(runner);
     for (size_t i = 0; i < runner->program->leave_count; i++) {
         bool updates = binding != NULL && binding->update[i] >= 0;
         if (updates ? !stay : !sb_runner_leaves_out(runner, i))
             SB_TRY(hand_over(runner, i, outbox, &outputs[i], error));
     }
     return SB_OK;
+}
+
+static sb_status run_anew(sb_runner *runner, sb_outbox *outbox, const sb_value *inputs, sb_error *error) {
+    const sb_plan *plan = runner->plan;
+    if (plan->open != NULL && plan->open->table.there != NULL)
+        SB_TRY(sb_run_table_send(&plan->open->table, runner->settings->placement.queue, error));
+    SB_TRY(sb_again_find(runner, error));
+    if (plan->binding != NULL && plan->first_update < runner->program->step_count)
+        SB_TRY(sb_runner_reserve(runner, outbox, error));
+    if (plan->binding != NULL)
+        SB_TRY(sb_derived_refresh(runner, error));
+    return run_steps(runner, inputs, error);
 }
 
 sb_status sb_runner_run(sb_runner *runner, bool host_outputs, const sb_value *inputs, sb_value *outputs,
@@ -517,21 +551,18 @@ sb_status sb_runner_start(sb_runner *runner, bool host_outputs, sb_outbox *outbo
     SB_TRY(find_open_plan(runner, host_outputs, inputs, error));
     if (runner->plan->stays != NULL)
         sb_runner_note_cause(runner, NULL, "the CPU is estimated to be quicker");
-    bool in_place = runner->plan->binding != NULL && runner->plan->first_update < program->step_count;
-    sb_status status = in_place ? sb_runner_reserve(runner, outbox, error) : SB_OK;
-    if (status == SB_OK && runner->plan->binding != NULL)
-        status = sb_derived_refresh(runner, error);
+    bool again;
+    sb_status status = sb_again_run(runner, outbox, &again, error);
+    if (status == SB_OK && !again)
+        status = run_anew(runner, outbox, inputs, error);
     if (status == SB_OK)
-        status = run_steps(runner, inputs, error);
-    if (status == SB_OK)
-        status = hand_over_all(runner, host_outputs, outbox, outputs, error);
+        status = hand_over_all(runner, again, host_outputs, outbox, outputs, error);
     for (size_t i = 0; i < program->leave_count && status != SB_OK; i++)
         sb_value_release(&outputs[i]);
     for (size_t i = 0; i < runner->held_count; i++)
         sb_value_release(&runner->values[runner->held[i]]);
     runner->held_count = 0;
-    if (in_place)
-        sb_runner_release_reserved(runner);
+    sb_runner_release_reserved(runner);
     if (runner->plan->binding != NULL && status == SB_OK && !runner->plan->warm)
         runner->plan->warm = runner->plan->outdated = true;
     return status;

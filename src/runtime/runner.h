@@ -83,9 +83,10 @@ void sb_runner_report_graphs(const sb_runner *runner, sb_graph_report *report);
 /* Faults, with a device: each run's own. `slot` is one of settings->queue_depth places for what runs leave, which a run
  * keeps until its faults have been checked. */
 
-/** Before a run (entered): the device forgets what a run before has found, also one that failed half-way. */
-sb_status sb_runner_clear_faults(sb_runner *runner, sb_error *error);
-/** After a run has been given to the queue (entered): has the device put what its kernels find into the slot. */
+/** Before a run (entered), whose slot it is: the device forgets what a run before has found, also one that failed half-way. */
+sb_status sb_runner_clear_faults(sb_runner *runner, int slot, sb_error *error);
+/** After a run has been given to the queue (entered): has the device put what its kernels find into the slot, where the run does not do
+ * so by itself. */
 sb_status sb_runner_collect_faults(sb_runner *runner, int slot, sb_error *error);
 /** After the device has done that: reports what is in the slot, by the first such step. */
 sb_status sb_runner_check_faults(const sb_runner *runner, int slot, sb_error *error);

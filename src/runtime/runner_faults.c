@@ -1,9 +1,12 @@
 /* What kernels on a device find wrong with their data. Recorded tasks know the address of their word, so there is one
  * set of words, which every run uses: the device copies it to a run's own place behind the run's work, and clears it
- * before the next; words of a plan with open extents come with the table of each run, as zeros. Runners of whose steps none has ever asked for its word, as those of networks without indices and
+ * before the next; words of a plan with open extents come with the table of each run, as zeros. A recording that receives
+ * its table (runtime/again.h) ends by leaving those that are not 0 in that place, which the host has cleared, so that nothing
+ * is copied. Runners of whose steps none has ever asked for its word, as those of networks without indices and
  * integer divisions, need neither. */
 #include <string.h>
 
+#include "base/allocation.h"
 #include "kernel/fault.h"
 #include "runtime/runner_internal.h"
 
@@ -24,13 +27,15 @@ sb_status sb_runner_create_faults(sb_runner *runner, sb_error *error) {
     SB_TRY(sb_queue_leave(queue, sb_queue_clear(queue, runner->faults, error), error));
     SB_TRY(sb_host_block_create(queue, copies, &runner->fault_copies, error));
     memset(runner->fault_copies->data, 0, copies);
-    return SB_OK;
+    runner->clean = sb_allocate_array((size_t)runner->settings->queue_depth, sizeof *runner->clean);
+    return runner->clean != NULL ? SB_OK : sb_fail_memory(error, (size_t)runner->settings->queue_depth);
 }
 
 void sb_runner_destroy_faults(sb_runner *runner) {
     if (runner->fault_copies != NULL)
         sb_host_block_destroy(runner->settings->placement.queue, runner->fault_copies);
     sb_tensor_release(runner->faults);
+    sb_free(runner->clean);
 }
 
 sb_tensor *sb_runner_faults(const sb_runner *runner) {
@@ -42,20 +47,32 @@ static uint32_t *words_of(const sb_runner *runner, int slot) {
     return (uint32_t *)runner->fault_copies->data + (size_t)slot * runner->program->step_count;
 }
 
-sb_status sb_runner_clear_faults(sb_runner *runner, sb_error *error) {
+uint32_t *sb_runner_faults_place(sb_runner *runner) {
+    uint32_t *words = words_of(runner, runner->slot);
+    if (!runner->clean[runner->slot] && runner->may_fault) /* else nobody has ever written them */
+        memset(words, 0, runner->program->step_count * sizeof *words);
+    runner->clean[runner->slot] = false;
+    return words;
+}
+
+sb_status sb_runner_clear_faults(sb_runner *runner, int slot, sb_error *error) {
+    runner->slot = slot;
+    runner->faults_left = false;
     /* The run before left none of them here if it had its words elsewhere, and found these as they are. */
     bool elsewhere = runner->plan != NULL && sb_runner_faults(runner) != runner->faults;
     if (runner->faults != NULL && runner->may_fault && !elsewhere)
         SB_TRY(sb_queue_clear(runner->settings->placement.queue, runner->faults, error));
     for (size_t i = 0; i < runner->nested_count; i++)
-        SB_TRY(sb_runner_clear_faults(runner->nested[i], error));
+        SB_TRY(sb_runner_clear_faults(runner->nested[i], slot, error));
     return SB_OK;
 }
 
 sb_status sb_runner_collect_faults(sb_runner *runner, int slot, sb_error *error) {
     sb_queue *queue = runner->settings->placement.queue;
-    if (runner->faults != NULL && runner->may_fault)
+    if (runner->faults != NULL && runner->may_fault && !runner->faults_left) {
+        runner->clean[slot] = false;
         SB_TRY(sb_queue_fetch(queue, words_of(runner, slot), sb_runner_faults(runner), error));
+    }
     for (size_t i = 0; i < runner->nested_count; i++)
         SB_TRY(sb_runner_collect_faults(runner->nested[i], slot, error));
     return SB_OK;
@@ -69,6 +86,8 @@ sb_status sb_runner_check_faults(const sb_runner *runner, int slot, sb_error *er
             return sb_fail(error, sb_fault_status(words[s]), "node %s (%s): %s", node->name, node->op->name,
                            sb_fault_text(words[s]));
     }
+    if (words != NULL)
+        runner->clean[slot] = true;
     for (size_t i = 0; i < runner->nested_count; i++)
         SB_TRY(sb_runner_check_faults(runner->nested[i], slot, error));
     return SB_OK;

@@ -28,6 +28,9 @@ struct sb_runner {
     /* With a device, and steps: runner_faults.c. */
     sb_tensor *faults;           /* there, a word for each step */
     sb_host_block *fault_copies; /* as many words for each slot */
+    bool *clean;                 /* by slot: its words are known to be 0 */
+    int slot;                    /* of the run in progress … */
+    bool faults_left;            /* … which leaves its words there by itself */
     bool may_fault;              /* a step has asked for its word, in any run */
     uint64_t left_out;           /* outputs that are not handed over, a bit each */
     size_t nested_count, nested_capacity;
@@ -39,7 +42,9 @@ struct sb_runner {
     size_t *held; /* … which lists them here, for the end of the run */
     /* By copy: memory of the host for what is made behind the first update; NULL without a state. */
     sb_storage **reserved;
-    sb_value *inputs; /* of the graph that this runner is nested for, while its node gives them */
+    size_t reserved_count;
+    size_t *reserved_copies; /* those that may have some */
+    sb_value *inputs;        /* of the graph that this runner is nested for, while its node gives them */
     /* The step in progress; room for the largest. */
     const sb_step *step;
     bool untouched;        /* it has failed, and had written nothing */
@@ -57,6 +62,9 @@ void sb_runner_destroy_faults(sb_runner *runner);
 /** The words on the device in which steps of the run in progress leave faults. */
 sb_tensor *sb_runner_faults(const sb_runner *runner);
 
+/** The place in pinned memory for the words of the run in progress, all of which are 0 from now on until the device says otherwise. */
+uint32_t *sb_runner_faults_place(sb_runner *runner);
+
 /** Memory on a side for a value (or SB_NO_VALUE): in the arena at `offset`, or of its own where that is -1. */
 sb_status sb_runner_allocate(sb_runner *runner, sb_side side, sb_value_id value, int64_t offset, size_t bytes,
                              sb_storage **storage, char **data, sb_error *error);
@@ -64,6 +72,8 @@ sb_status sb_runner_allocate(sb_runner *runner, sb_side side, sb_value_id value,
 /** Before a run that updates variables where they lie: takes the memory of what is made or moved behind the first
  * update, with that of the run's outbox (NULL: none). Errors: OUT_OF_MEMORY; DEVICE. */
 sb_status sb_runner_reserve(sb_runner *runner, sb_outbox *outbox, sb_error *error);
+/** The part of it for what is handed over: copies on the host of what is made on a device, and the outbox. */
+sb_status sb_runner_reserve_outputs(sb_runner *runner, sb_outbox *outbox, sb_error *error);
 /** Whether output `index` is not handed over. */
 bool sb_runner_leaves_out(const sb_runner *runner, size_t index);
 /** Gives back what the run has not used. */
@@ -123,6 +133,9 @@ sb_status sb_runner_observe_transfer(const sb_runner *runner, sb_value_id value,
                                      int64_t start, sb_error *error);
 /** Where tasks are measured: says that those since the last call were for this node, or with SB_TRANSFER this value. */
 sb_status sb_runner_note_tasks(const sb_runner *runner, const char *name, const char *op, sb_error *error);
+/** Whether tasks can be recorded here: an observer wants each node for itself, or each task measured, and what is inside a recorded
+ * step is recorded with it. */
+bool sb_runner_may_replay(const sb_runner *runner);
 /** Whether somebody asked for an end. */
 bool sb_runner_interrupted(const sb_runner *runner);
 /** The monotonic clock. */

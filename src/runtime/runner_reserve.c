@@ -25,23 +25,31 @@ static sb_status reserve(sb_runner *runner, sb_side side, sb_value_id value, siz
     sb_storage **reserved = &runner->reserved[sb_copy_index(runner->program, side, value)];
     if (bytes == 0 || *reserved != NULL)
         return SB_OK;
-    return side == SB_DEVICE ? sb_queue_storage(runner->settings->placement.queue, bytes, reserved, error)
-                             : sb_storage_create(bytes, reserved, error);
+    SB_TRY(side == SB_DEVICE ? sb_queue_storage(runner->settings->placement.queue, bytes, reserved, error)
+                             : sb_storage_create(bytes, reserved, error));
+    runner->reserved_copies[runner->reserved_count++] = (size_t)(reserved - runner->reserved);
+    return SB_OK;
 }
 
 /* A device's blocks go back at once, to wait for the steps: recorded ones want those that they know. */
 static void let_wait(sb_runner *runner) {
-    size_t values = runner->program->graph->value_count;
-    for (size_t c = values; c < SB_SIDES * values; c++) {
-        sb_storage_release(runner->reserved[c]);
-        runner->reserved[c] = NULL;
+    size_t values = runner->program->graph->value_count, kept = 0;
+    for (size_t i = 0; i < runner->reserved_count; i++) {
+        size_t copy = runner->reserved_copies[i];
+        if (copy < values) {
+            runner->reserved_copies[kept++] = copy;
+            continue;
+        }
+        sb_storage_release(runner->reserved[copy]);
+        runner->reserved[copy] = NULL;
     }
+    runner->reserved_count = kept;
 }
 
-/* Copies on the host of what leaves and is made on the device, and the pinned memory that they come through. */
-static sb_status reserve_outputs(sb_runner *runner, sb_outbox *outbox, sb_error *error) {
+/* The pinned memory that they come through is the outbox's. */
+sb_status sb_runner_reserve_outputs(sb_runner *runner, sb_outbox *outbox, sb_error *error) {
     const sb_program *program = runner->program;
-    for (size_t i = 0; i < program->leave_count; i++) {
+    for (size_t i = 0; i < program->leave_count && runner->plan->host_outputs; i++) {
         sb_value_id value = program->leave[i];
         int64_t dims[SB_MAX_RANK], elements;
         const sb_fact *fact = &runner->plan->facts[value];
@@ -75,7 +83,7 @@ sb_status sb_runner_reserve(sb_runner *runner, sb_outbox *outbox, sb_error *erro
                              own_bytes(runner, s, node->outputs[i]), error);
     }
     if (status == SB_OK)
-        status = reserve_outputs(runner, outbox, error);
+        status = sb_runner_reserve_outputs(runner, outbox, error);
     let_wait(runner);
     if (status == SB_OK && !sb_tensor_pool_reserve(tensors))
         status = sb_fail_memory(error, tensors * sizeof(sb_tensor));
@@ -83,8 +91,10 @@ sb_status sb_runner_reserve(sb_runner *runner, sb_outbox *outbox, sb_error *erro
 }
 
 void sb_runner_release_reserved(sb_runner *runner) {
-    for (size_t v = 0; v < runner->program->graph->value_count; v++) {
-        sb_storage_release(runner->reserved[v]);
-        runner->reserved[v] = NULL;
+    for (size_t i = 0; i < runner->reserved_count; i++) {
+        sb_storage **reserved = &runner->reserved[runner->reserved_copies[i]];
+        sb_storage_release(*reserved);
+        *reserved = NULL;
     }
+    runner->reserved_count = 0;
 }

@@ -198,11 +198,11 @@ sb_status sb_session_check_inputs(sb_session *session, const sb_value *inputs, s
     const sb_program *program = session->entry->program;
     size_t symbols = 0;
     for (size_t i = 0; i < program->enter_count; i++) {
-        const sb_value_info *info = &graph->values[program->enter[i]];
         sb_value value;
         SB_TRY(sb_session_entering(session->binding, graph, inputs, i, &value, error));
         if (session->binding != NULL && session->binding->follows[i])
             continue;
+        const sb_value_info *info = &graph->values[program->enter[i]];
         if (value.kind == SB_KIND_NONE && info->fact.optional)
             continue;
         if (value.kind != info->fact.kind)

@@ -132,7 +132,7 @@ static sb_status run_steps(sb_session *session, sb_outbox *outbox, const sb_valu
 /* Gives the device everything that the run needs (entered). */
 static sb_status give(sb_session *session, sb_queued_run *place, const sb_value *inputs, sb_error *error) {
     int slot = (int)(place - session->ring);
-    SB_TRY(sb_runner_clear_faults(session->runner, error));
+    SB_TRY(sb_runner_clear_faults(session->runner, slot, error));
     SB_TRY(run_steps(session, &place->outbox, inputs, place->outputs, error));
     if (sb_runner_is_on_host(session->runner)) { /* waiting for the device takes longer than what is judged so does */
         place->done = true;

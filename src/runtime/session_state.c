@@ -24,8 +24,7 @@ sb_status sb_session_bind(sb_model *model, const sb_session_options *options, co
 
 sb_status sb_session_entering(const sb_state_binding *binding, const sb_graph *graph, const sb_value *inputs,
                               size_t index, sb_value *value, sb_error *error) {
-    sb_tensor *tensor = binding != NULL ? sb_binding_tensor(binding, index) : NULL;
-    if (tensor == NULL) {
+    if (binding == NULL || binding->read[index] < 0) {
         *value = inputs[index];
         return SB_OK;
     }
@@ -33,7 +32,7 @@ sb_status sb_session_entering(const sb_state_binding *binding, const sb_graph *g
         return sb_fail(error, SB_ERROR_INVALID_ARGUMENT,
                        "input %.200s is a variable of the state: leave it out, and use sb_state_set to change it",
                        graph->values[graph->inputs[index]].name);
-    *value = sb_value_of_tensor(tensor);
+    *value = binding->entering[index];
     return SB_OK;
 }
 

@@ -27,8 +27,11 @@ void sb_state_release(sb_state *state) {
         sb_derived_destroy(held->derived);
     }
     sb_free(state->variables);
-    for (size_t i = 0; i < state->extent_count; i++)
+    for (size_t i = 0; i < state->extent_count; i++) {
         sb_free(state->extents[i].symbol);
+        sb_free(state->extents[i].places);
+    }
+    sb_free(state->storages);
     sb_free(state->extents);
     sb_queue_destroy(state->queue);
     sb_memory_budget_release(state->budget);
@@ -40,7 +43,7 @@ void sb_state_release(sb_state *state) {
 
 bool sb_state_holds(const sb_state *state, const sb_tensor *tensor) {
     for (size_t i = 0; i < state->count; i++) {
-        if (state->variables[i].tensor->storage == tensor->storage)
+        if (state->storages[i] == tensor->storage)
             return true;
     }
     return false;
@@ -99,7 +102,7 @@ static sb_status hold_extent(sb_state *state, const sb_capacity *capacity, const
     if (symbol == NULL)
         return sb_fail_memory(error, strlen(capacity->symbol) + 1);
     state->extents[state->extent_count++] =
-        (sb_held_extent){symbol, capacity->capacity, capacity->least, initial, initial};
+        (sb_held_extent){symbol, capacity->capacity, capacity->least, initial, initial, 0, NULL};
     return SB_OK;
 }
 
@@ -316,6 +319,29 @@ static sb_status hold_variables(sb_state *state, const sb_state_options *options
     return SB_OK;
 }
 
+/* Lists where each extent with a capacity stands in the variables' tensors, which they keep for good, and their memory. */
+static sb_status list_places(sb_state *state, sb_error *error) {
+    state->storages = sb_allocate_array(state->count, sizeof *state->storages);
+    if (state->storages == NULL)
+        return sb_fail_memory(error, state->count * sizeof *state->storages);
+    for (size_t v = 0; v < state->count; v++)
+        state->storages[v] = state->variables[v].tensor->storage;
+    for (size_t e = 0; e < state->extent_count; e++) {
+        sb_held_extent *extent = &state->extents[e];
+        extent->places = sb_allocate_array(state->count, SB_MAX_RANK * sizeof(int64_t *));
+        if (extent->places == NULL)
+            return sb_fail_memory(error, state->count * SB_MAX_RANK * sizeof(int64_t *));
+        for (size_t v = 0; v < state->count; v++) {
+            sb_held_variable *held = &state->variables[v];
+            for (int d = 0; d < held->tensor->rank; d++) {
+                if (held->extents[d] == (int)e)
+                    extent->places[extent->place_count++] = &held->tensor->dims[d];
+            }
+        }
+    }
+    return SB_OK;
+}
+
 static sb_status fill_state(sb_state *state, const sb_state_options *options, sb_error *error) {
     SB_TRY(find_entry(state->model, options->entry, &state->entry, error));
     SB_TRY(hold_extents(state, options, error));
@@ -327,6 +353,7 @@ static sb_status fill_state(sb_state *state, const sb_state_options *options, sb
         SB_TRY(sb_queue_create(options->device, NULL, false, &state->queue, error));
     SB_TRY(sb_state_enter_queue(state, error));
     SB_TRY(sb_state_leave_queue(state, hold_variables(state, options, error), error));
+    SB_TRY(list_places(state, error));
     return sb_state_reset(state, error);
 }
 

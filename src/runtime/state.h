@@ -34,6 +34,8 @@ typedef struct sb_held_extent {
     char *symbol;
     int64_t capacity, least; /* as in sb_capacity */
     int64_t initial, used;
+    size_t place_count;
+    int64_t **places; /* where variables along it have it, in their tensors */
 } sb_held_extent;
 
 /* A run of a session with a state. One that is left to a device waits in the state's list until somebody has found out
@@ -63,8 +65,10 @@ struct sb_state {
     sb_queue *queue; /* for copies; NULL: the home is the host */
     size_t count;
     sb_held_variable *variables;
+    const sb_storage **storages; /* by variable: its tensor's, side by side for whoever looks at all of them */
     size_t extent_count;
     sb_held_extent *extents;
+    bool derives; /* a kernel has made something of a variable: there is no need to count contents before. (Entered.) */
     pthread_mutex_t lock; /* of what follows, and of versions */
     pthread_cond_t changed;
     bool busy;            /* somebody works on the contents … */

@@ -115,6 +115,20 @@ static bool uses_any(const sb_state_binding *binding) {
     return false;
 }
 
+/* What is the caller's, and what the state's. */
+static void sort_by_side(sb_state_binding *binding) {
+    for (size_t i = 0; i < binding->program->enter_count; i++) {
+        if (binding->read[i] < 0)
+            binding->given[binding->given_count++] = i;
+        else
+            binding->entering[i] = sb_value_of_tensor(binding->state->variables[binding->read[i]].tensor);
+    }
+    for (size_t i = 0; i < binding->program->leave_count; i++) {
+        if (binding->update[i] < 0)
+            binding->handed[binding->handed_count++] = i;
+    }
+}
+
 static sb_status fill_binding(sb_state_binding *binding, const sb_model_entry *entry, const sb_device *device,
                               sb_error *error) {
     const sb_program *program = binding->program;
@@ -134,9 +148,11 @@ static sb_status fill_binding(sb_state_binding *binding, const sb_model_entry *e
     binding->in_place = sb_allocate_array(program->leave_count, sizeof *binding->in_place);
     binding->follows = sb_allocate_array(program->enter_count, sizeof *binding->follows);
     binding->left_behind = sb_allocate_array(state->extent_count, sizeof *binding->left_behind);
-    if (binding->targets == NULL || binding->extents == NULL || binding->read == NULL || binding->update == NULL ||
-        binding->entering == NULL || binding->leaving == NULL || binding->follows == NULL ||
-        binding->left_behind == NULL || binding->in_place == NULL)
+    binding->given = sb_allocate_array(program->enter_count, sizeof *binding->given);
+    binding->handed = sb_allocate_array(program->leave_count, sizeof *binding->handed);
+    if (binding->given == NULL || binding->handed == NULL || binding->targets == NULL || binding->extents == NULL ||
+        binding->read == NULL || binding->update == NULL || binding->entering == NULL || binding->leaving == NULL ||
+        binding->follows == NULL || binding->left_behind == NULL || binding->in_place == NULL)
         return sb_fail_memory(error, (program->enter_count + program->leave_count) * sizeof *binding->entering);
     for (size_t i = 0; i < program->enter_count; i++)
         binding->read[i] = -1;
@@ -144,6 +160,7 @@ static sb_status fill_binding(sb_state_binding *binding, const sb_model_entry *e
         binding->update[i] = -1;
     SB_TRY(bind_variables(binding, entry, error));
     bind_pairs(binding, entry);
+    sort_by_side(binding);
     for (size_t i = 0; i < program->enter_count; i++)
         binding->follows[i] = follows_others(binding, i);
     for (size_t e = 0; e < state->extent_count; e++)
@@ -175,6 +192,8 @@ sb_status sb_binding_create(sb_state *state, int entry, const sb_device *device,
 void sb_binding_destroy(sb_state_binding *binding) {
     if (binding == NULL)
         return;
+    sb_free(binding->given);
+    sb_free(binding->handed);
     sb_free(binding->read);
     sb_free(binding->update);
     sb_free(binding->in_place);
@@ -208,7 +227,14 @@ const char *sb_binding_updated_there(const sb_state_binding *binding, const sb_n
 
 sb_status sb_binding_enter(sb_state_binding *binding, const void *session, sb_error *error) {
     SB_TRY(sb_state_enter(binding->state, true, session, error));
-    binding->run = (sb_state_run){.update = binding->update, .update_count = binding->program->leave_count};
+    sb_state_run *run = &binding->run; /* member by member: a whole one has room for an error's text */
+    run->update = binding->update;
+    run->update_count = binding->program->leave_count;
+    run->session = NULL;
+    run->next = NULL;
+    run->number = 0;
+    run->began = run->resizes = false;
+    run->counters = (sb_state_counters){0};
     return SB_OK;
 }
 
@@ -420,25 +446,21 @@ static sb_status inspect_updates(sb_state_binding *binding, sb_error *error) {
     return SB_OK;
 }
 
-static void know_updates(sb_state_binding *binding, const sb_runner *runner) {
-    sb_staying_extents(runner, binding->extents);
-    for (size_t i = 0; i < binding->program->leave_count; i++)
-        binding->in_place[i] = binding->update[i] >= 0;
-}
-
 /* Everything that takes memory or may fail before the first variable is overwritten. What lies in a variable and goes
  * elsewhere gets memory of its own: variables may swap. */
 static sb_status prepare_updates(sb_state_binding *binding, const sb_runner *runner, sb_queue *queue, sb_error *error) {
     if (binding->stay)
-        know_updates(binding, runner);
+        sb_staying_extents(runner, binding->extents);
     else
         SB_TRY(inspect_updates(binding, error));
-    for (size_t i = 0; i < binding->program->leave_count; i++) {
-        if (!binding->in_place[i])
+    for (size_t i = 0; i < binding->handed_count; i++)
+        SB_TRY(detach(binding, queue, &binding->leaving[binding->handed[i]], error));
+    for (size_t i = 0; i < binding->program->leave_count && !binding->stay; i++) {
+        if (binding->update[i] >= 0 && !binding->in_place[i])
             SB_TRY(detach(binding, queue, &binding->leaving[i], error));
     }
     SB_TRY(check_extents(binding, error));
-    return find_targets(binding, queue, error);
+    return binding->stay ? SB_OK : find_targets(binding, queue, error);
 }
 
 static sb_status copy_update(sb_queue *queue, const sb_tensor *target, sb_tensor *source, sb_error *error) {
@@ -454,6 +476,10 @@ static sb_status copy_update(sb_queue *queue, const sb_tensor *target, sb_tensor
 
 /* All readers of the old versions are done, or, on the device, in the queue before. */
 static sb_status carry_out_updates(sb_state_binding *binding, sb_queue *queue, sb_error *error) {
+    if (binding->stay) {
+        binding->run.counters.updates_in_place += (int64_t)(binding->program->leave_count - binding->handed_count);
+        return SB_OK;
+    }
     for (size_t i = 0; i < binding->program->leave_count; i++) {
         if (binding->update[i] < 0)
             continue;
@@ -472,11 +498,17 @@ static sb_status carry_out_updates(sb_state_binding *binding, sb_queue *queue, s
 /* ---- runs ---- */
 
 static void hand_out(sb_state_binding *binding, sb_status status, sb_value *outputs) {
-    for (size_t i = 0; i < binding->program->leave_count; i++) {
-        if (status == SB_OK && i < binding->output_count && binding->update[i] < 0)
-            outputs[i] = binding->leaving[i];
+    for (size_t i = 0; i < binding->handed_count; i++) {
+        size_t index = binding->handed[i];
+        if (status == SB_OK && index < binding->output_count)
+            outputs[index] = binding->leaving[index];
         else
-            sb_value_release(&binding->leaving[i]);
+            sb_value_release(&binding->leaving[index]);
+        binding->leaving[index] = (sb_value){0};
+    }
+    /* Next versions that stay are neither handed over nor copied. */
+    for (size_t i = 0; i < binding->program->leave_count && !(binding->stay && status == SB_OK); i++) {
+        sb_value_release(&binding->leaving[i]);
         binding->leaving[i] = (sb_value){0};
         sb_tensor_release(binding->targets[i]);
         binding->targets[i] = NULL;
@@ -486,7 +518,7 @@ static void hand_out(sb_state_binding *binding, sb_status status, sb_value *outp
 /* The next run asks whether contents have changed when it begins, by when this one may only have been given to a device:
  * so they count here, and not where versions do. */
 static void note_contents(sb_state_binding *binding, sb_status status) {
-    for (size_t i = 0; i < binding->program->leave_count; i++) {
+    for (size_t i = 0; i < binding->program->leave_count && binding->state->derives; i++) {
         if (binding->update[i] >= 0)
             binding->state->variables[binding->update[i]].contents++;
     }
@@ -496,10 +528,8 @@ static void note_contents(sb_state_binding *binding, sb_status status) {
 
 sb_status sb_binding_run(sb_state_binding *binding, sb_runner *runner, sb_queue *queue, bool host_outputs,
                          sb_outbox *outbox, const sb_value *inputs, sb_value *outputs, sb_error *error) {
-    for (size_t i = 0; i < binding->program->enter_count; i++) {
-        sb_tensor *tensor = sb_binding_tensor(binding, i);
-        binding->entering[i] = tensor != NULL ? sb_value_of_tensor(tensor) : inputs[i];
-    }
+    for (size_t i = 0; i < binding->given_count; i++)
+        binding->entering[binding->given[i]] = inputs[binding->given[i]];
     sb_status status = sb_runner_start(runner, host_outputs, outbox, binding->entering, binding->leaving, error);
     if (status == SB_OK)
         status = prepare_updates(binding, runner, queue, error);

@@ -16,7 +16,10 @@ typedef struct sb_state_binding {
      * enters before. */
     bool *follows;
     int64_t *left_behind; /* by the state's extents: a variable along it that the program does not update, or -1 */
-    sb_value *entering, *leaving; /* of the run in progress */
+    sb_value *entering, *leaving; /* of the run in progress; variables enter as the same tensors for good */
+    size_t given_count, handed_count;
+    size_t *given;  /* of sb_program::enter, what the caller gives: indices */
+    size_t *handed; /* of sb_program::leave, what is no variable's next version */
     bool stay; /* the run has made all next versions where it was known that it does: none is handed over (staying.h) */
     bool *in_place;      /* by sb_program::leave: the run has made it where the variable's next version belongs */
     sb_tensor **targets; /* by sb_program::leave: where what is not there yet is to be copied; of the run */

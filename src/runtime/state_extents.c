@@ -12,14 +12,10 @@ int sb_state_extent_index(const sb_state *state, const char *symbol) {
 }
 
 void sb_state_put_extent(sb_state *state, size_t extent, int64_t used) {
+    const sb_held_extent *held = &state->extents[extent];
     state->extents[extent].used = used;
-    for (size_t v = 0; v < state->count; v++) {
-        sb_held_variable *held = &state->variables[v];
-        for (int d = 0; d < held->tensor->rank; d++) {
-            if (held->extents[d] == (int)extent)
-                held->tensor->dims[d] = used;
-        }
-    }
+    for (size_t i = 0; i < held->place_count; i++)
+        *held->places[i] = used;
 }
 
 void sb_state_set_extent(sb_state *state, size_t extent, int64_t used) {

@@ -82,7 +82,8 @@ static void judge_oldest(sb_state *state) {
     }
     run->is_awaited = true;
     pthread_mutex_unlock(&state->lock);
-    run->outcome = (sb_error){SB_OK, ""};
+    run->outcome.status = SB_OK;
+    run->outcome.message[0] = '\0';
     sb_status status = run->await(run, &run->outcome);
     pthread_mutex_lock(&state->lock);
     run->outcome.status = judge(state, run, status, &run->outcome);

@@ -5,6 +5,7 @@
 #include "cuda/list.h"
 #include "cuda/queue/graph.h"
 #include "cuda/queue/join.h"
+#include "cuda/queue/mailbox.h"
 #include "cuda/queue/trace.h"
 
 /* Bytes of each of the pinned blocks that copies go through: large enough that a block's fixed costs (some 10 us) do
@@ -334,6 +335,10 @@ const sb_device_interface sb_cuda_device_interface = {
     .storage_at = sb_cuda_run_queue_storage_at,
     .create_host_block = create_host_block,
     .destroy_host_block = destroy_host_block,
+    .create_mailbox = sb_cuda_mailbox_create,
+    .destroy_mailbox = sb_cuda_mailbox_destroy,
+    .receive = sb_cuda_mailbox_receive,
+    .leave_words = sb_cuda_mailbox_leave,
     .upload = upload,
     .download = download,
     .fetch = fetch,
