@@ -119,6 +119,31 @@ static void test_shared_rows(void **unused) {
     }
 }
 
+/* One row, with whatever may be behind it. */
+static void test_one_row(void **unused) {
+    setting setting = set_up();
+    for (int round = 0; round < 48; round++) {
+        product p = plain;
+        p.dtype = round % 2 != 0 ? SB_F16 : SB_BF16;
+        p.c_dtype = round / 2 % 2 != 0 ? p.dtype : SB_F32;
+        p.m = 1;
+        p.gate = round % 4 == 3 ? SB_GATE_STACKED : SB_GATE_NONE;
+        p.n = p.gate != SB_GATE_NONE ? 8 * random_between(&setting.random, 1, 40)
+                                     : random_between(&setting.random, 1, 300);
+        p.k = 64 * random_between(&setting.random, 1, is_fake() ? 9 : 200);
+        p.a = round % 3 == 0 ? WIDE_ROWS : ROWS;
+        p.b = round % 6 == 0 && p.gate == SB_GATE_NONE ? WIDE_ROWS : COLUMNS;
+        p.c = round % 5 == 0 ? WIDE_COLUMNS : ROWS;
+        p.values = (values)(round % VALUES);
+        p.scale = round % 3 == 1 ? -0.3f : 1.0f;
+        p.activation = (sb_activation)(round % (SB_ACTIVATION_GELU_TANH + 1));
+        p.bias_dtype = round % 3 == 1 ? SB_F32 : SB_DTYPE_NONE;
+        p.residual_dtype = round % 4 == 1 ? p.dtype : SB_DTYPE_NONE;
+        check_taken(&setting, &p, "row-64x8");
+    }
+    tear_down(&setting);
+}
+
 /* Gates of few rows, where B's columns are the kernel's rows: with fewer of them than a tile has, and more. */
 static void test_gates_of_few_rows(void **unused) {
     static const char *const schedules[] = {"swapped-64x8",  "swapped-64x16",  "swapped-64x32",  "swapped-64x64",

@@ -210,18 +210,21 @@ static void test_one_warpgroup(void **unused) {
         {"tile-64x64", "sb_gemm16_fused_64x64_", false},   {"tile-64x32", "sb_gemm16_fused_64x32_", false},
         {"tile-64x16", "sb_gemm16_fused_64x16_", false},   {"swapped-64x64", "sb_gemm16_fused_64x64_", true},
         {"swapped-64x32", "sb_gemm16_fused_64x32_", true}, {"swapped-64x16", "sb_gemm16_fused_64x16_", true},
-        {"swapped-64x8", "sb_gemm16_fused_64x8_", true},
+        {"swapped-64x8", "sb_gemm16_fused_64x8_", true},   {"row-64x8", "sb_gemm16_fused_row_64x8_", true},
     };
     setting setting = set_up_with(2);
-    for (int shape = 0; shape < 7; shape++) {
+    for (int shape = 0; shape < 8; shape++) {
         for (int form = 0; form < 6; form++) {
-            bool swapped = shapes[shape].swapped, mn_major = form % 2 != 0;
-            product p = make_product((shape + form) % 2 != 0 ? SB_F16 : SB_BF16, swapped ? 1 + 6 * form : 33 + 9 * form,
+            bool swapped = shapes[shape].swapped, mn_major = form % 2 != 0, is_row = shape == 7;
+            product p = make_product((shape + form) % 2 != 0 ? SB_F16 : SB_BF16,
+                                     is_row    ? 1
+                                     : swapped ? 1 + 6 * form
+                                               : 33 + 9 * form,
                                      swapped ? 67 + 8 * form : 9 + 16 * form, 256, shapes[shape].schedule);
             p.a = mn_major && !swapped ? WIDE_COLUMNS : WIDE_ROWS;
             p.b = mn_major && swapped ? WIDE_ROWS : WIDE_COLUMNS;
             p.c = form == 2 ? COLUMNS : form == 3 ? APART : form == 5 ? WIDE_ROWS : ROWS;
-            p.batches = form == 4 ? 3 : 1;
+            p.batches = form == 4 && !is_row ? 3 : 1;
             p.values = form == 1 ? SPECIAL : TAME;
             p.residual_dtype = form == 5 ? p.dtype : SB_DTYPE_NONE;
             check(&setting, &p, shape * 6 + form, shapes[shape].kernel);
@@ -233,19 +236,19 @@ static void test_one_warpgroup(void **unused) {
 /* Tiles of 64 of C's columns, which turn their results in shared memory where eight neighbours of a row are 16 bytes: tiles of fewer
  * rows than a multiprocessor's share, several behind each other, and what Gemm's own node adds before. */
 static void test_turned(void **unused) {
-    static const char *const names[] = {"64x64", "64x32", "64x16", "64x8"};
+    static const char *const names[] = {"swapped-64x64", "swapped-64x32", "swapped-64x16", "swapped-64x8", "row-64x8"};
+    static const char *const kernels[] = {"64x64", "64x32", "64x16", "64x8", "row_64x8"};
     static const int64_t columns[] = {64, 8, 72, 136, 24, 200};
     setting setting = set_up_with(2);
-    for (int shape = 0; shape < 4; shape++) {
+    for (int shape = 0; shape < 5; shape++) {
         for (int form = 0; form < 6; form++) {
-            char schedule[32], kernel[64];
-            snprintf(schedule, sizeof schedule, "swapped-%s", names[shape]);
-            snprintf(kernel, sizeof kernel, "sb_gemm16_fused_%s_", names[shape]);
-            product p = make_product((shape + form) % 2 != 0 ? SB_F16 : SB_BF16, 1 + 13 * form, columns[form],
-                                     form == 0 ? 64 : 320, schedule);
+            char kernel[64];
+            snprintf(kernel, sizeof kernel, "sb_gemm16_fused_%s_", kernels[shape]);
+            product p = make_product((shape + form) % 2 != 0 ? SB_F16 : SB_BF16, shape == 4 ? 1 : 1 + 13 * form,
+                                     columns[form], form == 0 ? 64 : 320, names[shape]);
             p.b = form % 2 != 0 ? WIDE_ROWS : WIDE_COLUMNS;
             p.c = WIDE_ROWS;
-            p.batches = form == 4 ? 3 : 1;
+            p.batches = form == 4 && shape != 4 ? 3 : 1;
             p.values = form == 1 ? SPECIAL : TAME;
             p.bias_dtype = form == 3 ? SB_F32 : SB_DTYPE_NONE;
             p.residual_dtype = form == 5 ? p.dtype : SB_DTYPE_NONE;

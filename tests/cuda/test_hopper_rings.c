@@ -251,6 +251,38 @@ static void test_ends(void **unused) {
     tear_down(&setting);
 }
 
+/* A row that lies in shared memory whole: rings used twice and k that end in the middle of a stage, several tiles for a block, which find
+ * the row there, and weights that lie either way. */
+static void test_one_row(void **unused) {
+    static const struct {
+        int64_t n, k;
+        layout weights;
+        sb_gate gate;
+        bool accumulate;
+    } shapes[] = {
+        {33, 9280, COLUMNS, SB_GATE_NONE, false},    {200, 4672, WIDE_COLUMNS, SB_GATE_NONE, true},
+        {328, 256, COLUMNS, SB_GATE_NONE, false},    {104, 2944, COLUMNS, SB_GATE_STACKED, false},
+        {136, 3392, WIDE_ROWS, SB_GATE_NONE, false}, {72, 64, COLUMNS, SB_GATE_INTERLEAVED, false},
+    };
+    setting setting = set_up_with(2);
+    for (size_t shape = 0; shape < sizeof shapes / sizeof shapes[0]; shape++) {
+        product p = plain;
+        p.dtype = shape % 2 != 0 ? SB_F16 : SB_BF16;
+        p.c_dtype = shapes[shape].accumulate || shape == 2 ? SB_F32 : p.dtype;
+        p.m = 1;
+        p.n = shapes[shape].n;
+        p.k = shapes[shape].k;
+        p.b = shapes[shape].weights;
+        p.gate = shapes[shape].gate;
+        p.activation = p.gate != SB_GATE_NONE ? SB_ACTIVATION_SILU : SB_ACTIVATION_NONE;
+        p.accumulate = shapes[shape].accumulate;
+        p.values = shape == 4 ? SPECIAL : TAME;
+        p.schedule = "row-64x8";
+        check_everywhere(&setting, &p, "sb_gemm16_row_64x8_");
+    }
+    tear_down(&setting);
+}
+
 /* Where tiles do not fit the matrix, nothing behind it is fetched: the copy engine takes longer to fill than to fetch. What
  * is added to what C has is computed once, and its tiles reach over the end. */
 static void test_nothing_is_filled(void **unused) {
@@ -349,6 +381,7 @@ int main(void) {
         cmocka_unit_test(test_one_warpgroup),  cmocka_unit_test(test_tiles_behind_each_other),
         cmocka_unit_test(test_ends),           cmocka_unit_test(test_row_maps),
         cmocka_unit_test(test_logits),         cmocka_unit_test(test_nothing_is_filled),
+        cmocka_unit_test(test_one_row),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
