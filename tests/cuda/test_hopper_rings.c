@@ -261,8 +261,8 @@ static void test_one_row(void **unused) {
         bool accumulate;
     } shapes[] = {
         {33, 9280, COLUMNS, SB_GATE_NONE, false},    {200, 4672, WIDE_COLUMNS, SB_GATE_NONE, true},
-        {328, 256, COLUMNS, SB_GATE_NONE, false},    {104, 2944, COLUMNS, SB_GATE_STACKED, false},
-        {136, 3392, WIDE_ROWS, SB_GATE_NONE, false}, {72, 64, COLUMNS, SB_GATE_INTERLEAVED, false},
+        {328, 1280, COLUMNS, SB_GATE_NONE, false},   {104, 4672, COLUMNS, SB_GATE_STACKED, false},
+        {136, 3392, WIDE_ROWS, SB_GATE_NONE, false}, {72, 4608, COLUMNS, SB_GATE_INTERLEAVED, false},
     };
     setting setting = set_up_with(2);
     for (size_t shape = 0; shape < sizeof shapes / sizeof shapes[0]; shape++) {
