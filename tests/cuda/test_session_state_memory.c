@@ -8,6 +8,7 @@
 
 #include "session_support.h"
 #include "state/stateful.h"
+#include "thorough.h"
 
 #define UNKNOWN 999
 #define OUT_OF_MEMORY 2
@@ -206,7 +207,7 @@ static void check_allocations(const kind *kind) {
     s.model = make_model();
     for (int forever = 0; forever < 2; forever++) {
         sb_status status = SB_ERROR_OUT_OF_MEMORY;
-        for (int64_t successes = 0; status != SB_OK; successes++) {
+        for (int64_t successes = 0; status != SB_OK; successes += failing_step(1)) {
             sb_error error = {SB_OK, ""};
             life l = begin(kind, s.model, &s);
             sb_allocation_fail_after(successes, forever != 0);
