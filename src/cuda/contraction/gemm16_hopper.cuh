@@ -160,9 +160,12 @@
     } while (0)
 /* What comes before a stage's products: of groups that lack rows, zeros where these would be. */
 #if defined(SB_GEMM_MAPPED)
+#define BEGIN_GROUPS()                                                                                                 \
+    int counted = 0; /* stages */                                                                                      \
+    uint32_t counts = sb_gemm16_counts_of(&p->product, 0)
+#define NEXT_GROUPS() counts = sb_gemm16_counts_of(&p->product, ++counted)
 #define FILL_GROUPS()                                                                                                  \
     do {                                                                                                               \
-        const uint32_t counts = (uint32_t)stage_counts[stage];                                                         \
         if (counts != SB_GEMM16_WHOLE_GROUPS) {                                                                        \
             sb_gemm16_clear_rows(at_stage + a_part, A_STEP, 1, counts);                                                \
             sb_gemm16_clear_rows(at_stage + A_BYTES, B_STEP, B_WIDTH / 64, counts);                                    \
@@ -171,6 +174,8 @@
         }                                                                                                              \
     } while (0)
 #else
+#define BEGIN_GROUPS() (void)0
+#define NEXT_GROUPS() (void)0
 #define FILL_GROUPS() (void)0
 #endif
 /* Whether k may end where memory says: in the widest tiles, and with nodes behind, registers would not do for it. */
@@ -227,6 +232,7 @@
                          B_BEHIND(b_matrix, step), SB_GEMM_TYPE, SB_GEMM_A_MN_MAJOR, SB_GEMM_B_MN_MAJOR);              \
         }                                                                                                              \
         SB_WGMMA_END();                                                                                                \
+        NEXT_GROUPS();                                                                                                 \
     } while (0)
 #include "cuda/contraction/gemm16_hopper_fetch.cuh"
 
@@ -255,10 +261,6 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
     SB_HOPPER_DYNAMIC_SHARED(shared_memory);
     SB_HOPPER_BARRIERS(full_barriers, SB_GEMM_STAGES);
     SB_HOPPER_BARRIERS(empty_barriers, SB_GEMM_STAGES);
-#if defined(SB_GEMM_MAPPED)
-    /* How many rows the four groups of a stage have, as its fetching thread says: seen behind the stage's barrier. */
-    SB_HOPPER_BARRIERS(stage_counts, SB_GEMM_STAGES);
-#endif
 #if TURNS
     SB_HOPPER_BARRIERS(turn_barriers, SB_GEMM_GROUPS);
     const uint32_t turns = sb_shared_address(turn_barriers);
@@ -372,9 +374,6 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
                     if (!ONE_WARPGROUP || turn == 0) {
                         KEEP_PACE();
                         sb_barrier_wait(empty + 8 * stage, phase ^ 1);
-#if defined(SB_GEMM_MAPPED)
-                        stage_counts[stage] = sb_gemm16_counts_of(&groups);
-#endif
                         EXPECT_STAGE();
 #if defined(SB_GEMM_MAPPED)
                         SB_CUDA_UNROLL
@@ -463,6 +462,7 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
 #if ROWS
             uint64_t rows_matrix = sb_plain_descriptor(rows, 16 * (uint32_t)p->columns);
 #endif
+            BEGIN_GROUPS();
             /* The first tile of k by itself: the compiler keeps products in flight only where nothing but
              * products writes sums. */
             MULTIPLY_STAGE(p->product.c.accumulate, SB_CUDA_SELDOM(depth.cut == 0));
@@ -638,6 +638,8 @@ SB_CUDA_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, p) {
 #undef A_STEP
 #undef B_STEP
 #undef FILL_GROUPS
+#undef BEGIN_GROUPS
+#undef NEXT_GROUPS
 #undef BOX_BYTES
 #undef ROOM_BYTES
 #undef RESULTS

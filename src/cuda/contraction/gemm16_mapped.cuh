@@ -28,10 +28,16 @@ SB_CUDA_FUNCTION sb_gemm16_stage_groups sb_gemm16_stage_groups_of(const sb_gemm1
     return found;
 }
 
-/* How many rows the groups have, a byte each. */
-SB_CUDA_FUNCTION uint32_t sb_gemm16_counts_of(const sb_gemm16_stage_groups *groups) {
-    return (uint32_t)groups->group[0].count | (uint32_t)groups->group[1].count << 8 |
-           (uint32_t)groups->group[2].count << 16 | (uint32_t)groups->group[3].count << 24;
+/* How many rows the groups of a stage have, a byte each. Who multiplies reads them where they lie, a stage ahead: told in shared memory,
+ * they would have to be kept until all threads had read them. */
+SB_CUDA_FUNCTION uint32_t sb_gemm16_counts_of(const sb_gemm16 *p, int block) {
+    uint32_t counts = 0;
+    SB_CUDA_UNROLL
+    for (int g = 0; g < 4; g++) {
+        const int64_t index = (int64_t)block * 4 + g;
+        counts |= (index < p->group_count ? (uint32_t)p->groups[index].count : 16u) << 8 * g;
+    }
+    return counts;
 }
 
 /* A warpgroup makes zeros of the rows that groups lack, in so many chunks of 64 lines; a group lies `step` bytes behind the
