@@ -48,6 +48,9 @@ FAMILIES = ["fwd", "fwd-kn", "dA", "dB"]
 WIDTHS = [384, 512, 576, 640, 768, 896, 960, 1024, 1152, 1280, 1536, 1600, 1792, 1920, 2048, 2304, 2560, 2816, 2880, 3072,
           3200, 3584, 4096, 4304, 4864, 5120, 5504, 6144, 6912, 7168, 8192, 8960, 9216, 10240, 11008, 12288, 13824, 14336]
 ODD_CASES = 40
+# Of short k: adapters of a low rank, heads, and gradients of weights behind few rows.
+SHORT = [("fwd", m, k, n) for m in (512, 4096, 8192) for k in (16, 64, 128) for n in (1024, 2880, 8192)] + \
+        [("dB", m, k, n) for m in (16, 32, 96, 192) for k, n in [(2048, 8192), (4096, 6144), (1536, 1536)]]
 
 
 def cases(quick):
@@ -72,6 +75,8 @@ def cases(quick):
     for group, seed in (("odd", 40), ("odd2", 52)):
         for m, k, n in odd_shapes(seed)[::5 if quick else 1]:
             yield f"{group}/{m}x{k}x{n}", "fwd", group, m, k, n
+    for family, m, k, n in SHORT[::5 if quick else 1]:
+        yield f"short/{family}/{m}x{k}x{n}", family, "short", m, k, n
     for m, k, n in skinny:
         yield f"skinny/{m}x{k}x{n}", "fwd", "skinny", m, k, n
 

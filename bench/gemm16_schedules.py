@@ -27,7 +27,10 @@ SKINNY = [(2048, 2048), (2048, 8192), (8192, 2048), (4096, 4096), (4096, 14336),
 # Rows between few and many, where whole tiles idle: widths of attention's and of narrow models' layers.
 NARROW = [(768, 3072), (3072, 768), (768, 768), (1024, 4096)]
 MIDDLE = [(4096, 6144), (2048, 8192), (8192, 2048), (4096, 1024), (3584, 18944), (2560, 2560)]
-CASES = ([("fwd", m, k, n) for m in (1, 8, 16, 32, 64) for k, n in SKINNY]
+# Of short k and many tiles: adapters of a low rank, and gradients of weights behind few rows.
+SHORT = ([("fwd", m, k, n) for m in (64, 512, 4096) for k in (16, 64, 128) for n in (1024, 4096)]
+         + [("dB", m, k, n) for m in (16, 64, 192) for k, n in [(4096, 12288), (4096, 4096), (1024, 4096)]])
+CASES = (SHORT + [("fwd", m, k, n) for m in (1, 8, 16, 32, 64) for k, n in SKINNY]
          + [("fwd", m, k, n) for m in (72, 96, 130, 160, 192, 300, 700) for k, n in MIDDLE]
          + [("fwd", m, k, n) for m in (128, 1024, 4096) for k, n in NARROW]
          + [(family, m, k, n) for family in ("fwd", "dA", "dB")

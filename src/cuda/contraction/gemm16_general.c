@@ -12,12 +12,21 @@ typedef struct tile {
     int m, n, threads;
     double step;    /* microseconds that a multiprocessor needs for 32 k of a tile, other tiles beside it */
     double latency; /* … and that they take when there is none */
+    double first;   /* a product's first tile's beginning and end */
+    double around;  /* … and those of a tile, others beside it */
 } tile;
 
 static const tile large_tile = {
-    SB_GEMM_MODULES("gemm16_general"), SB_GEMM_MODULES("gemm16_general_fused"), 128, 128, 256, 0.40, 0.50};
-static const tile small_tile = {
-    SB_GEMM_MODULES("gemm16_general_small"), SB_GEMM_MODULES("gemm16_general_small_fused"), 64, 64, 128, 0.15, 0.30};
+    SB_GEMM_MODULES("gemm16_general"), SB_GEMM_MODULES("gemm16_general_fused"), 128, 128, 256, 0.40, 0.50, 8.5, 6.3};
+static const tile small_tile = {SB_GEMM_MODULES("gemm16_general_small"),
+                                SB_GEMM_MODULES("gemm16_general_small_fused"),
+                                64,
+                                64,
+                                128,
+                                0.15,
+                                0.30,
+                                6.0,
+                                2.0};
 
 static sb_status load(const sb_gemm_schedule *self, sb_cuda_device *device, sb_error *error) {
     const tile *tile = self->shape;
@@ -46,9 +55,9 @@ static double cost(const sb_gemm_schedule *self, const sb_cuda_device *device, c
     const tile *tile = self->shape;
     double count = (double)sb_gemm_divide_up(plan->m, tile->m) *
                    (double)sb_gemm_divide_up(plan->n, columns_of(tile, plan)) * (double)plan->batches;
-    double each = count / device->multiprocessors * tile->step;
-    double computing = 4 + (double)sb_gemm_divide_up(plan->group_count, 2) * fmax(each, tile->latency) +
-                       fmax(1, count / device->multiprocessors) * ends_of(tile, plan);
+    double rounds = count / device->multiprocessors, all = fmax(1, rounds);
+    double computing = tile->first + (all - 1) * tile->around + all * ends_of(tile, plan) +
+                       (double)sb_gemm_divide_up(plan->group_count, 2) * fmax(rounds * tile->step, tile->latency);
     return fmax(computing, sb_gemm16_moving_time(plan)) + computing / 8;
 }
 

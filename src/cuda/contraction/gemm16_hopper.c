@@ -35,19 +35,20 @@ enum {
 
 /* `stages` are the most there are in tiles of 64 rows, which have as many as fit. Times are fitted to what each shape took on an
  * H200 for some hundred products (bench/gemm16_schedules.py, which prints these lines): to the times themselves, by which shapes that
- * nothing was fitted to are judged as well. */
+ * nothing was fitted to are judged as well. What a product takes around its tiles and a tile around its k is told apart by products of
+ * short k and many tiles alone; those of tiles of 128 rows were fitted to some of them, and otherwise to what was there before. */
 static const sb_gemm16_shape shapes[] = {
-    {SB_GEMM_MODULES("gemm16_128x256"), SB_GEMM_MODULES("gemm16_fused_128x256"), 128, 256, 1, 4, 2, 0, 0.280, 1.90,
-     2.90, 11.0, 3.40},
-    {SB_GEMM_MODULES("gemm16_128x224"), {NULL}, 128, 224, 1, 4, 1, 0, 0.319, 1.20, 3.30, 11.1, 3.77},
-    {SB_GEMM_MODULES("gemm16_128x192"), SB_GEMM_MODULES("gemm16_fused_128x192"), 128, 192, 1, 4, 1, 0, 0.300, 0.92,
-     3.10, 11.6, 3.34},
-    {SB_GEMM_MODULES("gemm16_128x128"), SB_GEMM_MODULES("gemm16_fused_128x128"), 128, 128, 1, 6, 1, 0, 0.240, 1.18,
-     1.85, 13.7, 3.99},
-    {SB_GEMM_MODULES("gemm16_128x112"), {NULL}, 128, 112, 1, 6, 1, B_K_MAJOR, 0.243, 0.81, 2.31, 15.4, 3.87},
-    {SB_GEMM_MODULES("gemm16_128x96"), {NULL}, 128, 96, 1, 6, 1, B_K_MAJOR, 0.200, 0.67, 2.50, 15.0, 3.65},
-    {SB_GEMM_MODULES("gemm16_128x64"), SB_GEMM_MODULES("gemm16_fused_128x64"), 128, 64, 1, 8, 1, 0, 0.140, 1.04, 1.66,
-     13.7, 4.03},
+    {SB_GEMM_MODULES("gemm16_128x256"), SB_GEMM_MODULES("gemm16_fused_128x256"), 128, 256, 1, 4, 2, 0, 0.280, 3.18,
+     2.86, 11.0, 3.52},
+    {SB_GEMM_MODULES("gemm16_128x224"), {NULL}, 128, 224, 1, 4, 1, 0, 0.319, 2.04, 1.83, 11.1, 3.87},
+    {SB_GEMM_MODULES("gemm16_128x192"), SB_GEMM_MODULES("gemm16_fused_128x192"), 128, 192, 1, 4, 1, 0, 0.300, 2.66,
+     1.23, 11.6, 3.86},
+    {SB_GEMM_MODULES("gemm16_128x128"), SB_GEMM_MODULES("gemm16_fused_128x128"), 128, 128, 1, 6, 1, 0, 0.240, 2.18,
+     1.23, 13.7, 4.14},
+    {SB_GEMM_MODULES("gemm16_128x112"), {NULL}, 128, 112, 1, 6, 1, B_K_MAJOR, 0.243, 1.67, 1.14, 15.4, 3.97},
+    {SB_GEMM_MODULES("gemm16_128x96"), {NULL}, 128, 96, 1, 6, 1, B_K_MAJOR, 0.200, 1.46, 1.31, 15.0, 3.73},
+    {SB_GEMM_MODULES("gemm16_128x64"), SB_GEMM_MODULES("gemm16_fused_128x64"), 128, 64, 1, 8, 1, 0, 0.140, 1.38, 1.17,
+     13.7, 4.06},
     {SB_GEMM_MODULES("gemm16_64x112"), {NULL}, 64, 112, 2, 32, 1, B_K_MAJOR, 0.139, 2.16, 0.93, 14.5, 3.89},
     {SB_GEMM_MODULES("gemm16_64x64"), SB_GEMM_MODULES("gemm16_fused_64x64"), 64, 64, 2, 32, 1, B_K_MAJOR, 0.051, 1.45,
      1.48, 14.3, 4.30},
@@ -65,9 +66,9 @@ static const sb_gemm16_shape shapes[] = {
      2.79, 0.26, 17.1, 3.30},
     {SB_GEMM_MODULES("gemm16_mapped_128x256"), {NULL}, 128, 256, 1, 4, 2, MAPPED, 0.560, 3.28, 0.80, 9.9, 4.20},
     {SB_GEMM_MODULES("gemm16_mapped_128x128"), {NULL}, 128, 128, 1, 6, 1, MAPPED, 0.360, 3.32, 0.80, 12.0, 4.20},
-    {SB_GEMM_MODULES("gemm16_128x160"), {NULL}, 128, 160, 1, 5, 1, B_K_MAJOR, 0.305, 0.20, 3.51, 13.0, 3.75},
-    {SB_GEMM_MODULES("gemm16_128x144"), {NULL}, 128, 144, 1, 5, 1, B_K_MAJOR, 0.280, 0.27, 3.27, 13.7, 3.79},
-    {SB_GEMM_MODULES("gemm16_128x80"), {NULL}, 128, 80, 1, 7, 1, B_K_MAJOR, 0.186, 1.05, 1.65, 14.5, 4.12},
+    {SB_GEMM_MODULES("gemm16_128x160"), {NULL}, 128, 160, 1, 5, 1, B_K_MAJOR, 0.305, 2.80, 1.09, 13.0, 3.98},
+    {SB_GEMM_MODULES("gemm16_128x144"), {NULL}, 128, 144, 1, 5, 1, B_K_MAJOR, 0.280, 2.68, 1.15, 13.7, 4.05},
+    {SB_GEMM_MODULES("gemm16_128x80"), {NULL}, 128, 80, 1, 7, 1, B_K_MAJOR, 0.186, 1.12, 1.59, 14.5, 4.14},
     {SB_GEMM_MODULES("gemm16_64x96"), {NULL}, 64, 96, 2, 32, 1, B_K_MAJOR, 0.088, 2.30, 1.60, 13.8, 4.11},
     {SB_GEMM_MODULES("gemm16_64x80"), {NULL}, 64, 80, 2, 32, 1, B_K_MAJOR, 0.079, 1.49, 1.52, 14.0, 3.98},
     {SB_GEMM_MODULES("gemm16_64x192"), {NULL}, 64, 192, 1, 32, 1, SWAPPED | B_K_MAJOR, 0.133, 0.20, 4.39, 16.9, 5.00},
