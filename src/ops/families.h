@@ -41,7 +41,7 @@
     F(sampling,               ops,  axes, no,   no,   cuda, __VA_ARGS__) \
     F(windows,                no,   axes, cost, no,   cuda, __VA_ARGS__) \
     F(regions,                ops,  no,   no,   no,   no,   __VA_ARGS__) \
-    F(einsum,                 ops,  no,   no,   no,   cuda, __VA_ARGS__) \
+    F(einsum,                 ops,  no,   no,   cpu,  cuda, __VA_ARGS__) \
     F(determinant,            ops,  no,   no,   no,   no,   __VA_ARGS__) \
     F(text,                   ops,  no,   no,   no,   no,   __VA_ARGS__) \
     F(text_parts,             ops,  axes, cost, no,   no,   __VA_ARGS__) \

@@ -19,7 +19,7 @@ static void *at(const sb_cuda_memory *memory) {
 
 /* A matrix of rows or of columns that lie side by side. */
 static sb_matrix matrix(sb_dtype dtype, const sb_cuda_memory *memory, int64_t rows, int64_t columns, bool by_columns) {
-    return (sb_matrix){dtype, at(memory), rows, columns, by_columns ? 1 : columns, by_columns ? rows : 1,
+    return (sb_matrix){dtype,         at(memory), rows, columns, by_columns ? 1 : columns, by_columns ? rows : 1,
                        rows * columns};
 }
 

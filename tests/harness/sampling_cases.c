@@ -261,36 +261,67 @@ HARNESS_GROUP(sampling, integer_products, HARNESS_CUDA) {
 
 /* ---- Einsum and spectra ---- */
 
+static const struct {
+    const char *equation;
+    int count, ranks[3];
+    int64_t dims[3][4];
+} equations[] = {
+    {"bij,bjk->bik", 2, {3, 3}, {{2, 3, 17}, {2, 17, 4}}},
+    {"...ij->...ji", 1, {4}, {{2, 3, 4, 5}}},
+    {"ii->i", 1, {2}, {{5, 5}}},
+    {"ii", 1, {2}, {{5, 5}}},
+    {"ij->", 1, {2}, {{7, 6}}},
+    {"i,ij,j", 3, {1, 2, 1}, {{5}, {5, 6}, {6}}},
+    {"a...b,...bc->...c", 2, {4, 3}, {{3, 2, 1, 5}, {4, 5, 2}}},
+    {"ij,jk->ik", 2, {2, 2}, {{3, 0}, {0, 4}}},
+    {"bhid,bhjd->bhij", 2, {4, 4}, {{2, 2, 3, 8}, {2, 2, 5, 8}}},
+    {"bsi,ij->bsj", 2, {3, 2}, {{2, 7, 33}, {33, 70}}},
+    {"bsi,ij->bjs", 2, {3, 2}, {{2, 7, 33}, {33, 40}}},
+    {"bhwc,hkc->bhwk", 2, {4, 3}, {{2, 3, 4, 9}, {3, 5, 9}}},
+    {"bsi,ji->bsj", 2, {3, 2}, {{3, 40, 19}, {5, 19}}},
+    {"aij,aij->a", 2, {3, 3}, {{3, 4, 5}, {3, 4, 5}}},
+    {"bij,kij->bk", 2, {3, 3}, {{3, 4, 5}, {6, 4, 5}}},
+    {"ibnd,jbnd->bnij", 2, {4, 4}, {{7, 2, 3, 5}, {6, 2, 3, 5}}},
+    {"bnij,jbnd->ibnd", 2, {4, 4}, {{2, 3, 7, 18}, {18, 2, 3, 20}}},
+    {"ibnd,hnd->ibh", 2, {4, 3}, {{5, 2, 3, 4}, {21, 3, 4}}},
+    {"ibh,hnd->ibnd", 2, {3, 3}, {{5, 2, 9}, {9, 3, 4}}},
+    {"ibnd,snd->ibns", 2, {4, 3}, {{7, 1, 3, 5}, {2, 3, 5}}},
+    {"ijbs,ibns->bnij", 2, {4, 4}, {{3, 4, 2, 2}, {3, 2, 5, 2}}},
+    {"bhwc,wkc->bhwk", 2, {4, 3}, {{2, 3, 4, 9}, {4, 5, 9}}},
+    {"i,j->ij", 2, {1, 1}, {{33}, {19}}},
+    {"i,i->i", 2, {1, 1}, {{600}, {600}}},
+    {"bi,bi->b", 2, {2, 2}, {{300, 7}, {300, 7}}},
+    {"i,i", 2, {1, 1}, {{37}, {37}}},
+    {"ij,kj->", 2, {2, 2}, {{3, 4}, {5, 4}}},
+    {"iij,jk->ik", 2, {3, 2}, {{4, 4, 6}, {6, 33}}},
+    {"ij,kj->i", 2, {2, 2}, {{20, 4}, {5, 4}}},
+    {"aib,cbj->acij", 2, {3, 3}, {{2, 17, 5}, {3, 5, 18}}},
+    {"aij,akj->ik", 2, {3, 3}, {{3, 17, 5}, {3, 40, 5}}},
+    {"aij,jka->ik", 2, {3, 3}, {{3, 17, 5}, {5, 40, 3}}},
+    {"aij,jka->ki", 2, {3, 3}, {{3, 17, 0}, {0, 40, 3}}},
+    {"aij,jka->ki", 2, {3, 3}, {{0, 17, 2}, {2, 40, 0}}},
+};
+#define EQUATIONS (sizeof equations / sizeof equations[0])
+
+static void run_equation(harness *h, size_t number, sb_dtype dtype) {
+    harness_case test = harness_op("Einsum", 12);
+    for (int i = 0; i < equations[number].count; i++)
+        add_input(&test, any_tensor(h, dtype, equations[number].ranks[i], equations[number].dims[i]));
+    set_text(&test, "equation", equations[number].equation);
+    harness_run(h, &test);
+}
+
 HARNESS_GROUP(sampling, einsum, HARNESS_CUDA) {
-    static const struct {
-        const char *equation;
-        int count, ranks[3];
-        int64_t dims[3][4];
-    } cases[] = {
-        {"bij,bjk->bik", 2, {3, 3}, {{2, 3, 17}, {2, 17, 4}}},
-        {"...ij->...ji", 1, {4}, {{2, 3, 4, 5}}},
-        {"ii->i", 1, {2}, {{5, 5}}},
-        {"ii", 1, {2}, {{5, 5}}},
-        {"ij->", 1, {2}, {{7, 6}}},
-        {"i,ij,j", 3, {1, 2, 1}, {{5}, {5, 6}, {6}}},
-        {"a...b,...bc->...c", 2, {4, 3}, {{3, 2, 1, 5}, {4, 5, 2}}},
-        {"ij,jk->ik", 2, {2, 2}, {{3, 0}, {0, 4}}},
-        {"bhid,bhjd->bhij", 2, {4, 4}, {{2, 2, 3, 8}, {2, 2, 5, 8}}},
-        {"bsi,ij->bsj", 2, {3, 2}, {{2, 7, 33}, {33, 70}}},
-        {"bsi,ij->bjs", 2, {3, 2}, {{2, 7, 33}, {33, 40}}},
-        {"bhwc,hkc->bhwk", 2, {4, 3}, {{2, 3, 4, 9}, {3, 5, 9}}},
-        {"bsi,ji->bsj", 2, {3, 2}, {{3, 40, 19}, {5, 19}}},
-        {"aij,aij->a", 2, {3, 3}, {{3, 4, 5}, {3, 4, 5}}},
-        {"bij,kij->bk", 2, {3, 3}, {{3, 4, 5}, {6, 4, 5}}},
-    };
     for (int dtype = SB_U8; dtype < SB_STRING; dtype++) {
-        for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
-            harness_case test = harness_op("Einsum", 12);
-            for (int i = 0; i < cases[c].count; i++)
-                add_input(&test, any_tensor(h, (sb_dtype)dtype, cases[c].ranks[i], cases[c].dims[i]));
-            set_text(&test, "equation", cases[c].equation);
-            harness_run(h, &test);
-        }
+        for (size_t i = 0; i < EQUATIONS; i++)
+            run_equation(h, i, (sb_dtype)dtype);
+    }
+}
+
+HARNESS_GROUP(sampling, einsum_of_two, HARNESS_CPU | HARNESS_CUDA) {
+    for (size_t i = 0; i < EQUATIONS; i++) {
+        if (equations[i].count == 2)
+            run_equation(h, i, SB_F32);
     }
 }
 
