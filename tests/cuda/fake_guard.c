@@ -8,6 +8,9 @@
 #include <unistd.h>
 
 #include "base/sanitizer.h"
+#if SB_ADDRESS_SANITIZER
+#include <sanitizer/asan_interface.h>
+#endif
 #include "fake_internal.h"
 
 /* Guarded blocks of device memory lie in pages of their own, with one behind them that nothing may touch, and can be
@@ -41,12 +44,7 @@ static void make_guarded(memory *block) {
 
 /* ---- pages that wait to be written ---- */
 
-/* AddressSanitizer watches blocks of the heap alone. */
-#if SB_ADDRESS_SANITIZER
-#define LEAST_PAGES SIZE_MAX
-#else
 #define LEAST_PAGES (64 << 10)
-#endif
 #define MOST_PAGES (4 << 20)
 
 /* A file that is full of the pattern; -1: there is none. */
@@ -57,7 +55,7 @@ static int pattern_file(void) {
     file = memfd_create("pattern", MFD_CLOEXEC);
     char page[PAGE];
     memset(page, PATTERN, sizeof page);
-    for (int i = 0; i < MOST_PAGES / PAGE && file >= 0; i++) {
+    for (int i = 0; i <= MOST_PAGES / PAGE && file >= 0; i++) {
         if (write(file, page, sizeof page) != sizeof page) {
             close(file);
             file = -1;
@@ -66,17 +64,40 @@ static int pattern_file(void) {
     return file;
 }
 
+/* Of a block with a page ahead and one behind, so that no block begins where another ends. */
+static size_t mapped_size(const memory *block) {
+    return (block->size + PAGE - 1) / PAGE * PAGE + 2 * PAGE;
+}
+
+/* AddressSanitizer watches blocks of the heap by itself, of these what it is told. */
+static void watch_margins(const memory *block) {
+#if SB_ADDRESS_SANITIZER
+    ASAN_POISON_MEMORY_REGION(block->bytes - PAGE, PAGE);
+    ASAN_POISON_MEMORY_REGION(block->bytes + block->size, mapped_size(block) - PAGE - block->size);
+#endif
+}
+
 /* Every queue has eight megabytes of pinned memory, of which a test writes a page: filling all of it took most of the time of
  * tests that make thousands. */
 static bool show_pattern(memory *block) {
     if (block->size < LEAST_PAGES || block->size > MOST_PAGES || pattern_file() < 0)
         return false;
-    /* With a page behind, so that no block begins where another ends. */
-    char *pages = mmap(NULL, block->size + PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE, pattern_file(), 0);
+    char *pages = mmap(NULL, mapped_size(block), PROT_READ | PROT_WRITE, MAP_PRIVATE, pattern_file(), 0);
     block->mapped = pages != MAP_FAILED;
-    if (block->mapped)
-        block->bytes = pages;
-    return block->mapped;
+    if (!block->mapped)
+        return false;
+    block->bytes = pages + PAGE;
+    watch_margins(block);
+    return true;
+}
+
+/* Under AddressSanitizer nothing comes to lie there again: whoever still uses the block ends the program, as on the heap. */
+static void hide_pattern(const memory *block) {
+    char *pages = block->bytes - PAGE;
+    if (!SB_ADDRESS_SANITIZER)
+        munmap(pages, mapped_size(block));
+    else if (mmap(pages, mapped_size(block), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
+        abort();
 }
 
 void make_bytes(memory *block) {
@@ -96,7 +117,7 @@ void free_bytes(memory *block) {
     if (is_guarded(block))
         munmap(pages_of(block), guarded_size(block));
     else if (block->mapped)
-        munmap(block->bytes, block->size + PAGE);
+        hide_pattern(block);
     else
         free(block->bytes);
 }

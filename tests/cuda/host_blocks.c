@@ -12,6 +12,8 @@ host_dimensions threadIdx, blockIdx, blockDim, gridDim;
 /* Stacks at multiples of a power of 2 would share the same few lines of the caches. */
 #define STACK_STEP (STACK_BYTES + 9 * 64)
 
+enum { WARPS = HOST_MOST_THREADS / 32 };
+
 static struct {
     const host_kernel *kernel;
     const void *parameters;
@@ -22,6 +24,14 @@ static struct {
     char *stacks; /* kept from grid to grid */
     unsigned stack_count;
     uint64_t random;
+    /* A bit for each thread: whether it may be able to go on, and whether it is to be woken by host_wake_watching. */
+    uint32_t to_ask[WARPS], watching[WARPS];
+    /* The round: its warps in order and which way each goes; whose turn it is, and its lanes that have not had theirs. */
+    struct {
+        unsigned warps[WARPS], count, place;
+        bool descends[WARPS], any;
+        uint32_t lanes;
+    } round;
 } state;
 
 host_schedule host_now;
@@ -66,7 +76,7 @@ host_thread *host_current(void) {
 }
 
 unsigned host_current_number(void) {
-    return (unsigned)(state.current - state.threads);
+    return state.current->number;
 }
 
 host_block *host_block_of(unsigned rank) {
@@ -101,13 +111,38 @@ void host_refuse(const char *format, ...) {
 
 /* ---- waiting ---- */
 
-void host_wait(const host_condition *condition) {
-    if (condition->holds(condition))
-        return;
+static void wake(unsigned first, unsigned count) {
+    for (unsigned end = first + count; first < end;) {
+        unsigned lane = first % 32, lanes = 32 - lane < end - first ? 32 - lane : end - first;
+        state.to_ask[first / 32] |= UINT32_MAX >> (32 - lanes) << lane;
+        first += lanes;
+    }
+}
+
+void host_wake_watching(void) {
+    for (unsigned warp = 0; warp < WARPS; warp++)
+        state.to_ask[warp] |= state.watching[warp];
+}
+
+static void give_turn(coroutine *from);
+
+/* Until the condition holds, which it does not yet. */
+static void stop(const host_condition *condition) {
     host_thread *thread = state.current;
     thread->condition = *condition;
     thread->waits = true;
-    coroutine_switch(&thread->coroutine, &state.scheduler);
+    state.to_ask[thread->number / 32] &= ~(1u << thread->number % 32);
+    give_turn(&thread->coroutine);
+}
+
+void host_wait(const host_condition *condition) {
+    if (condition->holds(condition))
+        return;
+    const host_thread *thread = state.current;
+    uint32_t *watching = &state.watching[thread->number / 32], lane = 1u << thread->number % 32;
+    *watching |= lane;
+    stop(condition);
+    *watching &= ~lane;
 }
 
 static bool has_met(const host_condition *condition) {
@@ -123,14 +158,31 @@ static void describe_meeting(const host_condition *condition, char *text, size_t
     snprintf(text, bytes, "%s, where %u are", meetings[condition->place], meeting->arrived);
 }
 
-void host_meet(host_meeting *meeting, unsigned count, host_meeting_kind kind) {
-    const host_condition all = {has_met, describe_meeting, meeting, meeting->times, kind};
-    if (++meeting->arrived < count) {
-        host_wait(&all);
-        return;
-    }
+/* Whether the thread that comes is the last of so many. */
+static bool is_last(host_meeting *meeting, unsigned count) {
+    if (++meeting->arrived < count)
+        return false;
     meeting->arrived = 0;
     meeting->times++;
+    return true;
+}
+
+void host_meet(host_meeting *meeting, unsigned count, host_meeting_kind kind) {
+    const host_condition all = {has_met, describe_meeting, meeting, meeting->times, kind};
+    if (is_last(meeting, count))
+        host_wake_watching();
+    else
+        host_wait(&all);
+}
+
+/* The same of the `count` threads from number `first` on. Nobody else comes to such a meeting, and they do so by this function
+ * alone: so they need not be watched. */
+static void meet_neighbours(host_meeting *meeting, unsigned first, unsigned count, host_meeting_kind kind) {
+    const host_condition all = {has_met, describe_meeting, meeting, meeting->times, kind};
+    if (is_last(meeting, count))
+        wake(first, count);
+    else
+        stop(&all);
 }
 
 unsigned host_warp_size(const host_thread *thread) {
@@ -139,8 +191,9 @@ unsigned host_warp_size(const host_thread *thread) {
 }
 
 void host_meet_warp(void) {
-    host_thread *thread = state.current;
-    host_meet(&thread->block->warps[thread->index / 32], host_warp_size(thread), HOST_WARP);
+    const host_thread *thread = state.current;
+    meet_neighbours(&thread->block->warps[thread->index / 32], thread->number - thread->index % 32,
+                    host_warp_size(thread), HOST_WARP);
 }
 
 static void refuse_meeting(void) {
@@ -150,7 +203,8 @@ static void refuse_meeting(void) {
 
 void host_barrier(void) {
     refuse_meeting();
-    host_meet(&state.current->block->all, blockDim.x, HOST_BLOCK);
+    host_thread *thread = state.current;
+    meet_neighbours(&thread->block->all, thread->number - thread->index, blockDim.x, HOST_BLOCK);
 }
 
 /* Exchanges take places that alternate: whoever writes to one again has met all others of its warp at the meeting of
@@ -191,66 +245,104 @@ static void run_thread(void) {
     thread->ended = true;
     thread->block->threads--;
     state.alive--;
-    coroutine_switch(&thread->coroutine, &state.scheduler);
+    give_turn(&thread->coroutine);
     abort(); /* nobody comes back */
 }
 
-/* Whether the thread could go on; it has stopped again. */
-static bool take_turn(host_thread *thread) {
-    if (thread->ended || (thread->waits && !thread->condition.holds(&thread->condition)))
-        return false;
+static bool can_go_on(const host_thread *thread) {
+    return !thread->ended && (!thread->waits || thread->condition.holds(&thread->condition));
+}
+
+/* The next thread of the warp whose turn it is that can go on; the others have had their turn. */
+static host_thread *next_of_warp(void) {
+    unsigned warp = state.round.warps[state.round.place];
+    bool descends = state.round.descends[state.round.place];
+    uint32_t lanes;
+    while ((lanes = state.to_ask[warp] & state.round.lanes) != 0) {
+        unsigned lane = (unsigned)(descends ? 31 - __builtin_clz(lanes) : __builtin_ctz(lanes));
+        uint32_t one = 1u << lane;
+        host_thread *thread = &state.threads[warp * 32 + lane];
+        state.round.lanes = descends ? one - 1 : ~(one | (one - 1));
+        if (can_go_on(thread))
+            return thread;
+        state.to_ask[warp] &= ~one;
+    }
+    return NULL;
+}
+
+/* The next thread of the round that can go on; NULL: the round is over, which block by block it is behind the first block that has
+ * done something. */
+static host_thread *next_of_round(void) {
+    bool by_block = state.kernel->cluster > 0 && host_now.turns == HOST_BLOCK_BY_BLOCK;
+    for (; state.round.place < state.round.count; state.round.place++, state.round.lanes = UINT32_MAX) {
+        host_thread *thread = next_of_warp();
+        if (thread != NULL) {
+            state.round.any = true;
+            return thread;
+        }
+        if (by_block && state.round.any && (state.round.place + 1) * 32 % blockDim.x == 0)
+            break;
+    }
+    return NULL;
+}
+
+/* Goes on with the next thread of the round, or with the scheduler when the round is over. */
+static void give_turn(coroutine *from) {
+    host_thread *thread = next_of_round();
+    if (thread == NULL) {
+        coroutine_switch(from, &state.scheduler);
+        return;
+    }
     thread->waits = false;
     state.current = thread;
     threadIdx = (host_dimensions){thread->index, 0, 0};
     blockIdx = (host_dimensions){thread->block->index, 0, 0};
-    coroutine_switch(&state.scheduler, &thread->coroutine);
-    return true;
+    coroutine_switch(from, &thread->coroutine);
 }
 
-static bool take_turns_in_shuffled_warps(void) {
-    unsigned warps[HOST_MOST_THREADS], count = (state.thread_count + 31) / 32;
-    bool any = false;
-    for (unsigned i = 0; i < count; i++) {
+static void shuffle_warps(void) {
+    for (unsigned i = 0; i < state.round.count; i++) {
         unsigned other = host_random(i + 1);
-        warps[i] = warps[other];
-        warps[other] = i;
+        state.round.warps[i] = state.round.warps[other];
+        state.round.warps[other] = i;
     }
-    for (unsigned i = 0; i < count; i++) {
-        unsigned flip = host_random(2) * 31;
-        for (unsigned lane = 0; lane < 32; lane++) {
-            unsigned thread = warps[i] * 32 + (lane ^ flip);
-            any |= thread < state.thread_count && take_turn(&state.threads[thread]);
-        }
-    }
-    return any;
-}
-
-static bool take_turns_of_block(unsigned rank) {
-    bool any = false;
-    for (unsigned i = 0; i < blockDim.x; i++)
-        any |= take_turn(&state.threads[rank * blockDim.x + i]);
-    return any;
-}
-
-static bool take_turns_block_by_block(void) {
-    for (unsigned rank = 0; rank < state.block_count; rank++) {
-        if (take_turns_of_block(rank))
-            return true;
-    }
-    return false;
+    for (unsigned i = 0; i < state.round.count; i++)
+        state.round.descends[i] = host_random(2) != 0;
 }
 
 /* Without a schedule in descending order, so that a kernel that counts on another shows. */
-static bool take_turns(void) {
+static void order_warps(void) {
     host_turns turns = state.kernel->cluster > 0 ? host_now.turns : HOST_DESCENDING;
-    bool any = false;
-    if (turns == HOST_SHUFFLED_WARPS)
-        return take_turns_in_shuffled_warps();
-    if (turns == HOST_BLOCK_BY_BLOCK)
-        return take_turns_block_by_block();
-    for (unsigned i = 0; i < state.thread_count; i++)
-        any |= take_turn(&state.threads[turns == HOST_ASCENDING ? i : state.thread_count - 1 - i]);
-    return any;
+    if (turns == HOST_SHUFFLED_WARPS) {
+        shuffle_warps();
+        return;
+    }
+    for (unsigned i = 0; i < state.round.count; i++) {
+        state.round.warps[i] = turns == HOST_DESCENDING ? state.round.count - 1 - i : i;
+        state.round.descends[i] = turns == HOST_DESCENDING;
+    }
+}
+
+/* A round: each thread has its turn, if it can go on then. Whether one could. */
+static bool take_turns(void) {
+    state.round.count = (state.thread_count + 31) / 32;
+    state.round.place = 0;
+    state.round.lanes = UINT32_MAX;
+    state.round.any = false;
+    order_warps();
+    give_turn(&state.scheduler);
+    return state.round.any;
+}
+
+/* Threads are asked only when somebody has woken them: whoever makes a condition hold has to. */
+static void refuse_sleep(void) {
+    for (unsigned i = 0; i < state.thread_count; i++) {
+        host_thread *thread = &state.threads[i];
+        state.current = thread;
+        if (can_go_on(thread))
+            host_refuse("thread %u of block %u could go on, and the emulation has not woken it", thread->index,
+                        thread->block->index);
+    }
 }
 
 /* What every thread waits for, neighbours that wait for the same together. */
@@ -283,8 +375,10 @@ static void run_threads(void) {
         bool works = state.kernel->cluster > 0 && (!any || host_random(256) < host_now.hurry);
         if (works)
             any |= host_engines_work();
-        if (!any && state.alive > 0)
+        if (!any && state.alive > 0) {
+            refuse_sleep();
             refuse_deadlock();
+        }
     }
 }
 
@@ -310,6 +404,7 @@ static void prepare_block(unsigned rank, unsigned first_index, uint32_t shared_b
         host_thread *thread = &state.threads[number];
         thread->block = block;
         thread->index = i;
+        thread->number = number;
         thread->exchanges = 0;
         thread->waits = thread->ended = false;
         coroutine_prepare(&thread->coroutine, run_thread, state.stacks + (size_t)number * STACK_STEP, STACK_BYTES);
@@ -320,6 +415,9 @@ static void prepare_block(unsigned rank, unsigned first_index, uint32_t shared_b
 static void run_cluster(unsigned first_index, unsigned blocks, uint32_t shared_bytes) {
     state.block_count = blocks;
     state.thread_count = state.alive = blocks * blockDim.x;
+    memset(state.to_ask, 0, sizeof state.to_ask);
+    memset(state.watching, 0, sizeof state.watching);
+    wake(0, state.thread_count);
     for (unsigned rank = 0; rank < blocks; rank++)
         prepare_block(rank, first_index, shared_bytes);
     if (state.kernel->cluster > 0 || shared_bytes > 0)
@@ -339,6 +437,8 @@ static void refuse_grid(const unsigned grid[3], const unsigned block[3], unsigne
     if (kernel->cluster > 0 && (grid[0] % cluster != 0 || block[0] != kernel->threads))
         host_refuse("it is launched with %u blocks of %u threads: clusters are of %u blocks of %u", grid[0], block[0],
                     cluster, kernel->threads);
+    if (kernel->cluster > 0 && block[0] % 32 != 0)
+        host_refuse("it has blocks of %u threads, which are no whole warps", block[0]);
     if (shared_bytes > HOST_SHARED_BYTES - 2 * 1024)
         host_refuse("%u bytes of dynamic shared memory leave less than 1024 of what a block may have", shared_bytes);
 }

@@ -1,5 +1,6 @@
-/* Threads of blocks on the host, which wait for each other: coroutines that a scheduler resumes when what they wait for
- * has come. Blocks of a cluster are there at the same time, all others one after the other.
+/* Threads of blocks on the host, which wait for each other: coroutines that go on when what they wait for has come. Whoever stops
+ * switches to the next that can, and whoever makes something come wakes those who may wait for it, so that the others are not
+ * asked. Blocks of a cluster are there at the same time, all others one after the other.
  *
  * What engines of the device do by themselves while threads run (copies and products of Hopper: host_copies.c,
  * host_products.c) is done whenever the schedule says, at the latest when no thread can go on. When that helps nobody
@@ -60,7 +61,7 @@ typedef struct host_block {
 typedef struct host_thread {
     coroutine coroutine;
     host_block *block;
-    unsigned index; /* in the block */
+    unsigned index, number; /* in the block, in the cluster */
     unsigned exchanges;
     bool waits, ended;
     host_condition condition;
@@ -83,8 +84,10 @@ const char *host_kernel_name(void);
 const char *host_exchange_all(const void *value, size_t bytes);
 /** Gives each block of the cluster its shared memory, the dynamic part full of poison. */
 void host_windows_begin(void);
-/** Until `condition` holds. */
+/** Until `condition` holds. It is asked again only behind host_wake_watching, which whoever may have made it hold calls. */
 void host_wait(const host_condition *condition);
+/** Has all threads that host_wait has stopped ask again whether they can go on. */
+void host_wake_watching(void);
 /** Until `count` threads have come. */
 void host_meet(host_meeting *meeting, unsigned count, host_meeting_kind kind);
 /** The threads of the warp that the thread is in, which may be fewer than 32 in a block's last. */

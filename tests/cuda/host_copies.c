@@ -103,6 +103,7 @@ static void end_phase_if_complete(const host_block *block, barrier *barrier) {
         ended[block->rank][((char *)barrier - block->shared) / 8]++;
         barrier->phase ^= 1;
         barrier->pending = barrier->count;
+        host_wake_watching();
     }
 }
 
@@ -160,6 +161,7 @@ void host_barrier_init(uint32_t address, uint32_t count) {
              (host_planted == HOST_PLANT_FULL_COUNT && is_of(address, "full_barriers"));
     *(barrier *)(void *)(block->shared + address) = (barrier){.mark = MARK, .count = count, .pending = count};
     own->inits[own->init_count++] = address;
+    host_wake_watching();
 }
 
 void host_barrier_init_done(void) {
@@ -233,6 +235,7 @@ void host_cluster_arrive(void) {
         return;
     cluster_meeting.arrived = 0;
     cluster_meeting.times++;
+    host_wake_watching();
 }
 
 static bool has_cluster_met(const host_condition *condition) {
@@ -401,6 +404,7 @@ static const fake_tensor_map *read_map(const void *given, unsigned rank, bool is
 static void drop(unsigned i) {
     flying.count--;
     memmove(&flying.copies[i], &flying.copies[i + 1], (flying.count - i) * sizeof flying.copies[0]);
+    host_wake_watching(); /* whoever waits for stores */
 }
 
 static void begin_copy(const copy *begun, bool prompt) {

@@ -306,6 +306,7 @@ static void compute_batch(unsigned index) {
         compute(block, &batch->products[i], batch->sums[i], batch->left[i]);
     batch->count = batch->committed = 0;
     group->done++;
+    host_wake_watching();
 }
 
 static unsigned index_of_ready(unsigned number) {
