@@ -200,8 +200,8 @@ static void run_small(void *context, int64_t index, void *workspace) {
         const axis at = place_of(&product->batches, batch);
         for (int64_t m = 0; m < rows->extent; m++) {
             for (int64_t n = 0; n < columns->extent; n++)
-                product->y[at.c + m * rows->c + n * columns->c] = chain_of(
-                    product, sums, product->a + at.a + m * rows->a, product->b + at.b + n * columns->b);
+                product->y[at.c + m * rows->c + n * columns->c] =
+                    chain_of(product, sums, product->a + at.a + m * rows->a, product->b + at.b + n * columns->b);
         }
     }
 }
