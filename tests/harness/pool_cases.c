@@ -55,6 +55,32 @@ HARNESS_GROUP(pool, rows, HARNESS_CPU) {
     }
 }
 
+/* Windows of so many elements that maxima go by rows first, beyond all borders too. */
+HARNESS_GROUP(pool, large, HARNESS_CPU) {
+    static const int64_t channels[] = {1, 2, 7, 16, 33};
+    static const sb_dtype dtypes[] = {SB_F32, SB_F32, SB_BF16, SB_F16};
+    for (int round = 0; round < 60; round++) {
+        harness_case test = harness_op(round % 4 == 3 ? "AveragePool" : "MaxPool", 22);
+        const int axes = round % 5 == 4 ? 3 : 2;
+        int64_t kernel[3], pads[6], dilations[3], strides[3];
+        int64_t dims[5] = {random_between(&h->random, 1, 2), channels[round % 5]};
+        for (int i = 0; i < axes; i++) {
+            kernel[i] = random_between(&h->random, 4, axes == 3 ? 5 : 9);
+            dilations[i] = round % 3 == 0 ? random_between(&h->random, 1, 2) : 1;
+            strides[i] = round % 2 == 0 ? 1 : random_between(&h->random, 1, 2);
+            pads[i] = random_between(&h->random, 0, kernel[i] - 1);
+            pads[i + axes] = random_between(&h->random, 0, kernel[i] - 1);
+            dims[i + 2] = random_between(&h->random, 3, axes == 3 ? 12 : 40) + (kernel[i] - 1) * dilations[i];
+        }
+        set_ints(&test, "kernel_shape", axes, kernel);
+        set_ints(&test, "strides", axes, strides);
+        set_ints(&test, "dilations", axes, dilations);
+        set_ints(&test, "pads", 2 * axes, pads);
+        add_input(&test, random_tensor(h, (distribution)(round % DISTRIBUTIONS), dtypes[round % 4], axes + 2, dims));
+        harness_run(h, &test);
+    }
+}
+
 HARNESS_GROUP(pool, global, HARNESS_CPU) {
     static const char *const ops[] = {"GlobalAveragePool", "GlobalMaxPool"};
     for (int round = 0; round < 60; round++) {

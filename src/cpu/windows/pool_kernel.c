@@ -169,6 +169,11 @@ static void pool_block(void *context, int64_t index, void *workspace) {
             run.count = all_taps;
             run.offsets = whole;
             run.x += first;
+            /* Windows that lie as closely as channels are more channels of one: lanes are full however few there are. */
+            if (run.step == run.channels) {
+                run.channels *= windows;
+                run.windows = 1;
+            }
         } else {
             run.windows = windows = 1;
             run.count = sb_pool_window(shape, pool->x_strides, position, offsets);
@@ -196,6 +201,65 @@ static sb_status create_channels_last(sb_call *call, int rank, sb_tensor **y) {
     return sb_call_output_ordered(call, 0, order, y);
 }
 
+static sb_status run_pool(sb_call *call, pooling *pool) {
+    int64_t all = pool->shape.batch * pool->shape.positions;
+    size_t workspace = 2 * (size_t)pool->shape.capacity * sizeof(int64_t);
+    if (pool->round != NULL)
+        workspace += BLOCK * (size_t)pool->shape.channels * sizeof(float);
+    return sb_pieces_run(call, (all + BLOCK - 1) / BLOCK, workspace, pool_block, pool);
+}
+
+/* The elements that the maxima of rows are, of which each element of a window's last axis is looked at once: all positions, but for those
+ * of the input along the other axes. */
+static int64_t count_row_maxima(const sb_pool_shape *shape) {
+    int64_t count = shape->axis[shape->axes - 1].out;
+    for (int i = 0; i < shape->axes - 1; i++)
+        count *= shape->axis[i].in;
+    return count;
+}
+
+/* Whether maxima of rows first, and of those then, take much less than all elements of each window: those of 5 x 5 do. */
+static bool goes_by_rows(const pooling *pool) {
+    const sb_pool_shape *shape = &pool->shape;
+    const double last = (double)shape->axis[shape->axes - 1].kernel;
+    double others = 1;
+    for (int i = 0; i < shape->axes - 1; i++)
+        others *= (double)shape->axis[i].kernel;
+    const double rows = (double)count_row_maxima(shape), positions = (double)shape->positions;
+    return !pool->averages && others > 1 && last > 1 &&
+           1.5 * (rows * (last + 2) + positions * others) < positions * others * last;
+}
+
+/* An axis of which each position sees one element. */
+static sb_window_axis still(int64_t extent) {
+    return (sb_window_axis){.in = extent, .out = extent, .kernel = 1, .stride = 1, .dilation = 1};
+}
+
+/* Maxima along the last axis into memory of the call, and of these along the others: a maximum is the same in any order. */
+static sb_status run_by_rows(sb_call *call, pooling *pool) {
+    const int last = pool->shape.axes - 1;
+    sb_pool_shape *shape = &pool->shape;
+    pooling rows = *pool;
+    sb_tensor maxima = {.dtype = SB_F32};
+    void *memory;
+    rows.shape.positions = count_row_maxima(shape);
+    const int64_t each = rows.shape.positions * shape->channels;
+    SB_TRY(sb_call_workspace(call, (size_t)(shape->batch * each) * sizeof(float), &memory));
+    maxima.data = memory;
+    rows.y = &maxima;
+    rows.round = NULL;
+    for (int i = 0; i < last; i++)
+        rows.shape.axis[i] = still(shape->axis[i].in);
+    SB_TRY(run_pool(call, &rows));
+    shape->axis[last] = still(shape->axis[last].out);
+    pool->x = memory;
+    pool->x_batch = each;
+    int64_t step = shape->channels;
+    for (int i = last; i >= 0; step *= shape->axis[i--].in)
+        pool->x_strides[i] = step;
+    return run_pool(call, pool);
+}
+
 static sb_status launch_pool(sb_call *call) {
     sb_tensor *x = sb_call_input(call, 0);
     pooling pool = {.kernels = sb_pool_kernels_for(call->isa),
@@ -206,11 +270,7 @@ static sb_status launch_pool(sb_call *call) {
         return SB_OK;
     sb_pool_shape_of(&pool.params->window, x, pool.y->dims, &pool.shape);
     SB_TRY(find_channels_last(call, x, &pool));
-    int64_t all = pool.shape.batch * pool.shape.positions;
-    size_t workspace = 2 * (size_t)pool.shape.capacity * sizeof(int64_t);
-    if (pool.round != NULL)
-        workspace += BLOCK * (size_t)pool.shape.channels * sizeof(float);
-    return sb_pieces_run(call, (all + BLOCK - 1) / BLOCK, workspace, pool_block, &pool);
+    return goes_by_rows(&pool) ? run_by_rows(call, &pool) : run_pool(call, &pool);
 }
 
 /* ---- global pools ---- */
