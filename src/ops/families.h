@@ -89,6 +89,7 @@
     F(row_normalization,      ops,  no,   no,   no,   no,   __VA_ARGS__) \
     F(batch_normalization,    ops,  no,   no,   no,   no,   __VA_ARGS__) \
     F(normalize,              no,   no,   no,   cpu,  cuda, __VA_ARGS__) \
+    F(normalize_groups,       no,   no,   no,   cpu,  no,   __VA_ARGS__) \
     F(batch,                  no,   no,   no,   cpu,  cuda, __VA_ARGS__) \
     F(variadic,               ops,  no,   no,   no,   cuda, __VA_ARGS__) \
     F(gated,                  ops,  axes, cost, no,   cuda, __VA_ARGS__) \
