@@ -228,15 +228,6 @@ HARNESS_GROUP(rows, channels, HARNESS_CUDA) {
     }
 }
 
-/* Lays a packed tensor's elements out with dimension 1 innermost. */
-static void put_channels_innermost(sb_tensor *tensor) {
-    int64_t stride = tensor->dims[1];
-    tensor->strides[1] = 1;
-    for (int d = tensor->rank - 1; d > 1; stride *= tensor->dims[d--])
-        tensor->strides[d] = stride;
-    tensor->strides[0] = stride;
-}
-
 /* Instances and groups in every order of dimensions in memory, channels innermost among them: fewer, as many and more channels
  * than a line of the cache has, positions of more than one block of the order of sums, factors of another type. */
 HARNESS_GROUP(rows, groups, HARNESS_CPU | HARNESS_CUDA) {
@@ -256,10 +247,8 @@ HARNESS_GROUP(rows, groups, HARNESS_CPU | HARNESS_CUDA) {
         harness_case test = harness_op(ops[o].op, ops[o].version);
         int64_t dims[] = {2, channels[c], positions[p][image ? 0 : 1], positions[p][1]};
         sb_tensor *x = number_tensor(h, dtype, image ? 4 : 3, dims, round / 4 % 4 == 3);
-        if (round % 2 != 0) {
-            x = packed_tensor(h, (distribution)(round / 2 % DISTRIBUTIONS), dtype, image ? 4 : 3, dims);
-            put_channels_innermost(x);
-        }
+        if (round % 2 != 0)
+            x = channels_last_tensor(h, (distribution)(round / 2 % DISTRIBUTIONS), dtype, image ? 4 : 3, dims);
         add_input(&test, x);
         for (int i = 0; i < 2; i++)
             add_input(&test, number_tensor(h, dtype, 1, &factors, round % 11 == 10));

@@ -167,10 +167,7 @@ static sb_status launch_groups(sb_call *call) {
 }
 
 const sb_kernel sb_cpu_kernels_normalize_groups[] = {
-    {.op = "InstanceNormalization",
-     .name = "instance-norm-rows",
-     .supports = supports_groups,
-     .launch = launch_groups},
+    {.op = "InstanceNormalization", .name = "instance-norm-rows", .supports = supports_groups, .launch = launch_groups},
     {.op = "GroupNormalization", .name = "group-norm-rows", .supports = supports_groups, .launch = launch_groups},
     {0},
 };
