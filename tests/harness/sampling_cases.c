@@ -132,6 +132,32 @@ HARNESS_GROUP(sampling, points, HARNESS_CPU | HARNESS_CUDA) {
     }
 }
 
+/* Points at which the weighted elements of an image nearly cancel, so that each rounding of the sums shows in f32: x is any, and y
+ * is where the line through the sums of both rows is zero. */
+HARNESS_GROUP(sampling, cancelling_points, HARNESS_CPU | HARNESS_CUDA) {
+    for (int round = 0; round < 8; round++) {
+        int64_t extents[] = {1, 1 + round % 3, 2, 2};
+        bool align = round % 2 != 0;
+        harness_case test = harness_op("GridSample", 20);
+        add_input(&test, channels_last_tensor(h, ORDINARY, SB_F32, 4, extents));
+        add_input(&test, packed_tensor(h, ORDINARY, SB_F64, 4, DIMS(1, 40, 1, 2)));
+        float *image = (float *)(void *)test.inputs[0]->data;
+        double *grid = (double *)(void *)test.inputs[1]->data;
+        for (int64_t i = 0; i < 4 * extents[1]; i++)
+            image[i] = (float)random_between(&h->random, 1000, 999999) * (i < 2 * extents[1] ? 1.0f : -1.0f);
+        for (int64_t p = 0; p < 40; p++) {
+            double x = (double)random_between(&h->random, 1, 999999) / 1000000.0;
+            double above = (1.0 - x) * (double)image[0] + x * (double)image[extents[1]];
+            double below = (1.0 - x) * (double)image[2 * extents[1]] + x * (double)image[3 * extents[1]];
+            double y = above / (above - below);
+            grid[2 * p] = align ? 2.0 * x - 1.0 : x - 0.5;
+            grid[2 * p + 1] = align ? 2.0 * y - 1.0 : y - 0.5;
+        }
+        set_int(&test, "align_corners", align);
+        harness_run(h, &test);
+    }
+}
+
 HARNESS_GROUP(sampling, regions, HARNESS_CUDA) {
     for (int round = 0; round < 64; round++) {
         sb_dtype dtype = floats[round % 4];

@@ -133,39 +133,40 @@ static void group_norm(const float *x, float *y, int64_t n, int64_t repeat, cons
     }
 }
 
-/* `width` is a constant wherever it matters. Rows are packed first: far apart, their lines would fall into few sets of the
- * caches, and each pass would fetch them again. */
-SB_VF_INLINE void group_norm_columns_of(int64_t n, int width, const float *x, int64_t x_stride, float *y,
-                                        int64_t y_stride, const float *scale, const float *bias, float epsilon,
-                                        float *restrict workspace) {
+static int lanes_left(int columns) {
+    return columns < SB_VF_LANES ? columns : SB_VF_LANES;
+}
+
+/* Lanes are rows. They are packed first: far apart, their lines would fall into few sets of the caches, and each pass would
+ * fetch them again. Vectors are written out because the compiler takes lines for lanes, and scatters. */
+static void group_norm_columns(int64_t n, int width, const float *x, int64_t x_stride, float *y, int64_t y_stride,
+                               const float *scale, const float *bias, float epsilon, float *workspace) {
     float mean[SB_ROW_COLUMNS], inverse[SB_ROW_COLUMNS];
     const sb_reduce_kernels *reduce = &SB_ISA_NAME(sb_reduce_kernels);
     for (int64_t i = 0; i < n; i++) {
-        for (int w = 0; w < width; w++)
-            workspace[i * SB_ROW_COLUMNS + w] = x[i * x_stride + w];
+        for (int w = 0; w < width; w += SB_VF_LANES)
+            vf_store(workspace + i * SB_ROW_COLUMNS + w, vf_load_first(x + i * x_stride + w, lanes_left(width - w)));
     }
     reduce->columns(SB_REDUCE_SUM, n, width, workspace, SB_ROW_COLUMNS, mean, 1);
     for (int w = 0; w < width; w++)
-        mean[w] = sb_div_f32(mean[w], (float)n);
-    for (int64_t i = 0; i < n; i++) {
-        for (int w = 0; w < width; w++)
-            workspace[i * SB_ROW_COLUMNS + w] = workspace[i * SB_ROW_COLUMNS + w] - mean[w];
+        mean[w] = -sb_div_f32(mean[w], (float)n);
+    for (int w = 0; w < width; w += SB_VF_LANES) {
+        const vf minus = vf_load_first(mean + w, lanes_left(width - w));
+        for (float *at = workspace + w; at < workspace + n * SB_ROW_COLUMNS; at += SB_ROW_COLUMNS)
+            vf_store(at, vf_add(vf_load(at), minus));
     }
     reduce->columns(SB_REDUCE_SQUARES, n, width, workspace, SB_ROW_COLUMNS, inverse, 1);
     for (int w = 0; w < width; w++)
         inverse[w] = sb_div_f32(1.0f, sb_sqrt_f32(sb_div_f32(inverse[w], (float)n) + epsilon));
-    for (int64_t i = 0; i < n; i++) {
-        for (int w = 0; w < width; w++)
-            y[i * y_stride + w] = workspace[i * SB_ROW_COLUMNS + w] * inverse[w] * scale[w] + bias[w];
+    for (int w = 0; w < width; w += SB_VF_LANES) {
+        const int taken = lanes_left(width - w);
+        const vf by = vf_load_first(inverse + w, taken), times = vf_load_first(scale + w, taken);
+        const vf plus = vf_load_first(bias + w, taken);
+        for (int64_t i = 0; i < n; i++) {
+            vf value = vf_mul(vf_mul(vf_load(workspace + i * SB_ROW_COLUMNS + w), by), times);
+            vf_store_first(y + i * y_stride + w, vf_add(value, plus), taken);
+        }
     }
-}
-
-static void group_norm_columns(int64_t n, int width, const float *x, int64_t x_stride, float *y, int64_t y_stride,
-                               const float *scale, const float *bias, float epsilon, float *workspace) {
-    if (width == SB_ROW_COLUMNS)
-        group_norm_columns_of(n, SB_ROW_COLUMNS, x, x_stride, y, y_stride, scale, bias, epsilon, workspace);
-    else
-        group_norm_columns_of(n, width, x, x_stride, y, y_stride, scale, bias, epsilon, workspace);
 }
 
 extern const sb_row_kernels SB_ISA_NAME(sb_row_kernels);

@@ -28,9 +28,8 @@ static void find_point(const sb_sample_image *image, sb_dtype grid_dtype, const 
         memcpy(before, point->from, (size_t)point->count * sizeof *before);
         for (int i = 0; i < point->count; i++) {
             for (int t = 0; t < taps->count; t++)
-                point->from[i * taps->count + t] = before[i] == NULL || taps->index[t] < 0
-                                                       ? NULL
-                                                       : before[i] + taps->index[t] * image->strides[d];
+                point->from[i * taps->count + t] =
+                    before[i] == NULL || taps->index[t] < 0 ? NULL : before[i] + taps->index[t] * image->strides[d];
         }
         point->count *= taps->count;
     }

@@ -96,7 +96,9 @@ static sb_status find_image(sb_call *call, const sb_tensor *x, sampling *work) {
     SB_TRY(sb_call_workspace(call, (size_t)image->channels * sizeof(float), &zeros));
     memset(zeros, 0, (size_t)image->channels * sizeof(float));
     image->zeros = zeros;
-    int64_t taps = 1, most = image->params->mode == SB_SAMPLE_NEAREST ? 1 : image->params->mode == SB_SAMPLE_LINEAR ? 2 : 4;
+    int64_t taps = 1, most = image->params->mode == SB_SAMPLE_NEAREST  ? 1
+                             : image->params->mode == SB_SAMPLE_LINEAR ? 2
+                                                                       : 4;
     for (int d = 0; d < image->axes; d++)
         taps *= most;
     if (image->channel_stride != 1 && work->points * taps >= elements)
