@@ -19,6 +19,23 @@ void sb_memory_order(const sb_tensor *tensor, int *order) {
     }
 }
 
+bool sb_even_step(int rank, const int64_t *dims, const int64_t *strides, int64_t *step) {
+    int64_t reach = 0;
+    bool first = true;
+    *step = 0;
+    for (int i = rank - 1; i >= 0; i--) {
+        if (dims[i] == 1)
+            continue;
+        if (first)
+            *step = strides[i];
+        else if (strides[i] != reach)
+            return false;
+        first = false;
+        reach = strides[i] * dims[i];
+    }
+    return true;
+}
+
 static bool has_shape(const sb_tensor *tensor, const sb_fact *fact) {
     if (tensor->rank != fact->rank)
         return false;

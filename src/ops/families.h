@@ -38,7 +38,7 @@
     F(scan,                   ops,  no,   no,   no,   no,   __VA_ARGS__) \
     F(sequences,              ops,  no,   no,   no,   no,   __VA_ARGS__) \
     F(resize,                 ops,  no,   no,   cpu,  cuda, __VA_ARGS__) \
-    F(sampling,               ops,  axes, no,   no,   cuda, __VA_ARGS__) \
+    F(sampling,               ops,  axes, no,   cpu,  cuda, __VA_ARGS__) \
     F(windows,                no,   axes, cost, no,   cuda, __VA_ARGS__) \
     F(regions,                ops,  no,   no,   no,   no,   __VA_ARGS__) \
     F(einsum,                 ops,  no,   no,   cpu,  cuda, __VA_ARGS__) \
@@ -89,6 +89,7 @@
     F(row_normalization,      ops,  no,   no,   no,   no,   __VA_ARGS__) \
     F(batch_normalization,    ops,  no,   no,   no,   no,   __VA_ARGS__) \
     F(normalize,              no,   no,   no,   cpu,  cuda, __VA_ARGS__) \
+    F(normalize_groups,       no,   no,   no,   cpu,  no,   __VA_ARGS__) \
     F(batch,                  no,   no,   no,   cpu,  cuda, __VA_ARGS__) \
     F(variadic,               ops,  no,   no,   no,   cuda, __VA_ARGS__) \
     F(gated,                  ops,  axes, cost, no,   cuda, __VA_ARGS__) \

@@ -92,6 +92,13 @@ HARNESS_GROUP(pool, global, HARNESS_CPU) {
         add_input(&test, random_tensor(h, (distribution)(round / 2 % DISTRIBUTIONS), SB_F32, axes + 2, dims));
         harness_run(h, &test);
     }
+    /* Channels innermost, and each row of positions a single one that is repeated. */
+    for (int i = 0; i < 2; i++) {
+        harness_case repeats = harness_op(ops[i], 1);
+        add_input(&repeats, channels_last_tensor(h, ORDINARY, SB_F32, 4, (int64_t[]){2, 19, 5, 7}));
+        repeats.inputs[0]->strides[3] = 0;
+        harness_run(h, &repeats);
+    }
     /* More than one block of the reduction. */
     harness_case test = harness_op("GlobalAveragePool", 1);
     add_input(&test, random_tensor(h, ORDINARY, SB_F32, 4, (int64_t[]){1, 3, 91, 97}));

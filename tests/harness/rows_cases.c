@@ -228,6 +228,36 @@ HARNESS_GROUP(rows, channels, HARNESS_CUDA) {
     }
 }
 
+/* Instances and groups in every order of dimensions in memory, channels innermost among them: fewer, as many and more channels
+ * than a line of the cache has, positions of more than one block of the order of sums, factors of another type. */
+HARNESS_GROUP(rows, groups, HARNESS_CPU | HARNESS_CUDA) {
+    static const struct {
+        const char *op;
+        int version;
+        bool by_group;
+    } ops[] = {
+        {"InstanceNormalization", 6, false}, {"GroupNormalization", 18, true}, {"GroupNormalization", 21, false}};
+    static const int64_t channels[] = {1, 5, 16, 32, 37}, groups[] = {1, 5, 4, 32, 1};
+    static const int64_t positions[][2] = {{3, 7}, {1, 1}, {17, 16}, {5, 821}};
+    for (int round = 0; round < 3 * 5 * 4 * 5; round++) {
+        int o = round % 3, c = round / 3 % 5, p = round / 15 % 4;
+        sb_dtype dtype = round % 4 != 0 ? SB_F32 : round / 4 % 2 != 0 ? SB_BF16 : SB_F16;
+        bool instance = o == 0, image = round % 7 != 6;
+        int64_t factors = ops[o].by_group ? groups[c] : channels[c];
+        harness_case test = harness_op(ops[o].op, ops[o].version);
+        int64_t dims[] = {2, channels[c], positions[p][image ? 0 : 1], positions[p][1]};
+        sb_tensor *x = number_tensor(h, dtype, image ? 4 : 3, dims, round / 4 % 4 == 3);
+        if (round % 2 != 0)
+            x = channels_last_tensor(h, (distribution)(round / 2 % DISTRIBUTIONS), dtype, image ? 4 : 3, dims);
+        add_input(&test, x);
+        for (int i = 0; i < 2; i++)
+            add_input(&test, number_tensor(h, dtype, 1, &factors, round % 11 == 10));
+        if (!instance)
+            set_int(&test, "num_groups", groups[c]);
+        harness_run(h, &test);
+    }
+}
+
 /* Rows of 16 bits that stay in registers, of every number of elements that kernels of them have, and such that do not:
  * lengths that are no multiple of eight, rows apart, factors for each row. */
 static const int64_t vector_lengths[] = {8,   24,  32,  40,   64,   72,   128,  136,  192,  256,  264, 384,

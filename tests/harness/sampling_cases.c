@@ -104,6 +104,60 @@ HARNESS_GROUP(sampling, sampling, HARNESS_CUDA) {
     }
 }
 
+/* Lines, images and volumes of f32 in every order of dimensions in memory, of more and fewer channels than a vector has lanes, with few
+ * points and more than a thread takes at once: near the borders, far outside, infinite and NaN. */
+HARNESS_GROUP(sampling, points, HARNESS_CPU | HARNESS_CUDA) {
+    static const char *const modes[] = {"nearest", "linear", "cubic"};
+    static const char *const paddings[] = {"zeros", "border", "reflection"};
+    static const int64_t channels[] = {1, 3, 16, 37};
+    static const float reach[] = {1.05f, 1.7f, 40.0f};
+    for (int round = 0; round < 3 * 3 * 2 * 16; round++) {
+        int spatial = round / 18 % 4 == 3 ? 1 + round / 72 % 2 * 2 : 2, c = (round / 18 + round) % 4;
+        bool few = round / 5 % 4 == 0;
+        int64_t extents[] = {2, channels[c], 5, round % 9 == 8 ? 1 : 7, 4};
+        int64_t points[] = {2, few ? 1 : 9, few ? 2 : 13, 3, 0};
+        sb_dtype grid = round % 3 == 0 ? floats[round / 3 % 4] : SB_F32;
+        points[spatial + 1] = spatial;
+        harness_case test = harness_op("GridSample", 20);
+        distribution kind = (distribution)(round / 2 % DISTRIBUTIONS);
+        add_input(&test, round / 4 % 2 == 0 ? channels_last_tensor(h, kind, SB_F32, spatial + 2, extents)
+                         : round % 2 == 0   ? any_tensor(h, SB_F32, spatial + 2, extents)
+                                            : random_tensor(h, kind, SB_F32, spatial + 2, extents));
+        add_input(&test, round % 5 == 4 ? any_tensor(h, grid, spatial + 2, points)
+                                        : mild_tensor(h, grid, spatial + 2, points, reach[round / 3 % 3]));
+        set_text(&test, "mode", modes[round % 3]);
+        set_text(&test, "padding_mode", paddings[round / 3 % 3]);
+        set_int(&test, "align_corners", round / 9 % 2);
+        harness_run(h, &test);
+    }
+}
+
+/* Points at which the weighted elements of an image nearly cancel, so that each rounding of the sums shows in f32: x is any, and y
+ * is where the line through the sums of both rows is zero. */
+HARNESS_GROUP(sampling, cancelling_points, HARNESS_CPU | HARNESS_CUDA) {
+    for (int round = 0; round < 8; round++) {
+        int64_t extents[] = {1, 1 + round % 3, 2, 2};
+        bool align = round % 2 != 0;
+        harness_case test = harness_op("GridSample", 20);
+        add_input(&test, channels_last_tensor(h, ORDINARY, SB_F32, 4, extents));
+        add_input(&test, packed_tensor(h, ORDINARY, SB_F64, 4, DIMS(1, 40, 1, 2)));
+        float *image = (float *)(void *)test.inputs[0]->data;
+        double *grid = (double *)(void *)test.inputs[1]->data;
+        for (int64_t i = 0; i < 4 * extents[1]; i++)
+            image[i] = (float)random_between(&h->random, 1000, 999999) * (i < 2 * extents[1] ? 1.0f : -1.0f);
+        for (int64_t p = 0; p < 40; p++) {
+            double x = (double)random_between(&h->random, 1, 999999) / 1000000.0;
+            double above = (1.0 - x) * (double)image[0] + x * (double)image[extents[1]];
+            double below = (1.0 - x) * (double)image[2 * extents[1]] + x * (double)image[3 * extents[1]];
+            double y = above / (above - below);
+            grid[2 * p] = align ? 2.0 * x - 1.0 : x - 0.5;
+            grid[2 * p + 1] = align ? 2.0 * y - 1.0 : y - 0.5;
+        }
+        set_int(&test, "align_corners", align);
+        harness_run(h, &test);
+    }
+}
+
 HARNESS_GROUP(sampling, regions, HARNESS_CUDA) {
     for (int round = 0; round < 64; round++) {
         sb_dtype dtype = floats[round % 4];

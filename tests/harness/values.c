@@ -139,6 +139,16 @@ sb_tensor *packed_tensor(harness *h, distribution kind, sb_dtype dtype, int rank
     return tensor;
 }
 
+sb_tensor *channels_last_tensor(harness *h, distribution kind, sb_dtype dtype, int rank, const int64_t *dims) {
+    sb_tensor *tensor = packed_tensor(h, kind, dtype, rank, dims);
+    int64_t stride = dims[1];
+    tensor->strides[1] = 1;
+    for (int d = rank - 1; d > 1; stride *= dims[d--])
+        tensor->strides[d] = stride;
+    tensor->strides[0] = stride;
+    return tensor;
+}
+
 sb_tensor *random_tensor(harness *h, distribution kind, sb_dtype dtype, int rank, const int64_t *dims) {
     random_source *source = &h->random;
     int64_t strides[SB_MAX_RANK], stride = 1, first = 0;

@@ -23,6 +23,14 @@ typedef struct sb_row_kernels {
      * the reciprocal go to *mean and *inverse. */
     void (*layer_norm)(const float *x, float *y, int64_t n, const float *scale, const float *bias, float epsilon,
                        float *mean, float *inverse);
+    /* The same of one row of n / repeat channels, `repeat` adjacent elements of each: element i has scale and bias number
+     * i / repeat. */
+    void (*group_norm)(const float *x, float *y, int64_t n, int64_t repeat, const float *scale, const float *bias,
+                       float epsilon);
+    /* The same for `width` rows of one channel side by side (as softmax_columns has them): row r has scale[r] and bias[r].
+     * `workspace` has room for n * SB_ROW_COLUMNS floats. */
+    void (*group_norm_columns)(int64_t n, int width, const float *x, int64_t x_stride, float *y, int64_t y_stride,
+                               const float *scale, const float *bias, float epsilon, float *workspace);
 } sb_row_kernels;
 
 /** The table of an instruction set that sb_isa_resolve gave. */

@@ -100,13 +100,19 @@ static void softmax_columns(bool logarithm, int64_t n, int width, const float *x
         softmax_columns_of(logarithm, n, width, x, x_stride, y, y_stride, workspace);
 }
 
-static void layer_norm(const float *x, float *y, int64_t n, const float *restrict scale, const float *restrict bias,
-                       float epsilon, float *mean_out, float *inverse_out) {
+/* y = x - the mean, which goes to *mean; gives 1 / sqrt(variance + epsilon). */
+static float centre(const float *x, float *y, int64_t n, float epsilon, float *mean_out) {
     float mean = sb_div_f32(row_sum(x, n), (float)n);
     for (int64_t i = 0; i < n; i++)
         y[i] = x[i] - mean;
     float variance = sb_div_f32(row_sum_of_squares(y, n), (float)n);
-    float inverse = sb_div_f32(1.0f, sb_sqrt_f32(variance + epsilon));
+    *mean_out = mean;
+    return sb_div_f32(1.0f, sb_sqrt_f32(variance + epsilon));
+}
+
+static void layer_norm(const float *x, float *y, int64_t n, const float *restrict scale, const float *restrict bias,
+                       float epsilon, float *mean, float *inverse_out) {
+    float inverse = centre(x, y, n, epsilon, mean);
     if (bias != NULL) {
         for (int64_t i = 0; i < n; i++)
             y[i] = y[i] * inverse * scale[i] + bias[i];
@@ -114,9 +120,55 @@ static void layer_norm(const float *x, float *y, int64_t n, const float *restric
         for (int64_t i = 0; i < n; i++)
             y[i] = y[i] * inverse * scale[i];
     }
-    *mean_out = mean;
     *inverse_out = inverse;
 }
 
+static void group_norm(const float *x, float *y, int64_t n, int64_t repeat, const float *scale, const float *bias,
+                       float epsilon) {
+    float mean, inverse = centre(x, y, n, epsilon, &mean);
+    for (int64_t channel = 0; channel < n / repeat; channel++, y += repeat) {
+        const float by = scale[channel], plus = bias[channel];
+        for (int64_t i = 0; i < repeat; i++)
+            y[i] = y[i] * inverse * by + plus;
+    }
+}
+
+static int lanes_left(int columns) {
+    return columns < SB_VF_LANES ? columns : SB_VF_LANES;
+}
+
+/* Lanes are rows. They are packed first: far apart, their lines would fall into few sets of the caches, and each pass would
+ * fetch them again. Vectors are written out because the compiler takes lines for lanes, and scatters. */
+static void group_norm_columns(int64_t n, int width, const float *x, int64_t x_stride, float *y, int64_t y_stride,
+                               const float *scale, const float *bias, float epsilon, float *workspace) {
+    float mean[SB_ROW_COLUMNS], inverse[SB_ROW_COLUMNS];
+    const sb_reduce_kernels *reduce = &SB_ISA_NAME(sb_reduce_kernels);
+    for (int64_t i = 0; i < n; i++) {
+        for (int w = 0; w < width; w += SB_VF_LANES)
+            vf_store(workspace + i * SB_ROW_COLUMNS + w, vf_load_first(x + i * x_stride + w, lanes_left(width - w)));
+    }
+    reduce->columns(SB_REDUCE_SUM, n, width, workspace, SB_ROW_COLUMNS, mean, 1);
+    for (int w = 0; w < width; w++)
+        mean[w] = -sb_div_f32(mean[w], (float)n);
+    for (int w = 0; w < width; w += SB_VF_LANES) {
+        const vf minus = vf_load_first(mean + w, lanes_left(width - w));
+        for (float *at = workspace + w; at < workspace + n * SB_ROW_COLUMNS; at += SB_ROW_COLUMNS)
+            vf_store(at, vf_add(vf_load(at), minus));
+    }
+    reduce->columns(SB_REDUCE_SQUARES, n, width, workspace, SB_ROW_COLUMNS, inverse, 1);
+    for (int w = 0; w < width; w++)
+        inverse[w] = sb_div_f32(1.0f, sb_sqrt_f32(sb_div_f32(inverse[w], (float)n) + epsilon));
+    for (int w = 0; w < width; w += SB_VF_LANES) {
+        const int taken = lanes_left(width - w);
+        const vf by = vf_load_first(inverse + w, taken), times = vf_load_first(scale + w, taken);
+        const vf plus = vf_load_first(bias + w, taken);
+        for (int64_t i = 0; i < n; i++) {
+            vf value = vf_mul(vf_mul(vf_load(workspace + i * SB_ROW_COLUMNS + w), by), times);
+            vf_store_first(y + i * y_stride + w, vf_add(value, plus), taken);
+        }
+    }
+}
+
 extern const sb_row_kernels SB_ISA_NAME(sb_row_kernels);
-const sb_row_kernels SB_ISA_NAME(sb_row_kernels) = {row_sum, softmax, log_softmax, softmax_columns, layer_norm};
+const sb_row_kernels SB_ISA_NAME(sb_row_kernels) = {row_sum,    softmax,    log_softmax,       softmax_columns,
+                                                    layer_norm, group_norm, group_norm_columns};

@@ -4,6 +4,7 @@
 
 #include "cpu/list.h"
 #include "cpu/pieces.h"
+#include "cpu/rows/factor.h"
 #include "cpu/rows/normalize.h"
 #include "ops/convert_loops.h"
 #include "ops/row_normalization.h"
@@ -122,25 +123,6 @@ static sb_status run(sb_call *call, layer_norm *work, const sb_tensor *x, sb_ten
                          work->widen != NULL ? (size_t)work->length * sizeof(float) : 0, normalize_rows, work);
 }
 
-/* Input `index`, scale or bias, as gapless f32 in the call's workspace; NULL where it is left out. */
-static sb_status load_factor(sb_call *call, int index, const float **factor) {
-    sb_tensor *tensor;
-    void *values;
-    *factor = NULL;
-    if (sb_call_input(call, index) == NULL)
-        return SB_OK;
-    SB_TRY(sb_call_contiguous(call, index, &tensor));
-    int64_t count = sb_tensor_elements(tensor);
-    sb_status status = sb_call_workspace(call, (size_t)count * sizeof(float), &values);
-    if (status == SB_OK)
-        sb_convert_loop_for(call->isa, SB_F32,
-                            tensor->dtype)(NULL, count, (char *const[]){values, tensor->data},
-                                           (const int64_t[]){sizeof(float), (int64_t)sb_dtype_size(tensor->dtype)});
-    *factor = values;
-    sb_tensor_release(tensor);
-    return status;
-}
-
 static sb_status find_moments(sb_call *call, int index, float **moments) {
     sb_tensor *tensor;
     if (!sb_call_wants(call, index))
@@ -157,8 +139,8 @@ static sb_status launch_layer_norm(sb_call *call) {
     SB_TRY(sb_call_output(call, 0, &output));
     SB_TRY(find_moments(call, 1, &work.mean));
     SB_TRY(find_moments(call, 2, &work.inverse));
-    SB_TRY(load_factor(call, 1, &work.scale));
-    SB_TRY(load_factor(call, 2, &work.bias));
+    SB_TRY(sb_load_factor(call, 1, &work.scale));
+    SB_TRY(sb_load_factor(call, 2, &work.bias));
     SB_TRY(sb_call_contiguous(call, 0, &input));
     work.length = row_length(input, row_start(call->node, input->rank));
     sb_status status = run(call, &work, input, output);

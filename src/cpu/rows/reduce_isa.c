@@ -1,5 +1,7 @@
 /* Reductions of rows of f32, compiled once per instruction set. Lanes are the 256 lanes of the order of sums where a row
  * is adjacent, and rows where they lie side by side; either way each follows the definition's order. */
+#include <stdbool.h>
+
 #include "base/isa.h"
 #include "cpu/rows/block_sum.h"
 #include "cpu/rows/reduce_rows.h"
@@ -96,13 +98,33 @@ DEFINE_BLOCK_COLUMNS(sum_columns, SB_REDUCE_FIRST_SUM, SB_REDUCE_NEXT_SUM_f32)
 DEFINE_BLOCK_COLUMNS(squares_columns, SB_REDUCE_FIRST_SQUARES, SB_REDUCE_NEXT_SQUARES_f32)
 DEFINE_BLOCK_COLUMNS(absolute_columns, FIRST_ABSOLUTE, NEXT_ABSOLUTE)
 
+/* The sum of values or of squares of one block of SB_ROW_COLUMNS rows, the same steps with vectors written out: compilers make
+ * single lanes of the squares' loop above. */
+SB_VF_INLINE void whole_columns(sb_reduce_kind kind, int64_t size, const float *x, int64_t stride, sum_lanes lanes) {
+    const bool squares = kind == SB_REDUCE_SQUARES;
+    int present = size < SB_REDUCE_LANES ? (int)size : SB_REDUCE_LANES;
+    for (int64_t i = 0; i < size; i++) {
+        for (int w = 0; w < SB_ROW_COLUMNS; w += SB_VF_LANES) {
+            float *lane = lanes[i % SB_REDUCE_LANES] + w;
+            vf value = vf_load(x + i * stride + w);
+            if (i < SB_REDUCE_LANES)
+                vf_store(lane, squares ? vf_mul(value, value) : value);
+            else
+                vf_store(lane, squares ? vf_fma(value, value, vf_load(lane)) : vf_add(vf_load(lane), value));
+        }
+    }
+    fold_columns(present, SB_ROW_COLUMNS, lanes);
+}
+
 SB_VF_INLINE void columns_of(sb_reduce_kind kind, int64_t n, int width, const float *x, int64_t stride, float *y) {
     _Alignas(64) sum_lanes lanes;
     for (int w = 0; w < width; w++)
         y[w] = 0;
     for (int64_t start = 0; start < n; start += SB_REDUCE_BLOCK) {
         int64_t size = n - start < SB_REDUCE_BLOCK ? n - start : SB_REDUCE_BLOCK;
-        if (kind == SB_REDUCE_SUM)
+        if (width == SB_ROW_COLUMNS && kind != SB_REDUCE_ABSOLUTE)
+            whole_columns(kind, size, x + start * stride, stride, lanes);
+        else if (kind == SB_REDUCE_SUM)
             sum_columns(size, width, x + start * stride, stride, lanes);
         else if (kind == SB_REDUCE_SQUARES)
             squares_columns(size, width, x + start * stride, stride, lanes);

@@ -281,22 +281,6 @@ typedef struct global_pooling {
     int64_t pieces, piece;  /* channels are cut into so many pieces of so many */
 } global_pooling;
 
-/* Whether the spatial elements lie a constant step apart, in row-major order; sets that step. */
-static bool even_step(int axes, const int64_t *dims, const int64_t *strides, int64_t *step) {
-    int64_t reach = 0;
-    *step = 0;
-    for (int i = axes - 1; i >= 0; i--) {
-        if (dims[i] == 1)
-            continue;
-        if (reach == 0)
-            *step = strides[i];
-        else if (strides[i] != reach)
-            return false;
-        reach = strides[i] * dims[i];
-    }
-    return true;
-}
-
 static void pool_channels(void *context, int64_t index, void *workspace) {
     const global_pooling *global = context;
     const pooling *pool = &global->pool;
@@ -329,7 +313,7 @@ static sb_status launch_global(sb_call *call) {
     for (int d = 2; d < x->rank; d++)
         global.elements *= x->dims[d];
     SB_TRY(find_channels_last(call, x, &global.pool));
-    if (!even_step(x->rank - 2, x->dims + 2, global.pool.x_strides, &global.step))
+    if (!sb_even_step(x->rank - 2, x->dims + 2, global.pool.x_strides, &global.step))
         return call->node->op->eval(call);
     global.pieces = (x->dims[1] + global.piece - 1) / global.piece;
     size_t workspace = global.pool.averages ? 0 : (size_t)global.elements * sizeof(int64_t);
