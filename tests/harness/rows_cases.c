@@ -246,10 +246,10 @@ HARNESS_GROUP(rows, groups, HARNESS_CPU | HARNESS_CUDA) {
         int64_t factors = ops[o].by_group ? groups[c] : channels[c];
         harness_case test = harness_op(ops[o].op, ops[o].version);
         int64_t dims[] = {2, channels[c], positions[p][image ? 0 : 1], positions[p][1]};
-        sb_tensor *x = number_tensor(h, dtype, image ? 4 : 3, dims, round / 4 % 4 == 3);
-        if (round % 2 != 0)
-            x = channels_last_tensor(h, (distribution)(round / 2 % DISTRIBUTIONS), dtype, image ? 4 : 3, dims);
-        add_input(&test, x);
+        const int rank = image ? 4 : 3;
+        add_input(&test, round % 2 != 0
+                             ? channels_last_tensor(h, (distribution)(round / 2 % DISTRIBUTIONS), dtype, rank, dims)
+                             : number_tensor(h, dtype, rank, dims, round / 4 % 4 == 3));
         for (int i = 0; i < 2; i++)
             add_input(&test, number_tensor(h, dtype, 1, &factors, round % 11 == 10));
         if (!instance)
