@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/allocation.h"
+#include "cpu/channels_last.h"
 #include "cpu/contraction/conv.h"
 #include "cpu/contraction/conv16.h"
 #include "cpu/contraction/fused_epilogue.h"
@@ -248,20 +249,11 @@ static sb_status find_weights(sb_call *call, const conv_state *state, const sb_t
     return pack_weights(call->isa, params, w, memory, call->error);
 }
 
-/* Output 0 with the channels innermost in memory. */
-static sb_status create_channels_last(sb_call *call, int rank, sb_tensor **y) {
-    int order[SB_MAX_RANK] = {0};
-    for (int d = 1; d < rank - 1; d++)
-        order[d] = d + 1;
-    order[rank - 1] = 1;
-    return sb_call_output_ordered(call, 0, order, y);
-}
-
 static sb_status launch_conv(sb_call *call) {
     const conv_state *state = call->state;
     const sb_tensor *w = sb_contraction_node_tensor(&state->contraction, call, 1);
     convolution conv = {.isa = call->isa, .x = sb_contraction_node_tensor(&state->contraction, call, 0)};
-    SB_TRY(create_channels_last(call, conv.x->rank, &conv.y));
+    SB_TRY(sb_channels_last_output(call, conv.x->rank, &conv.y));
     if (sb_tensor_elements(conv.y) == 0)
         return SB_OK;
     sb_conv_extents_of(state->contraction.node->params, conv.x, w, conv.y->dims, &conv.extents);

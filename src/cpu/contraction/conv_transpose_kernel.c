@@ -1,6 +1,7 @@
 /* ConvTranspose in f32. Outputs are channels-last in memory. */
 #include <stdio.h>
 
+#include "cpu/channels_last.h"
 #include "cpu/contraction/conv_transpose.h"
 #include "cpu/list.h"
 #include "cpu/pieces.h"
@@ -167,19 +168,11 @@ static sb_status find_weights(sb_call *call, const sb_tensor *w, transposition *
     return SB_OK;
 }
 
-static sb_status create_channels_last(sb_call *call, int rank, sb_tensor **y) {
-    int order[SB_MAX_RANK] = {0};
-    for (int d = 1; d < rank - 1; d++)
-        order[d] = d + 1;
-    order[rank - 1] = 1;
-    return sb_call_output_ordered(call, 0, order, y);
-}
-
 static sb_status launch_transpose(sb_call *call) {
     const sb_tensor *x = sb_call_input(call, 0), *w = sb_call_input(call, 1);
     transposition t = {0};
     sb_tensor *y;
-    SB_TRY(create_channels_last(call, x->rank, &y));
+    SB_TRY(sb_channels_last_output(call, x->rank, &y));
     if (sb_tensor_elements(y) == 0)
         return SB_OK;
     const sb_conv_transpose_shape shape = shape_of(call->node->params, x, w, y);

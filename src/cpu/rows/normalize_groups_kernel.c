@@ -6,13 +6,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cpu/channels_last.h"
 #include "cpu/list.h"
 #include "cpu/pieces.h"
 #include "cpu/rows/factor.h"
 #include "cpu/rows/normalize.h"
 #include "cpu/rows/reduce_rows.h"
 #include "cpu/spread.h"
-#include "ops/contraction.h"
 #include "ops/convert_loops.h"
 #include "ops/row_normalization.h"
 
@@ -105,20 +105,11 @@ static void normalize_columns(void *context, int64_t index, void *workspace) {
                                       workspace);
 }
 
-/* Output 0 with the channels innermost in memory. */
-static sb_status create_channels_last(sb_call *call, int rank, sb_tensor **y) {
-    int order[SB_MAX_RANK] = {0};
-    for (int d = 1; d < rank - 1; d++)
-        order[d] = d + 1;
-    order[rank - 1] = 1;
-    return sb_call_output_ordered(call, 0, order, y);
-}
-
 static sb_status run_columns(sb_call *call, group_norm *work) {
     const sb_tensor *x = sb_call_input(call, 0);
     sb_tensor *y;
     size_t workspace;
-    SB_TRY(create_channels_last(call, x->rank, &y));
+    SB_TRY(sb_channels_last_output(call, x->rank, &y));
     if (__builtin_mul_overflow((size_t)work->length, SB_ROW_COLUMNS * sizeof(float), &workspace))
         return sb_call_fail(call, SB_ERROR_OUT_OF_MEMORY, "a row of %lld elements is too long",
                             (long long)work->length);

@@ -3,11 +3,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cpu/channels_last.h"
 #include "cpu/list.h"
 #include "cpu/pieces.h"
 #include "cpu/sampling/sample_points.h"
 #include "cpu/spread.h"
-#include "ops/contraction.h"
 #include "ops/moving.h"
 
 /* Elements of the output that a thread takes at once, about. */
@@ -58,23 +58,12 @@ static sb_sample_points *points_for(sb_isa isa) {
     return sb_sample_points_scalar;
 }
 
-/* A copy whose channels are innermost, gapless. */
 static sb_status put_channels_last(sb_call *call, const sb_tensor *x, sampling *work) {
-    sb_sample_image *image = &work->image;
-    int64_t dims[SB_MAX_RANK], strides[SB_MAX_RANK], dense[SB_MAX_RANK];
-    void *copy;
-    for (int d = 0; d < x->rank; d++) {
-        int from = d == 0 ? 0 : d == x->rank - 1 ? 1 : d + 1;
-        dims[d] = x->dims[from];
-        strides[d] = x->strides[from];
-    }
-    sb_row_major_strides(x->rank, dims, dense);
-    SB_TRY(sb_call_workspace(call, (size_t)sb_tensor_elements(x) * sizeof(float), &copy));
-    sb_gather_dense(sizeof(float), x->rank, dims, strides, x->data, copy);
-    image->data = copy;
-    image->channel_stride = 1;
-    work->batch_stride = dense[0];
-    memcpy(image->strides, dense + 1, (size_t)image->axes * sizeof *dense);
+    int64_t strides[SB_MAX_RANK];
+    SB_TRY(sb_channels_last_copy(call, x, &work->image.data, strides));
+    work->image.channel_stride = 1;
+    work->batch_stride = strides[0];
+    memcpy(work->image.strides, strides + 1, (size_t)work->image.axes * sizeof *strides);
     return SB_OK;
 }
 
@@ -106,15 +95,6 @@ static sb_status find_image(sb_call *call, const sb_tensor *x, sampling *work) {
     return SB_OK;
 }
 
-/* Output 0 with the channels innermost in memory. */
-static sb_status create_channels_last(sb_call *call, int rank, sb_tensor **y) {
-    int order[SB_MAX_RANK] = {0};
-    for (int d = 1; d < rank - 1; d++)
-        order[d] = d + 1;
-    order[rank - 1] = 1;
-    return sb_call_output_ordered(call, 0, order, y);
-}
-
 /* Nothing to do, or something to refuse, which the definition words. */
 static bool is_for_the_definition(const sb_tensor *x, const sb_tensor *grid) {
     return x->dims[0] != grid->dims[0] || sb_tensor_elements(x) == 0 || sb_tensor_elements(grid) == 0;
@@ -126,7 +106,7 @@ static sb_status launch_sample(sb_call *call) {
     sampling work = {.sample = points_for(call->isa)};
     if (is_for_the_definition(x, sb_call_input(call, 1)))
         return call->node->op->eval(call);
-    SB_TRY(create_channels_last(call, x->rank, &y));
+    SB_TRY(sb_channels_last_output(call, x->rank, &y));
     work.y = (float *)(void *)y->data;
     work.points = sb_move_product(y->dims, 2, y->rank);
     SB_TRY(find_image(call, x, &work));

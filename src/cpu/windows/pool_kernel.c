@@ -3,11 +3,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cpu/channels_last.h"
 #include "cpu/list.h"
 #include "cpu/pieces.h"
 #include "cpu/spread.h"
 #include "cpu/windows/pool_rows.h"
-#include "ops/contraction.h"
 #include "ops/convert_loops.h"
 #include "ops/pool.h"
 
@@ -90,22 +90,10 @@ static sb_status find_channels_last(sb_call *call, sb_tensor *x, pooling *pool) 
     memcpy(pool->x_strides, x->strides + 2, (size_t)axes * sizeof *pool->x_strides);
     if (x->strides[1] == 1 || x->dims[1] == 1)
         return SB_OK;
-    int64_t dims[SB_MAX_RANK], strides[SB_MAX_RANK], dense[SB_MAX_RANK];
-    dims[0] = x->dims[0];
-    strides[0] = x->strides[0];
-    for (int i = 0; i < axes; i++) {
-        dims[i + 1] = x->dims[i + 2];
-        strides[i + 1] = x->strides[i + 2];
-    }
-    dims[axes + 1] = x->dims[1];
-    strides[axes + 1] = x->strides[1];
-    sb_row_major_strides(x->rank, dims, dense);
-    void *copy;
-    SB_TRY(sb_call_workspace(call, (size_t)sb_tensor_elements(x) * sizeof(float), &copy));
-    sb_gather_dense(sizeof(float), x->rank, dims, strides, x->data, copy);
-    pool->x = copy;
-    pool->x_batch = dense[0];
-    memcpy(pool->x_strides, dense + 1, (size_t)axes * sizeof *pool->x_strides);
+    int64_t strides[SB_MAX_RANK];
+    SB_TRY(sb_channels_last_copy(call, x, &pool->x, strides));
+    pool->x_batch = strides[0];
+    memcpy(pool->x_strides, strides + 1, (size_t)axes * sizeof *pool->x_strides);
     return SB_OK;
 }
 
@@ -192,15 +180,6 @@ static void pool_block(void *context, int64_t index, void *workspace) {
     }
 }
 
-/* Output 0 with the channels innermost in memory. */
-static sb_status create_channels_last(sb_call *call, int rank, sb_tensor **y) {
-    int order[SB_MAX_RANK] = {0};
-    for (int d = 1; d < rank - 1; d++)
-        order[d] = d + 1;
-    order[rank - 1] = 1;
-    return sb_call_output_ordered(call, 0, order, y);
-}
-
 static sb_status run_pool(sb_call *call, pooling *pool) {
     int64_t all = pool->shape.batch * pool->shape.positions;
     size_t workspace = 2 * (size_t)pool->shape.capacity * sizeof(int64_t);
@@ -265,7 +244,7 @@ static sb_status launch_pool(sb_call *call) {
     pooling pool = {.kernels = sb_pool_kernels_for(call->isa),
                     .params = call->node->params,
                     .averages = strcmp(call->node->op->name, "AveragePool") == 0};
-    SB_TRY(create_channels_last(call, x->rank, &pool.y));
+    SB_TRY(sb_channels_last_output(call, x->rank, &pool.y));
     if (sb_tensor_elements(pool.y) == 0)
         return SB_OK;
     sb_pool_shape_of(&pool.params->window, x, pool.y->dims, &pool.shape);

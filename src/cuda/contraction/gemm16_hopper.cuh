@@ -378,14 +378,14 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
 #if defined(SB_GEMM_MAPPED)
                         SB_CUDA_UNROLL
                         for (int g = 0; g < 4; g++) {
-                            sb_tensor_load(a + g * A_BOX / 4, &p->a, arrived, 0, (int)groups.group[g].row, m / 64,
+                            sb_tensor_load(a + g * A_BOX / 4, &p->a, arrived, 0, (int)groups.row[g], m / 64,
                                            a_batch.inner);
                             if (SB_GEMM_CLUSTER == 1)
-                                sb_tensor_load(b + g * B_BYTES / 4, &p->b, arrived, 0, (int)groups.group[g].row, n / 64,
+                                sb_tensor_load(b + g * B_BYTES / 4, &p->b, arrived, 0, (int)groups.row[g], n / 64,
                                                b_batch.inner);
                             else if (g / (4 / SB_GEMM_CLUSTER) == (int)rank)
-                                sb_tensor_load_all(b + g * B_BYTES / 4, &p->b, arrived, 0, (int)groups.group[g].row,
-                                                   n / 64, b_batch.inner, (1 << SB_GEMM_CLUSTER) - 1);
+                                sb_tensor_load_all(b + g * B_BYTES / 4, &p->b, arrived, 0, (int)groups.row[g], n / 64,
+                                                   b_batch.inner, (1 << SB_GEMM_CLUSTER) - 1);
                         }
                         groups = sb_gemm16_stage_groups_of(&p->product, block + 1);
 #else

@@ -9,9 +9,9 @@
 #if SB_HOPPER
 #define SB_GEMM16_WHOLE_GROUPS 0x10101010u
 
-/* The groups of a stage, as they are read: nothing is computed of them before they are used, a stage later. */
+/* Where the groups of a stage begin, as it is read: nothing is computed of it before it is used, a stage later. */
 typedef struct sb_gemm16_stage_groups {
-    sb_row_group group[4];
+    int64_t row[4];
 } sb_gemm16_stage_groups;
 
 SB_CUDA_FUNCTION sb_gemm16_stage_groups sb_gemm16_stage_groups_of(const sb_gemm16 *p, int block) {
@@ -20,10 +20,9 @@ SB_CUDA_FUNCTION sb_gemm16_stage_groups sb_gemm16_stage_groups_of(const sb_gemm1
     for (int g = 0; g < 4; g++) {
         const int64_t index = (int64_t)block * 4 + g;
         /* Where there is none, behind all rows, where TMA finds zeros. */
-        found.group[g].row = p->k;
-        found.group[g].count = 16;
+        found.row[g] = p->k;
         if (index < p->group_count)
-            found.group[g] = p->groups[index];
+            found.row[g] = p->groups[index].row;
     }
     return found;
 }
