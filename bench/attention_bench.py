@@ -1,15 +1,14 @@
 #!/usr/bin/env python3
 """Compare Samebit's Attention with PyTorch's on a GPU: steps of decoding and prompts, over caches as language models lay them out.
 
-    python attention_bench.py --library libsamebit.so [--only TEXT] [--seconds S] [--dtype bf16] [--prefill-ways] [--write FILE]
+    python attention_bench.py --library libsamebit.so [--only TEXT] [--seconds S] [--dtype bf16] [--ways] [--write FILE]
 
 A case is a chain of Attention nodes, each with a cache of its own of several that together exceed the L2, so that no node finds its
 keys there; the queries of a node are what the one before gave. Both sides run in one process, each as a replayed CUDA graph, and
 alternate in rounds. PyTorch's time is the shortest of its kernels' (flash, cuDNN, memory-efficient), whose times follow.
 
-With --prefill-ways each case of attention/prefill that is of 16 bits is timed twice: in tiles of 64 rows and by warpgroups, 128 rows at
-a time (SAMEBIT_CUDA_ATTENTION). Both must give the same bits, and `tiles` and `warpgroups` are the times of both; the first one is that
-of what a run without the variable takes.
+With --ways each case of 16 bits is timed in each way that the library has for its kind, too (SAMEBIT_CUDA_ATTENTION), where it can be taken; all
+must give the same bits. Their times have the ways' names; the first one is that of what a run without the variable takes.
 
 Cases of attention/paged are PagedAttention, whose peer is Samebit's own Attention over the same keys side by side, and whose results
 must be the same bits: each sequence's keys are on pages in random order.
@@ -68,6 +67,7 @@ PAGED = [
 ]
 DTYPES = {"f16": (TensorProto.FLOAT16, torch.float16), "bf16": (TensorProto.BFLOAT16, torch.bfloat16),
           "f32": (TensorProto.FLOAT, torch.float32)}
+WAYS = {"decode": ("tiles", "clusters", "streams"), "prefill": ("tiles", "warpgroups"), "paged": ("tiles", "streams")}
 BACKENDS = {"flash": SDPBackend.FLASH_ATTENTION, "cudnn": SDPBackend.CUDNN_ATTENTION,
             "efficient": SDPBackend.EFFICIENT_ATTENTION}
 # A run of a chain takes about so long, beside which its own start does not count.
@@ -188,23 +188,25 @@ class PagedCase(Case):
         path.write_bytes(helper.make_model(graph, opset_imports=opsets, ir_version=11).SerializeToString())
 
 
-def bench_paged(case, device, folder, seconds, report):
+def bench_paged(case, device, folder, seconds, report, ways):
     tensors = case.side_by_side.tensors()
-    sides = []
-    for each, inputs in ((case, case.cut(tensors)), (case.side_by_side, tensors)):
-        path = folder / f"{each.kind}.onnx"
+    cut = case.cut(tensors)
+    paths = {each: folder / f"{each.kind}.onnx" for each in (case, case.side_by_side)}
+    for each, path in paths.items():
         each.model(path)
-        sides.append(Ours(device, path, inputs))
+    sides = [Ours(device, paths[case], cut), Ours(device, paths[case.side_by_side], tensors)]
+    sides += [Ours(way, paths[case], cut) for way in ways.values()]
     times = [1e6 * time / case.nodes for time in alternate([(side.run, side.wait) for side in sides], seconds)]
-    if not torch.equal(*map(bytes_of, sides)):
-        raise SystemExit(f"{case.name()}: other bits than side by side")
-    report.bench(case.name(), *times, "us", f" rate={case.rate(times[0])} nodes={case.nodes}" + sides[0].note())
+    if not all(torch.equal(bytes_of(sides[0]), bytes_of(side)) for side in sides[1:]):
+        raise SystemExit(f"{case.name()}: other bits side by side or in another way")
+    more = "".join(f" {name}={time:.4g}({case.rate(time)})" for name, time in zip(ways, times[2:]))
+    report.bench(case.name(), *times[:2], "us", f" rate={case.rate(times[0])} nodes={case.nodes}{more}" + sides[0].note())
 
 
 def open_ways():
     """Devices that compute attention in each way, by the way's name."""
     ways = {}
-    for name in ("tiles", "warpgroups"):
+    for name in sorted({name for names in WAYS.values() for name in names}):
         os.environ["SAMEBIT_CUDA_ATTENTION"] = name
         ways[name] = samebit.Device(0)
     del os.environ["SAMEBIT_CUDA_ATTENTION"]
@@ -262,12 +264,12 @@ def main():
     parser.add_argument("--only", default="", help="cases whose name contains this")
     parser.add_argument("--dtype", default="bf16", choices=DTYPES)
     parser.add_argument("--seconds", type=float, default=1.0, help="per case and side")
-    parser.add_argument("--prefill-ways", action="store_true", help="times prompts in tiles and by warpgroups")
+    parser.add_argument("--ways", action="store_true", help="times each way of the library, too")
     parser.add_argument("--write", help="also write the lines to this file")
     arguments = parser.parse_args()
     samebit.open_library(arguments.library)
     device = samebit.open_device("cuda")
-    ways = open_ways() if arguments.prefill_ways and arguments.dtype != "f32" else {}
+    ways = open_ways() if arguments.ways and arguments.dtype != "f32" else {}
     report = Report(arguments.write)
     report.line(f"# {device.name}, Samebit {samebit.version()}, numerics {samebit.numerics_version()}, PyTorch {torch.__version__}, "
                 f"cuDNN {torch.backends.cudnn.version()}")
@@ -277,12 +279,13 @@ def main():
                 case = Case(kind, *extents, arguments.dtype)
                 if arguments.only in case.name():
                     bench(case, device, pathlib.Path(folder), arguments.seconds, report,
-                          ways if kind == "prefill" else {})
+                          {name: ways[name] for name in WAYS[kind] if ways})
             report_mean(report, kind)
         for extents in PAGED:
             case = PagedCase(*extents, arguments.dtype)
             if arguments.only in case.name():
-                bench_paged(case, device, pathlib.Path(folder), arguments.seconds, report)
+                bench_paged(case, device, pathlib.Path(folder), arguments.seconds, report,
+                            {name: ways[name] for name in WAYS["paged"] if ways})
         report_mean(report, "paged")
     return 0
 

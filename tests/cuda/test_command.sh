@@ -45,7 +45,7 @@ refused "compare needs --reference FILE|DIR to compare with, --device cuda to co
 
 export SAMEBIT_CUDA_DRIVER="$fake"
 SAMEBIT_CUDA_ATTENTION=nonsense runs 3 "$samebit" run $chain --device cuda
-says err "SAMEBIT_CUDA_ATTENTION is 'nonsense': it is quickest, tiles, warpgroups or clusters"
+says err "SAMEBIT_CUDA_ATTENTION is 'nonsense': it is quickest, tiles, warpgroups, clusters or streams"
 SAMEBIT_CUDA_ATTENTION=warpgroups runs 0 "$samebit" run $chain --device cuda
 runs 3 "$samebit" run chain.onnx --input x=folder/x.npy --device cuda:7
 says err "device 7"

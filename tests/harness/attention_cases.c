@@ -344,3 +344,23 @@ static extents16 pick_few16(harness *h, int number) {
 HARNESS_GROUP(attention, few, HARNESS_CPU | HARNESS_CUDA) {
     run_chosen16(h, SB_CUDA_ATTENTION_CLUSTERS, "attention16_few", pick_few16);
 }
+
+/* ---- few rows by TMA ---- */
+
+/* A tile of 8 rows and several; heads of up to 256; what splits, blocks of keys and what is fetched at once end at. */
+static extents16 pick_streamed16(harness *h, int number) {
+    static const int64_t widths[] = {8, 16, 40, 64, 64, 72, 96, 128, 128, 200, 256, 256};
+    extents16 e = pick_few16(h, number);
+    if (number % 12 != 5) {
+        e.width = widths[pick(h, 0, 11)];
+        e.value_width = pick(h, 0, 1) == 0 ? e.width : widths[pick(h, 0, 11)];
+        e.keys = pick(h, 0, 2) == 0 ? e.keys : (int64_t)1 << pick(h, 3, 11) | pick(h, 0, 17);
+    }
+    if (number % 5 == 0)
+        e.queries = pick(h, 1, 20 / e.group);
+    return e;
+}
+
+HARNESS_GROUP(attention, streams, HARNESS_CPU | HARNESS_CUDA) {
+    run_chosen16(h, SB_CUDA_ATTENTION_STREAMS, "attention16_stream", pick_streamed16);
+}

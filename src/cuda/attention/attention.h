@@ -19,11 +19,12 @@ typedef enum sb_cuda_attention_choice {
     SB_CUDA_ATTENTION_TILES, /* 64 or 16 rows at a time by single blocks: attention16_tile.cuh, attention16_decode.cuh */
     SB_CUDA_ATTENTION_WARPGROUPS, /* 128 rows at a time, of what that can compute: attention16_prefill.cuh */
     SB_CUDA_ATTENTION_CLUSTERS, /* up to 8 rows by clusters of blocks, of what that can compute: attention16_few.cuh */
+    SB_CUDA_ATTENTION_STREAMS,  /* 8 rows at a time by TMA, of what that can compute: attention16_stream.cuh */
 } sb_cuda_attention_choice;
 
 /** Has a device compute attention so from now on. Any thread may call it. */
 void sb_cuda_attention_choose(sb_cuda_device *device, sb_cuda_attention_choice choice);
-/** The same by name, "quickest", "tiles", "warpgroups" or "clusters". Errors: INVALID_ARGUMENT for another name. */
+/** The same by name, "quickest", "tiles", "warpgroups", "clusters" or "streams". Errors: INVALID_ARGUMENT for another name. */
 sb_status sb_cuda_attention_choose_by_name(sb_cuda_device *device, const char *name, sb_error *error);
 
 /** Fills in `parameters` and `work` from `attention` and the call's inputs. */

@@ -7,6 +7,8 @@
 #include "cuda/attention/attention16_few_parameters.h"
 #include "cuda/attention/attention16_prefill.h"
 #include "cuda/attention/attention16_prefill_parameters.h"
+#include "cuda/attention/attention16_stream.h"
+#include "cuda/attention/attention16_stream_parameters.h"
 #include "cuda/contraction/gemm16_conv.h"
 #include "ops/attention_values.h"
 
@@ -85,7 +87,8 @@ static bool are_warpgroups_quicker(const sb_attention_work *a) {
 static bool takes_warpgroups(const sb_call *call, const sb_cuda_attention_call *made) {
     const sb_attention_work *a = &made->attention;
     const int choice = atomic_load_explicit(&sb_cuda_call_device(call)->attention, memory_order_relaxed);
-    if (choice == SB_CUDA_ATTENTION_TILES || sb_cuda_attention16_refuses_prefill(made) != NULL ||
+    if (choice == SB_CUDA_ATTENTION_TILES || choice == SB_CUDA_ATTENTION_STREAMS ||
+        sb_cuda_attention16_refuses_prefill(made) != NULL ||
         a->heads / a->key_heads * a->queries <= SB_CUDA_ATTENTION16_DECODE_ROWS)
         return false;
     return choice == SB_CUDA_ATTENTION_WARPGROUPS || are_warpgroups_quicker(a);
@@ -96,7 +99,7 @@ void sb_cuda_attention_choose(sb_cuda_device *device, sb_cuda_attention_choice c
 }
 
 sb_status sb_cuda_attention_choose_by_name(sb_cuda_device *device, const char *name, sb_error *error) {
-    static const char *const names[] = {"quickest", "tiles", "warpgroups", "clusters"};
+    static const char *const names[] = {"quickest", "tiles", "warpgroups", "clusters", "streams"};
     for (int i = 0; i < (int)(sizeof names / sizeof *names); i++) {
         if (strcmp(name, names[i]) == 0) {
             sb_cuda_attention_choose(device, (sb_cuda_attention_choice)i);
@@ -104,7 +107,8 @@ sb_status sb_cuda_attention_choose_by_name(sb_cuda_device *device, const char *n
         }
     }
     return sb_fail(error, SB_ERROR_INVALID_ARGUMENT,
-                   "SAMEBIT_CUDA_ATTENTION is '%.40s': it is quickest, tiles, warpgroups or clusters", name);
+                   "SAMEBIT_CUDA_ATTENTION is '%.40s': it is quickest, tiles, warpgroups, clusters or streams",
+                   name);
 }
 
 /* How rows are shared out among blocks of threads. */
@@ -115,6 +119,7 @@ typedef struct way {
     int64_t enough;                /* blocks of threads of which a device needs no more, so that splits stay together */
     int64_t at_once;               /* blocks of threads that a multiprocessor has at once */
     unsigned shared_bytes;
+    bool streams; /* by TMA: attention16_stream.c */
 } way;
 
 /* What one launch computes, after which those whose splits are apart are folded. */
@@ -161,11 +166,24 @@ static way many_rows(int64_t widest, int64_t multiprocessors) {
                  .shared_bytes = (unsigned)SB_CUDA_ATTENTION16_SHARED(width)};
 }
 
+static way streamed_rows(int64_t widest) {
+    int width = widest <= 64 ? 64 : widest <= 128 ? 128 : 256;
+    return (way){.name = "tensor cores, 8 rows at a time by TMA",
+                 .split_name = "tensor cores, 8 rows at a time by TMA, splits apart",
+                 .family = "attention16_stream",
+                 .rows = SB_CUDA_ATTENTION16_STREAM_ROWS,
+                 .width = width,
+                 .enough = INT64_MAX,
+                 .at_once = SB_CUDA_ATTENTION16_STREAM_BLOCKS(width),
+                 .streams = true};
+}
+
 /* Keys side by side: all samples have as many rows. */
-static plan plan_samples(const sb_attention_work *a, int64_t widest, int64_t multiprocessors) {
+static plan plan_samples(const sb_attention_work *a, bool streams, int64_t widest, int64_t multiprocessors) {
     int64_t rows = a->heads / a->key_heads * a->queries;
-    bool is_few = rows <= SB_CUDA_ATTENTION16_DECODE_ROWS;
-    way way = is_few ? few_rows(widest, multiprocessors) : many_rows(widest, multiprocessors);
+    way way = streams                                   ? streamed_rows(widest)
+              : rows <= SB_CUDA_ATTENTION16_DECODE_ROWS ? few_rows(widest, multiprocessors)
+                                                        : many_rows(widest, multiprocessors);
     int64_t splits = up(a->keys, SB_ATTENTION_SPLIT), tiles = a->batch * a->key_heads * up(rows, way.rows);
     bool is_split = splits > 1 && tiles < way.enough;
     return (plan){.shares = {{way, 0, INT64_MAX, tiles, is_split}},
@@ -184,7 +202,7 @@ static int64_t most_tiles(const sb_attention_work *a, int64_t group, int tile_ro
 
 /* Keys on pages. How many rows each sequence has only the device knows; where some may have many and others few, there is a launch for
  * each kind. Few rows always have their splits apart: one sequence may have most of the keys. */
-static plan plan_sequences(const sb_attention_work *a, int64_t widest, int64_t multiprocessors) {
+static plan plan_sequences(const sb_attention_work *a, bool streams, int64_t widest, int64_t multiprocessors) {
     const int64_t few = SB_CUDA_ATTENTION16_DECODE_ROWS, group = a->heads / a->key_heads;
     int64_t rows = group * a->queries, splits = up(a->keys, SB_ATTENTION_SPLIT);
     plan plan = {.splits = splits, .parts_up_to = INT64_MAX};
@@ -198,7 +216,7 @@ static plan plan_sequences(const sb_attention_work *a, int64_t widest, int64_t m
             (share){way, is_mixed ? few : 0, INT64_MAX, tiles, splits > 1 && tiles < way.enough};
     }
     if (has_few) {
-        way way = few_rows(widest, multiprocessors);
+        way way = streams ? streamed_rows(widest) : few_rows(widest, multiprocessors);
         plan.shares[plan.count++] =
             (share){way, 0, is_mixed ? few : INT64_MAX, most_tiles(a, group, way.rows), splits > 1};
     }
@@ -263,12 +281,14 @@ static sb_status launch_share(sb_call *call, const sb_cuda_attention_call *made,
     p.more_than = share->more_than;
     p.up_to = share->up_to;
     p.row_tiles = up(p.group * a->queries, way->rows);
+    /* Launched early, its blocks come to lie two on each multiprocessor that the product ahead has left idle. */
+    work->apart = way->rows != SB_CUDA_ATTENTION16_ROWS;
+    if (way->streams)
+        return sb_cuda_attention16_stream_run(call, made, work, &p, way->width, blocks);
     snprintf(module, sizeof module, "%s%s_%d_%s", way->family, a->pages.table != NULL ? "_paged" : "", way->width,
              sb_dtype_name(a->dtype));
     snprintf(kernel, sizeof kernel, "sb_cuda_%s%s", module, is_general(made) ? "_masked" : "");
     work->shared_bytes = way->shared_bytes;
-    /* Launched early, its blocks come to lie two on each multiprocessor that the product ahead has left idle. */
-    work->apart = way->rows == SB_CUDA_ATTENTION16_DECODE_ROWS;
     return launch_one(call, work, &p, module, kernel, blocks);
 }
 
@@ -311,7 +331,7 @@ static bool are_clusters_quicker(const sb_call *call, const sb_attention_work *a
 
 static bool takes_clusters(const sb_call *call, const sb_cuda_attention_call *made) {
     const int choice = atomic_load_explicit(&sb_cuda_call_device(call)->attention, memory_order_relaxed);
-    if (choice == SB_CUDA_ATTENTION_TILES || !can_clusters(call, made))
+    if (choice == SB_CUDA_ATTENTION_TILES || choice == SB_CUDA_ATTENTION_STREAMS || !can_clusters(call, made))
         return false;
     return choice == SB_CUDA_ATTENTION_CLUSTERS || are_clusters_quicker(call, &made->attention);
 }
@@ -347,6 +367,22 @@ static sb_status launch_clusters(sb_call *call, sb_cuda_attention_call *made) {
     return sb_cuda_call_launch(call, &work);
 }
 
+/* ---- few rows by TMA ---- */
+
+/* Whether rows are few for each head of keys, so that tiles of 8 of them read keys as seldom as others. */
+static bool are_streams_quicker(const sb_attention_work *a) {
+    const int64_t sharing = a->heads / a->key_heads * a->queries;
+    return sharing <= SB_CUDA_ATTENTION16_STREAM_ROWS * (a->pages.table != NULL ? a->pages.sequences : 1);
+}
+
+static bool takes_streams(const sb_call *call, const sb_cuda_attention_call *made) {
+    const int choice = atomic_load_explicit(&sb_cuda_call_device(call)->attention, memory_order_relaxed);
+    if (choice == SB_CUDA_ATTENTION_TILES || choice == SB_CUDA_ATTENTION_CLUSTERS ||
+        sb_cuda_attention16_refuses_stream(made) != NULL)
+        return false;
+    return choice == SB_CUDA_ATTENTION_STREAMS || are_streams_quicker(&made->attention);
+}
+
 sb_status sb_cuda_attention16_run(sb_call *call, sb_cuda_attention_call *made, bool *given) {
     const sb_attention_work *a = &made->attention;
     call->way = (sb_call_way){"rows one by one", obstacle(call, made)};
@@ -363,8 +399,9 @@ sb_status sb_cuda_attention16_run(sb_call *call, sb_cuda_attention_call *made, b
     }
     int64_t widest = widest_of(a);
     int64_t multiprocessors = sb_cuda_call_device(call)->multiprocessors;
-    plan plan =
-        a->pages.table != NULL ? plan_sequences(a, widest, multiprocessors) : plan_samples(a, widest, multiprocessors);
+    bool streams = takes_streams(call, made);
+    plan plan = a->pages.table != NULL ? plan_sequences(a, streams, widest, multiprocessors)
+                                       : plan_samples(a, streams, widest, multiprocessors);
     sb_cuda_work work = made->work;
     if (a->pages.table != NULL)
         find_page_lines(a, &made->parameters.page_lines);

@@ -274,7 +274,7 @@ APART void sb_attention16_again(const sb_cuda_attention *p, const sb_attention16
         for (int64_t first = 0; first < p->value_width; first += THREADS) {
             const int64_t column = first + threadIdx.x < p->value_width ? first + (int64_t)threadIdx.x : -1;
             sb_attention16_again_columns<E>(p, tile, &at, column, shared);
-            SB_CUDA_BARRIER();
+            SB_ATTENTION_BARRIER();
         }
     }
 }
@@ -395,6 +395,20 @@ SB_CUDA_FUNCTION void sb_attention16_load_queries(const sb_cuda_attention *p, co
                     rows[r].used && column < p->width ? *(const uint32_t *)(const void *)(from + column * 2) : 0;
             }
         }
+    }
+}
+
+/* The same of 8 rows: a thread's pairs of `row`, which is lane / 4. */
+template <int D>
+SB_CUDA_FUNCTION void sb_attention16_load_few_queries(const sb_cuda_attention *p, const sb_attention_place *row,
+                                                 uint32_t queries[D / 16][2]) {
+    const int pair = (int)threadIdx.x % 4 * 2;
+    const char *from = p->q.data + sb_attention_at(&p->q, row->batch, row->head, row->query, 0) * 2;
+    SB_CUDA_UNROLL
+    for (int i = 0; i < D / 8; i++) {
+        const int column = 8 * i + pair;
+        queries[i / 2][i % 2] =
+            row->used && column < p->width ? *(const uint32_t *)(const void *)(from + column * 2) : 0;
     }
 }
 

@@ -140,20 +140,6 @@ SB_CUDA_FUNCTION void sb_attention16_few_load(const sb_cuda_attention_array *pas
     }
 }
 
-/* The left factor of 8 rows, as a warp multiplies it: a thread's pairs of row lane / 4. The other 8 rows are zeros. */
-template <int D>
-SB_CUDA_FUNCTION void sb_attention16_few_queries(const sb_cuda_attention *p, const sb_attention_place *row,
-                                                 uint32_t queries[D / 16][2]) {
-    const int pair = (int)threadIdx.x % 4 * 2;
-    const char *from = p->q.data + sb_attention_at(&p->q, row->batch, row->head, row->query, 0) * 2;
-    SB_CUDA_UNROLL
-    for (int i = 0; i < D / 8; i++) {
-        const int column = 8 * i + pair;
-        queries[i / 2][i % 2] =
-            row->used && column < p->width ? *(const uint32_t *)(const void *)(from + column * 2) : 0;
-    }
-}
-
 /* ---- scores ---- */
 
 /* Scores of the warp's 16 keys, of which `keys` is the first; of row lane / 4 those of keys 2 (lane mod 4) and the next, and of those 8 further on. */
@@ -472,7 +458,7 @@ SB_CUDA_FUNCTION void sb_attention16_few_tile_of(const sb_cuda_attention *p, con
     if (scores) {
         uint32_t queries[D / 16][2];
         float s[2][4];
-        sb_attention16_few_queries<D>(p, &row, queries);
+        sb_attention16_load_few_queries<D>(p, &row, queries);
         SB_CUDA_COPIES_WAIT(1);
         SB_CUDA_BARRIER();
         sb_attention16_few_score<HALF, D>(p, queries, shared.keys + warp * FEW_OWN * SB_CUDA_ATTENTION16_PITCH(D), s);

@@ -1,20 +1,13 @@
 /* Attention of many rows by warpgroups (attention16_prefill.cuh): what it is for, the maps of its tensors, and its launches. */
 #include <stdio.h>
 
+#include "cuda/attention/attention16_maps.h"
 #include "cuda/attention/attention16_prefill.h"
 #include "cuda/attention/attention16_prefill_parameters.h"
-#include "cuda/contraction/gemm16.h"
-#include "cuda/contraction/tensor_map.h"
 #include "ops/attention_values.h"
 
 static int64_t widest_of(const sb_attention_work *a) {
     return a->width > a->value_width ? a->width : a->value_width;
-}
-
-/* Whether the copy engine takes the steps of an array that has so many samples, heads and rows. */
-static bool has_steps(const sb_cuda_attention_array *array, int64_t batch, int64_t heads, int64_t rows) {
-    return (batch == 1 || sb_gemm16_is_step(array->batch)) && (heads == 1 || sb_gemm16_is_step(array->head)) &&
-           (rows == 1 || sb_gemm16_is_step(array->row));
 }
 
 const char *sb_cuda_attention16_refuses_prefill(const sb_cuda_attention_call *made) {
@@ -32,8 +25,8 @@ const char *sb_cuda_attention16_refuses_prefill(const sb_cuda_attention_call *ma
         return "heads have more than 128 elements";
     if (p->group > SB_CUDA_ATTENTION16_PREFILL_ROWS)
         return "more than 128 heads share keys";
-    if (!has_steps(&p->q, a->batch, a->heads, a->queries) || !has_steps(&p->k, a->batch, a->key_heads, a->keys) ||
-        !has_steps(&p->v, a->batch, a->key_heads, a->keys))
+    if (!sb_attention16_has_steps(&p->q, a->batch, a->heads, a->queries) || !sb_attention16_has_steps(&p->k, a->batch, a->key_heads, a->keys) ||
+        !sb_attention16_has_steps(&p->v, a->batch, a->key_heads, a->keys))
         return "queries, keys or values are repeated or lie backwards";
     if (a->batch > INT32_MAX || a->heads > INT32_MAX || a->queries > INT32_MAX)
         return "there are 2^31 samples, heads or queries";
@@ -42,33 +35,16 @@ const char *sb_cuda_attention16_refuses_prefill(const sb_cuda_attention_call *ma
 
 /* ---- maps ---- */
 
-/* `heads` and `rows` of `box` at once. */
-static sb_status encode(sb_cuda_device *device, const sb_attention_work *a, const sb_cuda_attention_array *array,
-                        const int64_t extents[4], const int box[2], bool is_rows_first, sb_tensor_map *map,
-                        sb_error *error) {
-    const sb_tensor_boxes heads_first = {4,
-                                         array->data,
-                                         {extents[0], extents[1], extents[2], extents[3]},
-                                         {1, array->head, array->row, array->batch},
-                                         {64, box[0], box[1], 1}};
-    const sb_tensor_boxes rows_first = {4,
-                                        array->data,
-                                        {extents[0], extents[2], extents[1], extents[3]},
-                                        {1, array->row, array->head, array->batch},
-                                        {64, box[1], box[0], 1}};
-    return sb_tensor_map_encode(device, a->dtype, is_rows_first ? &rows_first : &heads_first, map, error);
-}
-
 static sb_status encode_all(sb_cuda_device *device, const sb_attention_work *a, sb_cuda_attention16_prefill *p,
                             sb_error *error) {
     const sb_cuda_attention *attention = &p->work.attention;
     const int64_t queries[] = {a->width, a->heads, a->queries, a->batch};
     const int64_t keys[] = {a->width, a->key_heads, a->keys, a->batch};
     const int64_t values[] = {a->value_width, a->key_heads, a->keys, a->batch};
-    const int tile[] = {(int)attention->group, p->work.queries}, block[] = {1, SB_ATTENTION_BLOCK};
-    SB_TRY(encode(device, a, &attention->q, queries, tile, false, &p->q, error));
-    SB_TRY(encode(device, a, &attention->k, keys, block, true, &p->k, error));
-    return encode(device, a, &attention->v, values, block, true, &p->v, error);
+    SB_TRY(sb_attention16_map_heads(device, a->dtype, &attention->q, queries, (int)attention->group, p->work.queries,
+                                    &p->q, error));
+    SB_TRY(sb_attention16_map_rows(device, a->dtype, &attention->k, keys, SB_ATTENTION_BLOCK, &p->k, error));
+    return sb_attention16_map_rows(device, a->dtype, &attention->v, values, SB_ATTENTION_BLOCK, &p->v, error);
 }
 
 /* ---- launches ---- */

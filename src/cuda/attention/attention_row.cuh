@@ -13,6 +13,11 @@
 #include "ops/real.h"
 #include "ops/type_lists.h"
 
+/* Where the threads that compute a row meet: all of the block, unless who includes this says otherwise. */
+#if !defined(SB_ATTENTION_BARRIER)
+#define SB_ATTENTION_BARRIER() SB_CUDA_BARRIER()
+#endif
+
 /* ---- types ---- */
 
 #define SB_DEFINE_ATTENTION_ELEMENT(name, suffix, half, type, chain_type, chain, step)                                 \
@@ -294,7 +299,7 @@ SB_CUDA_FUNCTION int32_t sb_attention_largest(int32_t n, sb_attention_scratch<E,
     }
     if (thread < SB_ATTENTION_THREADS && thread % 32 == 0)
         shared->largest[thread / 32] = largest;
-    SB_CUDA_BARRIER();
+    SB_ATTENTION_BARRIER();
     for (int warp = 0; warp < SB_ATTENTION_THREADS / 32; warp++)
         largest = warp == 0 || shared->largest[warp] > largest ? shared->largest[warp] : largest;
     return (int32_t)((int64_t)largest - 2 * SB_SPLIT_EXPONENT_LIMIT);
@@ -348,7 +353,7 @@ SB_CUDA_FUNCTION void sb_attention_split(const sb_cuda_attention *p, const sb_at
         const int32_t largest = sb_attention_largest<E, R>(n, shared);
         if (largest >= SB_SPLIT_EXPONENT_LIMIT) {
             sums->outcome = SB_CUDA_ATTENTION_NAN;
-            SB_CUDA_BARRIER();
+            SB_ATTENTION_BARRIER();
             return;
         }
         if (largest != -SB_SPLIT_EXPONENT_LIMIT) {
@@ -362,7 +367,7 @@ SB_CUDA_FUNCTION void sb_attention_split(const sb_cuda_attention *p, const sb_at
             if (thread < SB_ATTENTION_THREADS)
                 sb_number_store(E::dtype, shared->weights, thread,
                                 n != -SB_SPLIT_EXPONENT_LIMIT ? (double)R::weight(E::dtype, n, f, sums->maximum) : 0.0);
-            SB_CUDA_BARRIER();
+            SB_ATTENTION_BARRIER();
             for (int i = 0; i < SB_ATTENTION_BLOCK && thread < SB_SPLIT_LANES; i++) {
                 if (sb_split_lane(i) == thread)
                     lane = lane + (typename R::real)sb_number_load(E::dtype, shared->weights, i);
@@ -370,13 +375,13 @@ SB_CUDA_FUNCTION void sb_attention_split(const sb_cuda_attention *p, const sb_at
             if (column >= 0)
                 sums->value = sb_attention_add_block<E>(p, at, block, shared->weights, column, sums->value);
         }
-        SB_CUDA_BARRIER();
+        SB_ATTENTION_BARRIER();
     }
     if (thread < SB_SPLIT_LANES)
         shared->lanes[thread] = lane;
-    SB_CUDA_BARRIER();
+    SB_ATTENTION_BARRIER();
     sums->sum = R::fold(shared->lanes);
-    SB_CUDA_BARRIER();
+    SB_ATTENTION_BARRIER();
 }
 
 /* Folds a split into those before it. */

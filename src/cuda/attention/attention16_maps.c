@@ -1,0 +1,42 @@
+#include "cuda/attention/attention16_maps.h"
+
+#include "cuda/contraction/gemm16.h"
+
+bool sb_attention16_has_steps(const sb_cuda_attention_array *array, int64_t batch, int64_t heads, int64_t rows) {
+    return (batch == 1 || sb_gemm16_is_step(array->batch)) && (heads == 1 || sb_gemm16_is_step(array->head)) &&
+           (rows == 1 || sb_gemm16_is_step(array->row));
+}
+
+sb_status sb_attention16_map_heads(sb_cuda_device *device, sb_dtype dtype, const sb_cuda_attention_array *array,
+                                   const int64_t extents[4], int heads, int rows, sb_tensor_map *map, sb_error *error) {
+    const sb_tensor_boxes boxes = {4,
+                                   array->data,
+                                   {extents[0], extents[1], extents[2], extents[3]},
+                                   {1, array->head, array->row, array->batch},
+                                   {64, heads, rows, 1}};
+    return sb_tensor_map_encode(device, dtype, &boxes, map, error);
+}
+
+sb_status sb_attention16_map_rows(sb_cuda_device *device, sb_dtype dtype, const sb_cuda_attention_array *array,
+                                  const int64_t extents[4], int rows, sb_tensor_map *map, sb_error *error) {
+    const sb_tensor_boxes boxes = {4,
+                                   array->data,
+                                   {extents[0], extents[2], extents[1], extents[3]},
+                                   {1, array->row, array->head, array->batch},
+                                   {64, rows, 1, 1}};
+    return sb_tensor_map_encode(device, dtype, &boxes, map, error);
+}
+
+sb_status sb_attention16_map_slices(sb_cuda_device *device, sb_dtype dtype, const sb_cuda_attention_array *array,
+                                    const int64_t extents[4], int rows, sb_tensor_map *map, int *slices,
+                                    sb_error *error) {
+    const bool is_whole = extents[0] % 64 == 0;
+    const int64_t together = is_whole ? extents[0] / 64 : 1;
+    const sb_tensor_boxes boxes = {5,
+                                   array->data,
+                                   {is_whole ? 64 : extents[0], extents[2], together, extents[1], extents[3]},
+                                   {1, array->row, 64, array->head, array->batch},
+                                   {64, rows, (int)together, 1, 1}};
+    *slices = is_whole ? 1 : (int)((extents[0] + 63) / 64);
+    return sb_tensor_map_encode(device, dtype, &boxes, map, error);
+}

@@ -1,0 +1,25 @@
+/* Queries, keys and values of 16 bits as the copy engine brings them: heads of up to 64 elements at a time. */
+#ifndef SB_CUDA_ATTENTION_ATTENTION16_MAPS_H
+#define SB_CUDA_ATTENTION_ATTENTION16_MAPS_H
+
+#include "cuda/attention/attention_parameters.h"
+#include "cuda/contraction/tensor_map.h"
+
+/** Whether the copy engine takes the steps of an array that has so many samples (or pages), heads and rows. */
+bool sb_attention16_has_steps(const sb_cuda_attention_array *array, int64_t batch, int64_t heads, int64_t rows);
+
+/** A map of the dimensions width, heads, rows, samples, whose extents are given in that order, that brings `heads` and `rows` at once.
+ * Errors: as sb_tensor_map_encode. */
+sb_status sb_attention16_map_heads(sb_cuda_device *device, sb_dtype dtype, const sb_cuda_attention_array *array,
+                                   const int64_t extents[4], int heads, int rows, sb_tensor_map *map, sb_error *error);
+/** The same of one head alone, with the dimensions width, rows, heads, samples; the extents' order is as above. */
+sb_status sb_attention16_map_rows(sb_cuda_device *device, sb_dtype dtype, const sb_cuda_attention_array *array,
+                                  const int64_t extents[4], int rows, sb_tensor_map *map, sb_error *error);
+/** The same with the dimensions 64 elements, rows, 64s of the width, heads, samples, which brings all of the width at once, where that is a
+ * multiple of 64; else width, rows, 1, heads, samples, which brings 64 elements. *slices: what has to be brought of a row, one behind
+ * the other. */
+sb_status sb_attention16_map_slices(sb_cuda_device *device, sb_dtype dtype, const sb_cuda_attention_array *array,
+                                    const int64_t extents[4], int rows, sb_tensor_map *map, int *slices,
+                                    sb_error *error);
+
+#endif

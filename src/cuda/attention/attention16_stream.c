@@ -1,0 +1,72 @@
+/* Attention of few rows by TMA (attention16_stream.cuh): what it is for, the maps of its tensors, and its launch. */
+#include "cuda/attention/attention16_stream.h"
+
+#include <stdio.h>
+
+#include "cuda/attention/attention16_maps.h"
+#include "cuda/attention/attention16_stream_parameters.h"
+#include "ops/attention_values.h"
+
+const char *sb_cuda_attention16_refuses_stream(const sb_cuda_attention_call *made) {
+    const sb_attention_work *a = &made->attention;
+    const sb_cuda_attention *p = &made->parameters;
+    const bool is_paged = a->pages.table != NULL;
+    const int64_t samples = is_paged ? a->pages.pages : a->batch, rows = is_paged ? a->pages.rows : a->keys;
+    if (is_paged && rows % SB_CUDA_ATTENTION16_STREAM_KEYS != 0)
+        return "pages do not have a multiple of 16 keys";
+    if (a->past > 0)
+        return "keys of the past lie by themselves";
+    if (a->mask.data != NULL)
+        return "there is a mask";
+    if (a->cap != 0 || !sb_attention_is_moderate(a->scale))
+        return "scores are capped, or their scale is not from 2^-20 to 2^20";
+    if (!sb_attention16_has_steps(&p->k, samples, a->key_heads, rows) ||
+        !sb_attention16_has_steps(&p->v, samples, a->key_heads, rows))
+        return "keys or values are repeated or lie backwards";
+    if (samples > INT32_MAX || rows > INT32_MAX)
+        return "there are 2^31 samples or pages";
+    return NULL;
+}
+
+/* Keys that lie side by side wherever they are: on one page. */
+static int64_t rows_together(const sb_attention_work *a) {
+    return a->pages.table != NULL ? a->pages.rows : a->keys;
+}
+
+/* Of pages the array's samples are pages, in whose lines keys lie. */
+static sb_status encode_all(sb_call *call, const sb_attention_work *a, const sb_cuda_attention *p,
+                            sb_cuda_attention16_stream *given) {
+    sb_cuda_device *device = sb_cuda_call_device(call);
+    const int64_t samples = a->pages.table != NULL ? a->pages.pages : a->batch, rows = rows_together(a);
+    const int64_t keys[] = {a->width, a->key_heads, rows, samples};
+    const int64_t values[] = {a->value_width, a->key_heads, rows, samples};
+    given->key_bytes = (int32_t)((a->width + 63) / 64) * SB_CUDA_ATTENTION16_STREAM_KEYS * 128;
+    given->value_bytes = (int32_t)((a->value_width + 63) / 64) * SB_CUDA_ATTENTION16_STREAM_KEYS * 128;
+    const int once = 4 * SB_CUDA_ATTENTION16_STREAM_KEYS / given->copies;
+    SB_TRY(sb_attention16_map_slices(device, a->dtype, &p->k, keys, once, &given->k, &given->key_slices, call->error));
+    return sb_attention16_map_slices(device, a->dtype, &p->v, values, once, &given->v, &given->value_slices,
+                                     call->error);
+}
+
+sb_status sb_cuda_attention16_stream_run(sb_call *call, const sb_cuda_attention_call *made, sb_cuda_work *work,
+                                         const sb_cuda_attention *p, int width, int64_t blocks) {
+    const sb_attention_work *a = &made->attention;
+    /* Blocks that have a multiprocessor each get all of its memory, so that no two share one while others are idle. */
+    const bool is_alone = blocks <= sb_cuda_call_device(call)->multiprocessors;
+    const int most = SB_CUDA_ATTENTION16_STREAM_STAGES(width);
+    sb_cuda_attention16_stream given = {.attention = *p,
+                                        .stages = is_alone ? most : most / SB_CUDA_ATTENTION16_STREAM_BLOCKS(width),
+                                        .copies = a->pages.table == NULL || a->pages.rows % 64 == 0 ? 1 : 4};
+    char module[48], kernel[64];
+    SB_TRY(encode_all(call, a, p, &given));
+    snprintf(module, sizeof module, "attention16_stream_%d_%s", width, sb_dtype_name(a->dtype));
+    snprintf(kernel, sizeof kernel, "sb_cuda_%s", module);
+    work->module = module;
+    work->kernel = kernel;
+    work->parameters = &given;
+    work->parameter_bytes = sizeof given;
+    work->threads = SB_CUDA_ATTENTION16_STREAM_THREADS;
+    work->shared_bytes = (unsigned)SB_CUDA_ATTENTION16_STREAM_SHARED(width, given.stages);
+    work->blocks = (unsigned)blocks;
+    return sb_cuda_call_launch(call, work);
+}
