@@ -265,8 +265,9 @@ static sb_status launch_one(sb_call *call, sb_cuda_work *work, const sb_cuda_att
     return sb_cuda_call_launch(call, work);
 }
 
+/* *folded: with splits apart, whether nobody has to fold them any more. */
 static sb_status launch_share(sb_call *call, const sb_cuda_attention_call *made, sb_cuda_work *work, const plan *plan,
-                              const share *share) {
+                              const share *share, bool *folded) {
     const sb_attention_work *a = &made->attention;
     sb_cuda_attention p = made->parameters;
     const way *way = &share->way;
@@ -283,8 +284,9 @@ static sb_status launch_share(sb_call *call, const sb_cuda_attention_call *made,
     p.row_tiles = up(p.group * a->queries, way->rows);
     /* Launched early, its blocks come to lie two on each multiprocessor that the product ahead has left idle. */
     work->apart = way->rows != SB_CUDA_ATTENTION16_ROWS;
+    *folded = way->streams && share->is_split && plan->count == 1 && sb_cuda_attention16_stream_folds(call, made, &p);
     if (way->streams)
-        return sb_cuda_attention16_stream_run(call, made, work, &p, way->width, blocks);
+        return sb_cuda_attention16_stream_run(call, made, work, &p, way->width, blocks, *folded);
     snprintf(module, sizeof module, "%s%s_%d_%s", way->family, a->pages.table != NULL ? "_paged" : "", way->width,
              sb_dtype_name(a->dtype));
     snprintf(kernel, sizeof kernel, "sb_cuda_%s%s", module, is_general(made) ? "_masked" : "");
@@ -408,7 +410,8 @@ sb_status sb_cuda_attention16_run(sb_call *call, sb_cuda_attention_call *made, b
     if (plan.part_rows > 0)
         SB_TRY(make_room(call, made, &work, &plan));
     call->way.name = plan.name;
+    bool folded = false;
     for (int i = 0; i < plan.count; i++)
-        SB_TRY(launch_share(call, made, &work, &plan, &plan.shares[i]));
-    return plan.part_rows > 0 ? launch_fold(call, made, &work, &plan) : SB_OK;
+        SB_TRY(launch_share(call, made, &work, &plan, &plan.shares[i], &folded));
+    return plan.part_rows > 0 && !folded ? launch_fold(call, made, &work, &plan) : SB_OK;
 }

@@ -527,21 +527,29 @@ SB_CUDA_FUNCTION void sb_attention16_fold_value(float *total, float value, sb_at
 
 /* ---- what comes of it ---- */
 
-/* Gives out two neighbouring columns of a row. */
+/* Gives out two neighbouring columns of a row that has been summed. */
 template <int HALF>
-SB_CUDA_FUNCTION void sb_attention16_give(const sb_cuda_attention *p, const sb_attention16_tile *tile,
-                                          const sb_attention_place *row, int64_t column, float low, float high,
-                                          bool is_nan, int32_t maximum, float share) {
-    if (tile->split >= 0) {
-        float *to = sb_attention16_partial(p, tile->part, row, tile->split) + column;
-        to[0] = low;
-        to[1] = high;
-        return;
-    }
+SB_CUDA_FUNCTION void sb_attention16_give_result(const sb_cuda_attention *p, const sb_attention_place *row,
+                                                 int64_t column, float low, float high, bool is_nan, int32_t maximum,
+                                                 float share) {
     low = is_nan ? sb_nan_f32() : maximum == NONE ? 0 : low * share;
     high = is_nan ? sb_nan_f32() : maximum == NONE ? 0 : high * share;
     char *to = p->y.data + sb_attention_at(&p->y, row->batch, row->head, row->query, column) * 2;
     *(uint32_t *)(void *)to = sb_cuda_canonical_pair<HALF>(sb_cuda_round_pair<HALF>(low, high));
+}
+
+/* The same of a row, or of its part of a split. */
+template <int HALF>
+SB_CUDA_FUNCTION void sb_attention16_give(const sb_cuda_attention *p, const sb_attention16_tile *tile,
+                                          const sb_attention_place *row, int64_t column, float low, float high,
+                                          bool is_nan, int32_t maximum, float share) {
+    if (tile->split < 0) {
+        sb_attention16_give_result<HALF>(p, row, column, low, high, is_nan, maximum, share);
+        return;
+    }
+    float *to = sb_attention16_partial(p, tile->part, row, tile->split) + column;
+    to[0] = low;
+    to[1] = high;
 }
 
 /* Of a part, what is not its columns. */

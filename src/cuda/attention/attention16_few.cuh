@@ -319,28 +319,6 @@ SB_CUDA_FUNCTION void sb_attention16_few_sum(const sb_attention16_few_maximum *o
 
 /* ---- splits that come together ---- */
 
-/* The steps of splits `first` to `first` + 31 of the warp's row, a lane each; those from `end` on are none. */
-SB_CUDA_FUNCTION void sb_attention16_few_steps(const sb_cuda_attention *p, int64_t part, const sb_attention_place *at,
-                                               int32_t first, int32_t end, int32_t *highest, bool *is_nan,
-                                               sb_attention16_step *steps) {
-    const int lane = (int)threadIdx.x % 32;
-    sb_attention16_part read = {0, 0, NONE};
-    if (first + lane < end)
-        read = sb_attention16_load_part(p, part, at, first + lane, 0);
-    int32_t largest = read.maximum;
-    SB_CUDA_UNROLL
-    for (int distance = 1; distance < 32; distance *= 2) {
-        const int32_t other = sb_cuda_shuffle_from_s32(largest, lane >= distance ? lane - distance : lane);
-        largest = other > largest ? other : largest;
-    }
-    const int32_t ahead = sb_cuda_shuffle_from_s32(largest, lane > 0 ? lane - 1 : 0);
-    const int32_t before = lane > 0 && ahead > *highest ? ahead : *highest;
-    steps[lane] = sb_attention16_find_step(read.maximum, read.sum, before);
-    largest = sb_cuda_shuffle_from_s32(largest, 31);
-    *highest = largest > *highest ? largest : *highest;
-    *is_nan |= sb_cuda_first_lane(read.maximum == -NONE) >= 0;
-}
-
 /* Splits whose steps are worked out at once, and whose values are on their way together. */
 #define FEW_STEPS 128
 #define FEW_BATCH 16
@@ -374,8 +352,8 @@ APART void sb_attention16_few_fold(const sb_cuda_attention *p, uint32_t rank, sb
         sb_attention16_few_load_values(p, from, is_own ? count : 0, now);
         SB_CUDA_KEEP_LOOP
         for (int i = 0; warp < own->rows && i < count; i += 32)
-            sb_attention16_few_steps(p, own->tile.part, &stepped, split + i, split + count, &highest, &is_nan,
-                                     steps + warp * FEW_STEPS + i);
+            steps[warp * FEW_STEPS + i + (int)threadIdx.x % 32] = sb_attention16_find_steps(
+                p, own->tile.part, &stepped, split + i, count - i, &highest, &is_nan);
         if (threadIdx.x % 32 == 0) {
             shared.tops[warp] = highest;
             shared.nans[warp] = is_nan;

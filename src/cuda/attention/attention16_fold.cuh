@@ -4,6 +4,7 @@
 #define SB_CUDA_ATTENTION_ATTENTION16_FOLD_CUH
 
 #include "cuda/attention/attention16.cuh"
+#include "cuda/common/words.cuh"
 
 typedef struct sb_attention16_part {
     float value, sum;
@@ -20,6 +21,14 @@ typedef struct sb_attention16_column {
 } sb_attention16_column;
 
 /* Past the first-level cache: nobody reads it again. */
+SB_CUDA_FUNCTION sb_cuda_words4 sb_attention16_load_part_words(const float *from) {
+#if defined(__CUDA_ARCH__)
+    return __ldcg((const sb_cuda_words4 *)(const void *)from);
+#else
+    return *(const sb_cuda_words4 *)(const void *)from;
+#endif
+}
+
 SB_CUDA_FUNCTION float sb_attention16_load_part_word(const float *from) {
 #if defined(__CUDA_ARCH__)
     return __ldcg(from);
@@ -83,6 +92,85 @@ SB_CUDA_FUNCTION void sb_attention16_take_step(float *total, float value, sb_att
         *total = value;
     else if (by.before != STEP_SKIPPED)
         *total = *total * by.before + value * by.own;
+}
+
+/* ---- a row by a warp ---- */
+
+/* The steps of splits `first` to `first` + 31, of which `count` are there, a lane each; *highest is the largest exponent so far. */
+SB_CUDA_FUNCTION sb_attention16_step sb_attention16_find_steps(const sb_cuda_attention *p, int64_t part,
+                                                               const sb_attention_place *at, int32_t first,
+                                                               int32_t count, int32_t *highest, bool *is_nan) {
+    const int lane = (int)threadIdx.x % 32;
+    sb_attention16_part read = {0, 0, NONE};
+    if (lane < count)
+        read = sb_attention16_load_part(p, part, at, first + lane, 0);
+    int32_t largest = read.maximum;
+    SB_CUDA_UNROLL
+    for (int distance = 1; distance < 32; distance *= 2) {
+        const int32_t other = sb_cuda_shuffle_from_s32(largest, lane >= distance ? lane - distance : lane);
+        largest = other > largest ? other : largest;
+    }
+    const int32_t ahead = sb_cuda_shuffle_from_s32(largest, lane > 0 ? lane - 1 : 0);
+    const int32_t before = lane > 0 && ahead > *highest ? ahead : *highest;
+    largest = sb_cuda_shuffle_from_s32(largest, 31);
+    *highest = largest > *highest ? largest : *highest;
+    *is_nan |= sb_cuda_first_lane(read.maximum == -NONE) >= 0;
+    return sb_attention16_find_step(read.maximum, read.sum, before);
+}
+
+/* Splits whose values are on their way together. */
+#define FOLD_BATCH 8
+
+/* Four columns of splits `first` to `first` + 7, of which `count` are there. */
+SB_CUDA_FUNCTION void sb_attention16_load_batch(const float *from, int64_t between, int32_t count,
+                                                sb_cuda_words4 values[FOLD_BATCH]) {
+    SB_CUDA_UNROLL
+    for (int i = 0; i < FOLD_BATCH; i++) {
+        const sb_cuda_words4 none = {0, 0, 0, 0};
+        values[i] = i < count ? sb_attention16_load_part_words(from + i * between) : none;
+    }
+}
+
+/* Folds all splits of a row from `first_split` on, in four columns of each lane from `column` on; lanes without columns come, too. */
+template <int HALF>
+SB_CUDA_FUNCTION void sb_attention16_fold_by_warp(const sb_cuda_attention *p, int64_t part,
+                                                  const sb_attention_place *at, int32_t first_split, int32_t splits,
+                                                  int column) {
+    const int64_t between = SB_CUDA_ATTENTION_PARTIAL(p->value_width);
+    const bool is_column = column < p->value_width;
+    const float *from = sb_attention16_partial(p, part, at, first_split) + (is_column ? column : 0);
+    float totals[4] = {0, 0, 0, 0}, sum = 0;
+    int32_t highest = NONE;
+    bool is_nan = false;
+    sb_cuda_words4 now[FOLD_BATCH], then[FOLD_BATCH];
+    sb_attention16_load_batch(from, between, splits, now);
+    SB_CUDA_KEEP_LOOP
+    for (int32_t first = 0; first < splits; first += 32) {
+        const int32_t count = splits - first < 32 ? splits - first : 32;
+        const sb_attention16_step own =
+            sb_attention16_find_steps(p, part, at, first_split + first, count, &highest, &is_nan);
+        SB_CUDA_KEEP_LOOP
+        for (int i = 0; i < count; i += FOLD_BATCH) {
+            from += FOLD_BATCH * between;
+            sb_attention16_load_batch(from, between, splits - first - i - FOLD_BATCH, then);
+            SB_CUDA_UNROLL
+            for (int j = 0; j < FOLD_BATCH; j++) {
+                sb_attention16_step by = {sb_cuda_shuffle_from_f32(own.before, i + j),
+                                          sb_cuda_shuffle_from_f32(own.own, i + j),
+                                          sb_cuda_shuffle_from_f32(own.sum, i + j), 0};
+                sb_attention16_take_step(&totals[0], sb_bits_to_f32(now[j].x), by);
+                sb_attention16_take_step(&totals[1], sb_bits_to_f32(now[j].y), by);
+                sb_attention16_take_step(&totals[2], sb_bits_to_f32(now[j].z), by);
+                sb_attention16_take_step(&totals[3], sb_bits_to_f32(now[j].w), by);
+                sb_attention16_take_step(&sum, by.sum, by);
+                now[j] = then[j];
+            }
+        }
+    }
+    const float share = sb_div_f32(1, sum);
+    SB_CUDA_UNROLL
+    for (int i = 0; i < 4 && is_column; i += 2)
+        sb_attention16_give_result<HALF>(p, at, column + i, totals[i], totals[i + 1], is_nan, highest, share);
 }
 
 #endif

@@ -7,6 +7,23 @@
 #include "cuda/attention/attention16_stream_parameters.h"
 #include "ops/attention_values.h"
 
+/* Whether rows and tiles are told apart by numbers of 32 bits. */
+static bool are_few(const sb_attention_work *a) {
+    int64_t tiles, splits = (a->keys + SB_ATTENTION_SPLIT - 1) / SB_ATTENTION_SPLIT;
+    return !__builtin_mul_overflow(a->batch * a->heads, a->queries, &tiles) &&
+           !__builtin_mul_overflow(tiles, splits, &tiles) && tiles < INT32_MAX - SB_CUDA_ATTENTION16_STREAM_ROWS;
+}
+
+/* Words in which a work's splits count themselves, one for each tile; more with pages, where only the device knows the tiles. */
+static int64_t count_words(const sb_attention_work *a, const sb_cuda_attention *p) {
+    return a->pages.table != NULL ? a->heads * p->part_rows : a->batch * a->key_heads * p->row_tiles;
+}
+
+bool sb_cuda_attention16_stream_folds(const sb_call *call, const sb_cuda_attention_call *made,
+                                      const sb_cuda_attention *p) {
+    return sb_cuda_call_queue(call)->arrivals != NULL && count_words(&made->attention, p) <= SB_CUDA_ARRIVALS;
+}
+
 const char *sb_cuda_attention16_refuses_stream(const sb_cuda_attention_call *made) {
     const sb_attention_work *a = &made->attention;
     const sb_cuda_attention *p = &made->parameters;
@@ -23,9 +40,7 @@ const char *sb_cuda_attention16_refuses_stream(const sb_cuda_attention_call *mad
     if (!sb_attention16_has_steps(&p->k, samples, a->key_heads, rows) ||
         !sb_attention16_has_steps(&p->v, samples, a->key_heads, rows))
         return "keys or values are repeated or lie backwards";
-    if (samples > INT32_MAX || rows > INT32_MAX)
-        return "there are 2^31 samples or pages";
-    return NULL;
+    return samples > INT32_MAX || rows > INT32_MAX || !are_few(a) ? "there are 2^31 samples, pages, rows or tiles" : NULL;
 }
 
 /* Keys that lie side by side wherever they are: on one page. */
@@ -49,7 +64,8 @@ static sb_status encode_all(sb_call *call, const sb_attention_work *a, const sb_
 }
 
 sb_status sb_cuda_attention16_stream_run(sb_call *call, const sb_cuda_attention_call *made, sb_cuda_work *work,
-                                         const sb_cuda_attention *p, int width, int64_t blocks) {
+                                         const sb_cuda_attention *p, int width, int64_t blocks,
+                                         bool folds) {
     const sb_attention_work *a = &made->attention;
     /* Blocks that have a multiprocessor each get all of its memory, so that no two share one while others are idle. */
     const bool is_alone = blocks <= sb_cuda_call_device(call)->multiprocessors;
@@ -59,6 +75,10 @@ sb_status sb_cuda_attention16_stream_run(sb_call *call, const sb_cuda_attention_
                                         .copies = a->pages.table == NULL || a->pages.rows % 64 == 0 ? 1 : 4};
     char module[48], kernel[64];
     SB_TRY(encode_all(call, a, p, &given));
+    if (folds) {
+        given.arrived = sb_cuda_call_queue(call)->arrivals;
+        sb_cuda_work_touches(work, given.arrived, SB_CUDA_ARRIVALS * sizeof *given.arrived, true);
+    }
     snprintf(module, sizeof module, "attention16_stream_%d_%s", width, sb_dtype_name(a->dtype));
     snprintf(kernel, sizeof kernel, "sb_cuda_%s", module);
     work->module = module;

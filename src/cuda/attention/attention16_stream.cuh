@@ -3,8 +3,10 @@
  *
  * A warp fetches, by TMA, through a ring that goes on from one tile to the next: a stage is 64 keys, of which each of four warps scores
  * 16, or their values. Scores lie as keys x rows, so that a product has 16 keys and the 8 rows. The warps meet for the
- * maxima of the four blocks of keys, and for their weights; then each sums a quarter of the values' columns over all keys. What a split
- * comes to is folded by a kernel of its own (attention16_fold.cu). */
+ * maxima of the four blocks of keys, and for their weights; then each sums a quarter of the values' columns over all keys.
+ *
+ * What splits come to the block that comes last to its rows folds, a warp a row, where they have words to count themselves in; else a
+ * kernel of its own does (attention16_fold.cu). Who that is changes no bit, as splits are folded in ascending order. */
 #ifndef SB_CUDA_ATTENTION_ATTENTION16_STREAM_CUH
 #define SB_CUDA_ATTENTION_ATTENTION16_STREAM_CUH
 
@@ -14,7 +16,8 @@
 #include "cuda/attention/attention16_stream_parameters.h"
 #include "cuda/contraction/hopper.cuh"
 
-#include "cuda/attention/attention16.cuh"
+#include "cuda/attention/attention16_fold.cuh"
+#include "cuda/common/arrival.cuh"
 #include "cuda/contraction/cluster.cuh"
 
 #if SB_HOPPER
@@ -47,39 +50,80 @@ struct sb_stream_span {
     int32_t begin, end, begin_unit, end_unit;
 };
 
-/* A tile, found by the warp that fetches. Keys are numbers of 32 bits (attention16.c). */
+/* A tile, found by the warp that fetches. Its `split` is -1 if its rows see one split alone, which then goes to the output, and nobody
+ * folds. Keys and rows are numbers of 32 bits (attention16_stream.c). */
 struct sb_stream_tile {
     sb_attention16_tile whole;
     sb_stream_span seen;
     int32_t start;                       /* the first key of its split */
     int32_t full_begin, full_end;        /* keys from there on that every row sees */
     int32_t first_query, first_in_group; /* of the tile's first row */
-    bool there;                          /* else it is behind the last one */
+    int32_t first_split, splits;         /* those that any row sees, one at least */
+    int32_t word;                        /* of those in which its splits count themselves */
+    bool is_idle, is_behind;             /* nothing is to be done for it; nor for any behind it */
 };
 
-/* A key of a split of which only what is within it counts. */
 SB_CUDA_FUNCTION int32_t sb_stream_within(int64_t key) {
     return (int32_t)(key < 0 ? 0 : key < SB_ATTENTION_SPLIT ? key : SB_ATTENTION_SPLIT);
 }
 
-/* Tile `index`, by a whole warp. */
-SB_CUDA_FUNCTION void sb_stream_find(const sb_cuda_attention *p, int64_t index, sb_stream_tile *tile) {
+/* Finds out what is to be done for a tile: of split `split`, or of all, -1, if there is room for no more than one. */
+SB_CUDA_FUNCTION void sb_stream_describe(const sb_cuda_attention *p, int64_t split, bool counts, sb_stream_tile *tile) {
     sb_attention16_tile *whole = &tile->whole;
-    tile->there = p->pages.table != NULL ? sb_attention16_take_tile<true>(p, index, ROWS, whole)
-                                         : sb_attention16_take_tile<false>(p, index, ROWS, whole);
-    if (!tile->there)
+    const int32_t rows = (int32_t)whole->rows, first = (int32_t)whole->first_row, group = whole->group;
+    const int32_t last = (first + ROWS < rows ? first + ROWS : rows) - 1, number = split < 0 ? 0 : (int32_t)split;
+    tile->is_idle = first >= rows;
+    if (tile->is_idle)
         return;
-    const int64_t start = whole->split < 0 ? 0 : whole->split * SB_ATTENTION_SPLIT;
-    const bool is_empty = whole->begin >= whole->end;
-    tile->start = (int32_t)start;
-    tile->seen.begin = is_empty ? 0 : (int32_t)(whole->begin - start);
-    tile->seen.end = is_empty ? 0 : (int32_t)(whole->end - start);
+    tile->first_query = first / group;
+    tile->first_in_group = first - tile->first_query * group;
+    sb_attention16_bound_queries(p, whole, tile->first_query, last / group, -1);
+    const int32_t begin = (int32_t)whole->begin, end = (int32_t)whole->end;
+    const bool is_empty = begin >= end;
+    tile->first_split = is_empty ? 0 : begin / SB_ATTENTION_SPLIT;
+    tile->splits = is_empty ? 1 : (end + SB_ATTENTION_SPLIT - 1) / SB_ATTENTION_SPLIT - tile->first_split;
+    tile->is_idle = number < tile->first_split || number >= tile->first_split + tile->splits;
+    if (!counts || tile->splits > 1)
+        whole->split = split;
+    tile->start = number * SB_ATTENTION_SPLIT;
+    tile->seen.begin = is_empty ? 0 : sb_stream_within(begin - tile->start);
+    tile->seen.end = is_empty ? 0 : sb_stream_within(end - tile->start);
     tile->seen.begin_unit = tile->seen.begin / UNIT_KEYS;
     tile->seen.end_unit = (tile->seen.end + UNIT_KEYS - 1) / UNIT_KEYS;
-    tile->full_begin = sb_stream_within(whole->full_begin - start);
-    tile->full_end = sb_stream_within(whole->full_end - start);
-    tile->first_query = (int32_t)(whole->first_row / whole->group);
-    tile->first_in_group = (int32_t)(whole->first_row - (int64_t)tile->first_query * whole->group);
+    tile->full_begin = sb_stream_within(whole->full_begin - tile->start);
+    tile->full_end = sb_stream_within(whole->full_end - tile->start);
+}
+
+/* Tile `index` where keys lie side by side. Splits that are used come first, whatever there is room for. */
+SB_CUDA_FUNCTION void sb_stream_find_sample(const sb_cuda_attention *p, uint32_t index, bool counts,
+                                            sb_stream_tile *tile) {
+    const uint32_t key_heads = (uint32_t)p->key_heads, batches = (uint32_t)p->batch,
+                   row_tiles = (uint32_t)p->row_tiles;
+    const uint32_t samples = index / key_heads, key_head = index - samples * key_heads;
+    const uint32_t tiles = samples / batches, batch = samples - tiles * batches;
+    const uint32_t split = tiles / row_tiles, number = tiles - split * row_tiles;
+    tile->is_behind = split >= (uint32_t)(p->splits != 0 ? p->splits : 1);
+    if (tile->is_behind)
+        return;
+    sb_attention16_place_tile(p, &tile->whole, batch, key_head, sb_cuda_used(p->used_queries, p->queries));
+    tile->whole.first_row = number * ROWS;
+    tile->word = (int32_t)((batch * row_tiles + number) * key_heads + key_head);
+    sb_stream_describe(p, p->splits != 0 ? (int64_t)split : -1, counts, tile);
+    tile->is_behind = tile->is_idle && batches == 1 && row_tiles == 1 && tile->whole.first_row < tile->whole.rows &&
+                      (int32_t)split >= tile->first_split + tile->splits;
+}
+
+/* The same where they lie on pages, by a whole warp. */
+SB_CUDA_FUNCTION void sb_stream_find_paged(const sb_cuda_attention *p, int64_t index, bool counts,
+                                           sb_stream_tile *tile) {
+    sb_attention16_tile *whole = &tile->whole;
+    tile->is_behind = !sb_attention16_find_paged_tile(p, index, ROWS, whole);
+    if (tile->is_behind)
+        return;
+    sb_stream_describe(p, whole->split, counts, tile);
+    tile->word = (int32_t)((whole->at.key_head * p->part_rows + whole->part + whole->first_query + tile->first_query) *
+                               whole->group +
+                           tile->first_in_group);
 }
 
 /* Row `number` of the tile. */
@@ -116,7 +160,7 @@ struct sb_stream_shared {
     float *largest;                   /* [4][8][4]: of each block of keys and row, of each warp's */
     float *factors;                   /* [4][8]: by which a block of keys multiplies what was summed of a row before */
     float *sums;                      /* [8] */
-    int *again;
+    int *again, *last;
     sb_stream_tile *tiles;
     int stages;
 };
@@ -220,13 +264,18 @@ SB_CUDA_FUNCTION void sb_stream_fetch_tile(const sb_cuda_attention16_stream *p, 
 
 template <int D>
 SB_CUDA_FUNCTION void sb_stream_fetch(const sb_cuda_attention16_stream *p, const sb_stream_shared *shared) {
+    const sb_cuda_attention *attention = &p->attention;
+    const bool counts = p->arrived != NULL;
     sb_stream_place at = {0, 0};
     sb_stream_tile tile;
     uint32_t number = 0;
     SB_CUDA_KEEP_LOOP
-    for (int64_t index = blockIdx.x;; index += gridDim.x) {
-        sb_stream_find(&p->attention, index, &tile);
-        if (tile.there && sb_attention16_is_idle(&tile.whole))
+    for (uint32_t index = blockIdx.x;; index += gridDim.x) {
+        if (attention->pages.table != NULL)
+            sb_stream_find_paged(attention, index, counts, &tile);
+        else
+            sb_stream_find_sample(attention, index, counts, &tile);
+        if (!tile.is_behind && tile.is_idle)
             continue;
         const uint32_t turn = number % 2;
         sb_barrier_wait(shared->tiles_empty + 8 * turn, (number / 2 & 1) ^ 1);
@@ -234,7 +283,7 @@ SB_CUDA_FUNCTION void sb_stream_fetch(const sb_cuda_attention16_stream *p, const
             shared->tiles[turn] = tile;
             sb_barrier_arrive(shared->tiles_full + 8 * turn);
         }
-        if (!tile.there)
+        if (tile.is_behind)
             return;
         sb_stream_fetch_tile<D>(p, shared, &tile, &at);
         number++;
@@ -541,7 +590,10 @@ SB_CUDA_FUNCTION bool sb_stream_fails(const sb_cuda_attention *p, const sb_strea
 template <int HALF, int D>
 SB_CUDA_FUNCTION void sb_stream_give(const sb_cuda_attention *p, const sb_stream_tile *tile, const sb_stream_rows *rows,
                                      const sb_stream_sums<D> *sums, const float *row_sums) {
-    const int lane = sb_stream_lane(), r = lane / 4 % 2;
+    int lane = sb_stream_lane();
+    /* Found anew: what follows from it would else stay in registers from the tile's beginning on. */
+    SB_HOPPER_KEEP("+r"(lane));
+    const int r = lane / 4 % 2;
     const sb_attention_place row = sb_stream_row(p, tile, lane % 4 * 2 + r);
     const float sum = row_sums[lane % 4 * 2 + r];
     const bool is_nan = r == 0 ? rows->is_nan[0] : rows->is_nan[1];
@@ -560,13 +612,34 @@ SB_CUDA_FUNCTION void sb_stream_give(const sb_cuda_attention *p, const sb_stream
     }
 }
 
+/* Behind a split, whose parts the block has written: folds the rows if those of the other splits are there. */
+template <int HALF, int D>
+SB_CUDA_FUNCTION void sb_stream_finish(const sb_cuda_attention *p, uint32_t *arrived, const sb_stream_shared *shared,
+                                       const sb_stream_tile *tile) {
+    SB_ATTENTION_BARRIER();
+    if (threadIdx.x == 0)
+        *shared->last = sb_cuda_arrives_last(arrived + tile->word, (uint32_t)tile->splits);
+    SB_ATTENTION_BARRIER();
+    if (!*shared->last)
+        return;
+    SB_CUDA_KEEP_LOOP
+    for (int number = sb_stream_warp(); number < ROWS; number += WARPS) {
+        const sb_attention_place row = sb_stream_row(p, tile, number);
+        SB_CUDA_KEEP_LOOP
+        for (int first = 0; row.used && first < D; first += 128)
+            sb_attention16_fold_by_warp<HALF>(p, tile->whole.part, &row, tile->first_split, tile->splits,
+                                              first + sb_stream_lane() * 4);
+    }
+}
+
 /* ---- all of it ---- */
 
 /* All of a tile, by the four warps that compute. */
 template <int HALF, int D>
-SB_CUDA_FUNCTION void sb_stream_compute_tile(const sb_cuda_attention *p, const sb_stream_shared *shared,
+SB_CUDA_FUNCTION void sb_stream_compute_tile(const sb_cuda_attention16_stream *given, const sb_stream_shared *shared,
                                              const sb_stream_tile *tile, sb_stream_steps steps, sb_split_scale_f32 by,
                                              sb_stream_place *at) {
+    const sb_cuda_attention *p = &given->attention;
     typedef typename sb_attention16_element<HALF>::type E;
     const int lane = sb_stream_lane();
     uint32_t queries[D / 16][2];
@@ -577,9 +650,10 @@ SB_CUDA_FUNCTION void sb_stream_compute_tile(const sb_cuda_attention *p, const s
     sb_attention16_load_few_queries<D>(p, &row, queries);
     SB_CUDA_UNROLL
     EACH_ROW {
-        const sb_attention_place scored = sb_stream_row(p, tile, lane % 4 * 2 + r);
-        rows.reach[r] = scored.reach;
-        rows.used[r] = scored.used;
+        const int number = lane % 4 * 2 + r, query = tile->first_query + (tile->first_in_group + number) / tile->whole.group;
+        const sb_attention_reach none = {0, 0};
+        rows.used[r] = tile->whole.first_row + number < tile->whole.rows;
+        rows.reach[r] = rows.used[r] ? sb_attention16_reach(p, &tile->whole, query) : none;
         rows.is_nan[r] = false;
     }
     rows.again = false;
@@ -602,6 +676,8 @@ SB_CUDA_FUNCTION void sb_stream_compute_tile(const sb_cuda_attention *p, const s
         sb_attention16_again<E>(p, &tile->whole, ROWS, shared->weights);
     else
         sb_stream_give<HALF, D>(p, tile, &rows, &sums, shared->sums);
+    if (given->arrived != NULL && tile->whole.split >= 0)
+        sb_stream_finish<HALF, D>(p, given->arrived, shared, tile);
 }
 
 template <int HALF, int D>
@@ -614,9 +690,9 @@ SB_CUDA_FUNCTION void sb_stream_compute(const sb_cuda_attention16_stream *p, con
         const uint32_t turn = number % 2;
         const sb_stream_tile *tile = &shared->tiles[turn];
         sb_barrier_wait(shared->tiles_full + 8 * turn, number / 2 & 1);
-        if (!tile->there)
+        if (tile->is_behind)
             return;
-        sb_stream_compute_tile<HALF, D>(&p->attention, shared, tile, steps, by, &at);
+        sb_stream_compute_tile<HALF, D>(p, shared, tile, steps, by, &at);
         __syncwarp();
         if (sb_stream_lane() == 0)
             sb_barrier_arrive(shared->tiles_empty + 8 * turn);
@@ -635,7 +711,7 @@ SB_CUDA_FUNCTION void sb_stream_compute(const sb_cuda_attention16_stream *p, con
         SB_CUDA_SHARED float largest[BLOCKS * ROWS * WARPS];                                                              \
         SB_CUDA_SHARED float factors[BLOCKS * ROWS];                                                                   \
         SB_CUDA_SHARED float sums[ROWS];                                                                               \
-        SB_CUDA_SHARED int again;                                                                                      \
+        SB_CUDA_SHARED int again, last;                                                                                \
         const uint32_t begin = sb_shared_address(shared_memory);                                                       \
         sb_stream_shared shared;                                                                                \
         shared.ring = shared_memory + (1024 - begin % 1024) % 1024;                                                    \
@@ -650,6 +726,7 @@ SB_CUDA_FUNCTION void sb_stream_compute(const sb_cuda_attention16_stream *p, con
         shared.largest = largest;                                                                                      \
         shared.sums = sums;                                                                                            \
         shared.again = &again;                                                                                         \
+        shared.last = &last;                                                                                           \
         shared.tiles = tiles;                                                                                          \
         const int thread = (int)threadIdx.x;                                                                           \
         if (thread < SB_CUDA_ATTENTION16_STREAM_STAGES(width)) {                                                       \

@@ -4,10 +4,16 @@
 
 #include "cuda/attention/attention.h"
 
-/** Why it cannot be computed so, of what tensor cores can compute at all (attention16.c); NULL: it can. */
+/** Why it cannot compute what tensor cores can (attention16.c), in words of static storage; NULL: it can. */
 const char *sb_cuda_attention16_refuses_stream(const sb_cuda_attention_call *made);
-/** Launches it over so many blocks of threads: what `p` says, which is `made`'s parameters and how rows are shared out. */
+
+/** Whether the launch that `p` describes can fold its splits itself: there are words enough in which they count themselves. */
+bool sb_cuda_attention16_stream_folds(const sb_call *call, const sb_cuda_attention_call *made,
+                                      const sb_cuda_attention *p);
+
+/** Launches `blocks` blocks of threads for heads of up to `width`: what `p` says, which is made's parameters and how rows are shared out.
+ * Errors: as for launches. */
 sb_status sb_cuda_attention16_stream_run(sb_call *call, const sb_cuda_attention_call *made, sb_cuda_work *work,
-                                         const sb_cuda_attention *p, int width, int64_t blocks);
+                                         const sb_cuda_attention *p, int width, int64_t blocks, bool folds);
 
 #endif

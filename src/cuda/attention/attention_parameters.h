@@ -45,15 +45,15 @@ typedef struct sb_cuda_attention {
     int64_t row_tiles;           /* of a head of keys, for tiles of rows */
     int64_t splits;    /* 0: a block of threads goes through all of a row's splits; else that there is room for */
     int64_t part_rows; /* for which `partial` has room: the queries, or with pages of all sequences together */
-    float *partial;    /* of splits: [batch, heads, part_rows, splits, value_width + 2] */
+    float *partial;    /* of splits: [batch, heads, part_rows, splits, value_width + 4] */
     /* Scores in place of those of q and k, or probabilities in place of weights; for kernels of attention.cu. */
     sb_cuda_attention_array given;
     int32_t given_dtype;
 } sb_cuda_attention;
 
 /* Of a row of a split lie behind its sums of values that of its weights and, as s32, its largest exponent: of a row that sees
- * no key the least that there is, of one that is NaN the greatest. */
-#define SB_CUDA_ATTENTION_PARTIAL(value_width) ((value_width) + 2)
+ * no key the least that there is, of one that is NaN the greatest. Rows begin at multiples of 16 bytes. */
+#define SB_CUDA_ATTENTION_PARTIAL(value_width) ((value_width) + 4)
 
 /* Rows are queries of the heads that share keys, the heads side by side. Rows of a tile, a quarter for each of four warps; and
  * of a block that decodes, which have all of them. */
