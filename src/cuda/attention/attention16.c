@@ -265,6 +265,14 @@ static sb_status launch_one(sb_call *call, sb_cuda_work *work, const sb_cuda_att
     return sb_cuda_call_launch(call, work);
 }
 
+/* Whether blocks of streams fold: where each has one tile, as to say that a tile has come takes a tenth of its time from those that go on to
+ * another one; and of rows with few splits, as a kernel of its own has more warps for them (docs/notes/cuda.md). */
+static bool can_streams_fold(const sb_call *call, const sb_cuda_attention_call *made, const sb_cuda_attention *p,
+                             int64_t tiles, int64_t at_once) {
+    const int64_t most = at_once * sb_cuda_call_device(call)->multiprocessors;
+    return p->splits <= 16 && tiles <= most / p->splits && sb_cuda_attention16_stream_has_words(call, made, p);
+}
+
 /* *folded: with splits apart, whether nobody has to fold them any more. */
 static sb_status launch_share(sb_call *call, const sb_cuda_attention_call *made, sb_cuda_work *work, const plan *plan,
                               const share *share, bool *folded) {
@@ -272,10 +280,10 @@ static sb_status launch_share(sb_call *call, const sb_cuda_attention_call *made,
     sb_cuda_attention p = made->parameters;
     const way *way = &share->way;
     char module[48], kernel[64];
-    int64_t blocks = share->tiles;
+    /* How many splits are used the device knows: blocks that find none would each wait for room in a multiprocessor. */
+    const int64_t most = way->at_once * sb_cuda_call_device(call)->multiprocessors;
+    int64_t blocks = !way->streams || share->tiles < most ? share->tiles : most;
     if (share->is_split) {
-        /* How many splits are used the device knows: blocks that find none would each wait for room in a multiprocessor. */
-        int64_t most = way->at_once * sb_cuda_call_device(call)->multiprocessors;
         blocks = blocks < most / plan->splits ? blocks * plan->splits : most;
         p.splits = plan->splits;
     }
@@ -284,9 +292,10 @@ static sb_status launch_share(sb_call *call, const sb_cuda_attention_call *made,
     p.row_tiles = up(p.group * a->queries, way->rows);
     /* Launched early, its blocks come to lie two on each multiprocessor that the product ahead has left idle. */
     work->apart = way->rows != SB_CUDA_ATTENTION16_ROWS;
-    *folded = way->streams && share->is_split && plan->count == 1 && sb_cuda_attention16_stream_folds(call, made, &p);
-    if (way->streams)
+    if (way->streams) {
+        *folded = share->is_split && plan->count == 1 && can_streams_fold(call, made, &p, share->tiles, way->at_once);
         return sb_cuda_attention16_stream_run(call, made, work, &p, way->width, blocks, *folded);
+    }
     snprintf(module, sizeof module, "%s%s_%d_%s", way->family, a->pages.table != NULL ? "_paged" : "", way->width,
              sb_dtype_name(a->dtype));
     snprintf(kernel, sizeof kernel, "sb_cuda_%s%s", module, is_general(made) ? "_masked" : "");

@@ -19,8 +19,8 @@ static int64_t count_words(const sb_attention_work *a, const sb_cuda_attention *
     return a->pages.table != NULL ? a->heads * p->part_rows : a->batch * a->key_heads * p->row_tiles;
 }
 
-bool sb_cuda_attention16_stream_folds(const sb_call *call, const sb_cuda_attention_call *made,
-                                      const sb_cuda_attention *p) {
+bool sb_cuda_attention16_stream_has_words(const sb_call *call, const sb_cuda_attention_call *made,
+                                          const sb_cuda_attention *p) {
     return sb_cuda_call_queue(call)->arrivals != NULL && count_words(&made->attention, p) <= SB_CUDA_ARRIVALS;
 }
 

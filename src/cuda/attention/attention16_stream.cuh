@@ -728,6 +728,8 @@ SB_CUDA_FUNCTION void sb_stream_compute(const sb_cuda_attention16_stream *p, con
         shared.again = &again;                                                                                         \
         shared.last = &last;                                                                                           \
         shared.tiles = tiles;                                                                                          \
+        /* Else they are worked out anew wherever they are used. */                                                    \
+        SB_HOPPER_KEEP("+r"(shared.full), "+r"(shared.empty));                                                         \
         const int thread = (int)threadIdx.x;                                                                           \
         if (thread < SB_CUDA_ATTENTION16_STREAM_STAGES(width)) {                                                       \
             sb_barrier_init(shared.full + 8 * thread, 1);                                                              \

@@ -7,9 +7,9 @@
 /** Why it cannot compute what tensor cores can (attention16.c), in words of static storage; NULL: it can. */
 const char *sb_cuda_attention16_refuses_stream(const sb_cuda_attention_call *made);
 
-/** Whether the launch that `p` describes can fold its splits itself: there are words enough in which they count themselves. */
-bool sb_cuda_attention16_stream_folds(const sb_call *call, const sb_cuda_attention_call *made,
-                                      const sb_cuda_attention *p);
+/** Whether there are words enough in which the splits of the launch that `p` describes count themselves, so that it can fold them itself. */
+bool sb_cuda_attention16_stream_has_words(const sb_call *call, const sb_cuda_attention_call *made,
+                                          const sb_cuda_attention *p);
 
 /** Launches `blocks` blocks of threads for heads of up to `width`: what `p` says, which is made's parameters and how rows are shared out.
  * Errors: as for launches. */
