@@ -107,8 +107,7 @@ sb_status sb_cuda_attention_choose_by_name(sb_cuda_device *device, const char *n
         }
     }
     return sb_fail(error, SB_ERROR_INVALID_ARGUMENT,
-                   "SAMEBIT_CUDA_ATTENTION is '%.40s': it is quickest, tiles, warpgroups, clusters or streams",
-                   name);
+                   "SAMEBIT_CUDA_ATTENTION is '%.40s': it is quickest, tiles, warpgroups, clusters or streams", name);
 }
 
 /* How rows are shared out among blocks of threads. */

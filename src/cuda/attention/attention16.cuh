@@ -401,7 +401,7 @@ SB_CUDA_FUNCTION void sb_attention16_load_queries(const sb_cuda_attention *p, co
 /* The same of 8 rows: a thread's pairs of `row`, which is lane / 4. */
 template <int D>
 SB_CUDA_FUNCTION void sb_attention16_load_few_queries(const sb_cuda_attention *p, const sb_attention_place *row,
-                                                 uint32_t queries[D / 16][2]) {
+                                                      uint32_t queries[D / 16][2]) {
     const int pair = (int)threadIdx.x % 4 * 2;
     const char *from = p->q.data + sb_attention_at(&p->q, row->batch, row->head, row->query, 0) * 2;
     SB_CUDA_UNROLL

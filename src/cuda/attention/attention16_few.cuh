@@ -352,8 +352,8 @@ APART void sb_attention16_few_fold(const sb_cuda_attention *p, uint32_t rank, sb
         sb_attention16_few_load_values(p, from, is_own ? count : 0, now);
         SB_CUDA_KEEP_LOOP
         for (int i = 0; warp < own->rows && i < count; i += 32)
-            steps[warp * FEW_STEPS + i + (int)threadIdx.x % 32] = sb_attention16_find_steps(
-                p, own->tile.part, &stepped, split + i, count - i, &highest, &is_nan);
+            steps[warp * FEW_STEPS + i + (int)threadIdx.x % 32] =
+                sb_attention16_find_steps(p, own->tile.part, &stepped, split + i, count - i, &highest, &is_nan);
         if (threadIdx.x % 32 == 0) {
             shared.tops[warp] = highest;
             shared.nans[warp] = is_nan;

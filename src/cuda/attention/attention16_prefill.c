@@ -25,7 +25,8 @@ const char *sb_cuda_attention16_refuses_prefill(const sb_cuda_attention_call *ma
         return "heads have more than 128 elements";
     if (p->group > SB_CUDA_ATTENTION16_PREFILL_ROWS)
         return "more than 128 heads share keys";
-    if (!sb_attention16_has_steps(&p->q, a->batch, a->heads, a->queries) || !sb_attention16_has_steps(&p->k, a->batch, a->key_heads, a->keys) ||
+    if (!sb_attention16_has_steps(&p->q, a->batch, a->heads, a->queries) ||
+        !sb_attention16_has_steps(&p->k, a->batch, a->key_heads, a->keys) ||
         !sb_attention16_has_steps(&p->v, a->batch, a->key_heads, a->keys))
         return "queries, keys or values are repeated or lie backwards";
     if (a->batch > INT32_MAX || a->heads > INT32_MAX || a->queries > INT32_MAX)

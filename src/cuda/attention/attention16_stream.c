@@ -40,7 +40,8 @@ const char *sb_cuda_attention16_refuses_stream(const sb_cuda_attention_call *mad
     if (!sb_attention16_has_steps(&p->k, samples, a->key_heads, rows) ||
         !sb_attention16_has_steps(&p->v, samples, a->key_heads, rows))
         return "keys or values are repeated or lie backwards";
-    return samples > INT32_MAX || rows > INT32_MAX || !are_few(a) ? "there are 2^31 samples, pages, rows or tiles" : NULL;
+    return samples > INT32_MAX || rows > INT32_MAX || !are_few(a) ? "there are 2^31 samples, pages, rows or tiles"
+                                                                  : NULL;
 }
 
 /* Keys that lie side by side wherever they are: on one page. */
@@ -64,8 +65,7 @@ static sb_status encode_all(sb_call *call, const sb_attention_work *a, const sb_
 }
 
 sb_status sb_cuda_attention16_stream_run(sb_call *call, const sb_cuda_attention_call *made, sb_cuda_work *work,
-                                         const sb_cuda_attention *p, int width, int64_t blocks,
-                                         bool folds) {
+                                         const sb_cuda_attention *p, int width, int64_t blocks, bool folds) {
     const sb_attention_work *a = &made->attention;
     /* Blocks that have a multiprocessor each get all of its memory, so that no two share one while others are idle. */
     const bool is_alone = blocks <= sb_cuda_call_device(call)->multiprocessors;

@@ -13,282 +13,14 @@
 /* The definition is computed by the warps that compute, without the one that fetches. */
 #define SB_ATTENTION_BARRIER() sb_warpgroup_sync(1)
 
-#include "cuda/attention/attention16_stream_parameters.h"
 #include "cuda/contraction/hopper.cuh"
 
 #include "cuda/attention/attention16_fold.cuh"
+#include "cuda/attention/attention16_stream_tile.cuh"
 #include "cuda/common/arrival.cuh"
 #include "cuda/contraction/cluster.cuh"
 
 #if SB_HOPPER
-
-#define WARPS (THREADS / 32)
-#define UNIT_KEYS SB_CUDA_ATTENTION16_STREAM_KEYS
-/* Of a split: units of keys, stages of them, blocks that share a maximum; and stages of such a block. */
-#define UNITS (SB_ATTENTION_SPLIT / UNIT_KEYS)
-#define STAGES (UNITS / WARPS)
-#define BLOCKS (SB_ATTENTION_SPLIT / KEYS)
-#define BLOCK_STAGES (STAGES / BLOCKS)
-#define ROWS SB_CUDA_ATTENTION16_STREAM_ROWS
-#define WEIGHTS_PITCH SB_CUDA_ATTENTION16_PITCH(SB_ATTENTION_SPLIT)
-/* Bytes of 16 lines of 64 elements. */
-#define SQUARE_BYTES (UNIT_KEYS * 128)
-
-/* The number of a warp, whose units of keys and columns of values are its own. */
-SB_CUDA_FUNCTION int sb_stream_warp(void) {
-    return (int)(threadIdx.x / 32);
-}
-
-SB_CUDA_FUNCTION int sb_stream_lane(void) {
-    return (int)(threadIdx.x % 32);
-}
-
-/* ---- tiles ---- */
-
-/* Which keys of a split any row sees, from its first key on, and units of them. */
-struct sb_stream_span {
-    int32_t begin, end, begin_unit, end_unit;
-};
-
-/* A tile, found by the warp that fetches. Its `split` is -1 if its rows see one split alone, which then goes to the output, and nobody
- * folds. Keys and rows are numbers of 32 bits (attention16_stream.c). */
-struct sb_stream_tile {
-    sb_attention16_tile whole;
-    sb_stream_span seen;
-    int32_t start;                       /* the first key of its split */
-    int32_t full_begin, full_end;        /* keys from there on that every row sees */
-    int32_t first_query, first_in_group; /* of the tile's first row */
-    int32_t first_split, splits;         /* those that any row sees, one at least */
-    int32_t word;                        /* of those in which its splits count themselves */
-    bool is_idle, is_behind;             /* nothing is to be done for it; nor for any behind it */
-};
-
-SB_CUDA_FUNCTION int32_t sb_stream_within(int64_t key) {
-    return (int32_t)(key < 0 ? 0 : key < SB_ATTENTION_SPLIT ? key : SB_ATTENTION_SPLIT);
-}
-
-/* Finds out what is to be done for a tile: of split `split`, or of all, -1, if there is room for no more than one. */
-SB_CUDA_FUNCTION void sb_stream_describe(const sb_cuda_attention *p, int64_t split, bool counts, sb_stream_tile *tile) {
-    sb_attention16_tile *whole = &tile->whole;
-    const int32_t rows = (int32_t)whole->rows, first = (int32_t)whole->first_row, group = whole->group;
-    const int32_t last = (first + ROWS < rows ? first + ROWS : rows) - 1, number = split < 0 ? 0 : (int32_t)split;
-    tile->is_idle = first >= rows;
-    if (tile->is_idle)
-        return;
-    tile->first_query = first / group;
-    tile->first_in_group = first - tile->first_query * group;
-    sb_attention16_bound_queries(p, whole, tile->first_query, last / group, -1);
-    const int32_t begin = (int32_t)whole->begin, end = (int32_t)whole->end;
-    const bool is_empty = begin >= end;
-    tile->first_split = is_empty ? 0 : begin / SB_ATTENTION_SPLIT;
-    tile->splits = is_empty ? 1 : (end + SB_ATTENTION_SPLIT - 1) / SB_ATTENTION_SPLIT - tile->first_split;
-    tile->is_idle = number < tile->first_split || number >= tile->first_split + tile->splits;
-    if (!counts || tile->splits > 1)
-        whole->split = split;
-    tile->start = number * SB_ATTENTION_SPLIT;
-    tile->seen.begin = is_empty ? 0 : sb_stream_within(begin - tile->start);
-    tile->seen.end = is_empty ? 0 : sb_stream_within(end - tile->start);
-    tile->seen.begin_unit = tile->seen.begin / UNIT_KEYS;
-    tile->seen.end_unit = (tile->seen.end + UNIT_KEYS - 1) / UNIT_KEYS;
-    tile->full_begin = sb_stream_within(whole->full_begin - tile->start);
-    tile->full_end = sb_stream_within(whole->full_end - tile->start);
-}
-
-/* Tile `index` where keys lie side by side. Splits that are used come first, whatever there is room for. */
-SB_CUDA_FUNCTION void sb_stream_find_sample(const sb_cuda_attention *p, uint32_t index, bool counts,
-                                            sb_stream_tile *tile) {
-    const uint32_t key_heads = (uint32_t)p->key_heads, batches = (uint32_t)p->batch,
-                   row_tiles = (uint32_t)p->row_tiles;
-    const uint32_t samples = index / key_heads, key_head = index - samples * key_heads;
-    const uint32_t tiles = samples / batches, batch = samples - tiles * batches;
-    const uint32_t split = tiles / row_tiles, number = tiles - split * row_tiles;
-    tile->is_behind = split >= (uint32_t)(p->splits != 0 ? p->splits : 1);
-    if (tile->is_behind)
-        return;
-    sb_attention16_place_tile(p, &tile->whole, batch, key_head, sb_cuda_used(p->used_queries, p->queries));
-    tile->whole.first_row = number * ROWS;
-    tile->word = (int32_t)((batch * row_tiles + number) * key_heads + key_head);
-    sb_stream_describe(p, p->splits != 0 ? (int64_t)split : -1, counts, tile);
-    tile->is_behind = tile->is_idle && batches == 1 && row_tiles == 1 && tile->whole.first_row < tile->whole.rows &&
-                      (int32_t)split >= tile->first_split + tile->splits;
-}
-
-/* The same where they lie on pages, by a whole warp. */
-SB_CUDA_FUNCTION void sb_stream_find_paged(const sb_cuda_attention *p, int64_t index, bool counts,
-                                           sb_stream_tile *tile) {
-    sb_attention16_tile *whole = &tile->whole;
-    tile->is_behind = !sb_attention16_find_paged_tile(p, index, ROWS, whole);
-    if (tile->is_behind)
-        return;
-    sb_stream_describe(p, whole->split, counts, tile);
-    tile->word = (int32_t)((whole->at.key_head * p->part_rows + whole->part + whole->first_query + tile->first_query) *
-                               whole->group +
-                           tile->first_in_group);
-}
-
-/* Row `number` of the tile. */
-SB_CUDA_FUNCTION sb_attention_place sb_stream_row(const sb_cuda_attention *p, const sb_stream_tile *tile, int number) {
-    const sb_attention16_tile *whole = &tile->whole;
-    sb_attention_place at = whole->at;
-    const int32_t place = tile->first_in_group + number, further = place / whole->group;
-    const int32_t query = tile->first_query + further;
-    at.query = whole->first_query + query;
-    at.head = at.key_head * whole->group + (place - further * whole->group);
-    at.used = whole->first_row + number < whole->rows;
-    at.reach = sb_attention16_reach(p, whole, query);
-    if (!at.used)
-        at.reach.first = at.reach.last = 0;
-    return at;
-}
-
-SB_CUDA_FUNCTION bool sb_stream_is_seen(sb_stream_span span, int unit) {
-    return unit >= span.begin_unit && unit < span.end_unit;
-}
-
-SB_CUDA_FUNCTION bool sb_stream_has_stage(sb_stream_span span, int stage) {
-    return (stage + 1) * WARPS > span.begin_unit && stage * WARPS < span.end_unit;
-}
-
-/* ---- shared memory ---- */
-
-/* Addresses of shared memory, and what of it threads read and write by themselves. */
-struct sb_stream_shared {
-    unsigned char *ring;
-    uint32_t full, empty;             /* a barrier of each stage */
-    uint32_t tiles_full, tiles_empty; /* of this tile and the next one, which take turns */
-    uint16_t *weights;                /* [8][pitch]; the definition's at the end */
-    float *largest;                   /* [4][8][4]: of each block of keys and row, of each warp's */
-    float *factors;                   /* [4][8]: by which a block of keys multiplies what was summed of a row before */
-    float *sums;                      /* [8] */
-    int *again, *last;
-    sb_stream_tile *tiles;
-    int stages;
-};
-
-struct sb_stream_place {
-    int stage;
-    uint32_t phase;
-};
-
-SB_CUDA_FUNCTION void sb_stream_next(const sb_stream_shared *shared, sb_stream_place *at) {
-    if (++at->stage == shared->stages) {
-        at->stage = 0;
-        at->phase ^= 1;
-    }
-}
-
-/* Bytes from a unit of a stage to the next, and from 64 elements of lines to the next. */
-struct sb_stream_steps {
-    int unit, slice;
-};
-
-template <int D> SB_CUDA_FUNCTION sb_stream_steps sb_stream_find_steps(int copies) {
-    const sb_stream_steps together = {SQUARE_BYTES, WARPS * SQUARE_BYTES}, apart = {D / 64 * SQUARE_BYTES, SQUARE_BYTES};
-    return copies == 1 ? together : apart;
-}
-
-/* Where eight elements of a line lie in a unit, with the copy engine's swizzle; those of column 16 * c further on, within 64, lie where
- * 32 * c is exclusive-or-ed to it. */
-SB_CUDA_FUNCTION uint32_t sb_stream_eight(sb_stream_steps steps, uint32_t line, uint32_t column) {
-    return column / 64 * (uint32_t)steps.slice + line * 128 + (column / 8 ^ line) % 8 * 16;
-}
-
-/* ---- fetching ---- */
-
-/* Where the lane's unit of the split lies, along the dimensions of a map. */
-struct sb_stream_line {
-    int32_t key, page;
-};
-
-SB_CUDA_FUNCTION sb_stream_line sb_stream_find_line(const sb_cuda_attention *p, const sb_stream_tile *tile) {
-    const int unit = sb_stream_lane();
-    sb_stream_line line = {tile->start + unit * UNIT_KEYS, (int32_t)tile->whole.at.batch};
-    if (p->pages.table != NULL && sb_stream_is_seen(tile->seen, unit)) {
-        const int32_t rows = (int32_t)p->pages.rows, column = line.key / rows;
-        line.key -= column * rows;
-        line.page = (int32_t)sb_pages_hold(&p->pages, sb_pages_entry(&p->pages, tile->whole.at.sequence, column));
-    }
-    return line;
-}
-
-/* Keys or values: what brings them, in how many slices, and the bytes of 16. */
-struct sb_stream_operand {
-    const sb_tensor_map *map;
-    int slices, bytes;
-};
-
-/* Stage `number` of the split: a lane brings a copy. */
-template <int D>
-SB_CUDA_FUNCTION void sb_stream_fetch_stage(const sb_stream_shared *shared, sb_stream_operand operand,
-                                            const sb_stream_tile *tile, sb_stream_line own, int number, int copies,
-                                            sb_stream_place *at) {
-    const int lane = sb_stream_lane(), unit = number * WARPS + lane;
-    const uint32_t arrived = shared->full + 8 * at->stage;
-    const int32_t key = sb_cuda_shuffle_from_s32(own.key, unit % UNITS);
-    const int32_t page = sb_cuda_shuffle_from_s32(own.page, unit % UNITS);
-    int count = WARPS;
-    if (copies != 1) {
-        count = 0;
-        SB_CUDA_UNROLL
-        for (int i = 0; i < WARPS; i++)
-            count += sb_stream_is_seen(tile->seen, number * WARPS + i) ? 1 : 0;
-    }
-    sb_barrier_wait(shared->empty + 8 * at->stage, at->phase ^ 1);
-    if (lane == 0)
-        sb_barrier_expect(arrived, (uint32_t)(count * operand.bytes));
-    __syncwarp();
-    if (lane < copies && (copies == 1 || sb_stream_is_seen(tile->seen, unit))) {
-        const sb_stream_steps steps = sb_stream_find_steps<D>(copies);
-        const uint32_t to = sb_shared_address(shared->ring) +
-                            (uint32_t)at->stage * SB_CUDA_ATTENTION16_STREAM_STAGE(D) + (uint32_t)(lane * steps.unit);
-        SB_CUDA_KEEP_LOOP
-        for (int i = 0; i < operand.slices; i++)
-            sb_tensor_load_five(to + (uint32_t)(i * steps.slice), operand.map, arrived, 64 * i, key, 0,
-                                (int)tile->whole.at.key_head, page);
-    }
-    sb_stream_next(shared, at);
-}
-
-template <int D>
-SB_CUDA_FUNCTION void sb_stream_fetch_tile(const sb_cuda_attention16_stream *p, const sb_stream_shared *shared,
-                                           const sb_stream_tile *tile, sb_stream_place *at) {
-    const sb_stream_line own = sb_stream_find_line(&p->attention, tile);
-    const sb_stream_operand keys = {&p->k, p->key_slices, p->key_bytes},
-                            values = {&p->v, p->value_slices, p->value_bytes};
-    SB_CUDA_KEEP_LOOP
-    for (int i = 0; i < 2 * STAGES; i++) {
-        if (sb_stream_has_stage(tile->seen, i % STAGES))
-            sb_stream_fetch_stage<D>(shared, i < STAGES ? keys : values, tile, own, i % STAGES, p->copies, at);
-    }
-}
-
-template <int D>
-SB_CUDA_FUNCTION void sb_stream_fetch(const sb_cuda_attention16_stream *p, const sb_stream_shared *shared) {
-    const sb_cuda_attention *attention = &p->attention;
-    const bool counts = p->arrived != NULL;
-    sb_stream_place at = {0, 0};
-    sb_stream_tile tile;
-    uint32_t number = 0;
-    SB_CUDA_KEEP_LOOP
-    for (uint32_t index = blockIdx.x;; index += gridDim.x) {
-        if (attention->pages.table != NULL)
-            sb_stream_find_paged(attention, index, counts, &tile);
-        else
-            sb_stream_find_sample(attention, index, counts, &tile);
-        if (!tile.is_behind && tile.is_idle)
-            continue;
-        const uint32_t turn = number % 2;
-        sb_barrier_wait(shared->tiles_empty + 8 * turn, (number / 2 & 1) ^ 1);
-        if (sb_stream_lane() == 0) {
-            shared->tiles[turn] = tile;
-            sb_barrier_arrive(shared->tiles_full + 8 * turn);
-        }
-        if (tile.is_behind)
-            return;
-        sb_stream_fetch_tile<D>(p, shared, &tile, &at);
-        number++;
-    }
-}
 
 /* ---- scores ---- */
 
@@ -408,8 +140,8 @@ SB_CUDA_FUNCTION void sb_stream_tell(const float s[STAGES][4], float *largest) {
     for (int distance = 4; distance < 32; distance *= 2) {
         SB_CUDA_UNROLL
         for (int i = 0; i < BLOCKS * 2; i++)
-            tops[i / 2][i % 2] = sb_attention16_larger(tops[i / 2][i % 2],
-                                                       sb_cuda_shuffle_exchange_f32(tops[i / 2][i % 2], distance));
+            tops[i / 2][i % 2] =
+                sb_attention16_larger(tops[i / 2][i % 2], sb_cuda_shuffle_exchange_f32(tops[i / 2][i % 2], distance));
     }
     SB_CUDA_UNROLL
     for (int i = 0; i < BLOCKS * 2; i++) {
@@ -504,8 +236,8 @@ SB_CUDA_FUNCTION void sb_stream_clear(const unsigned char *units, sb_stream_step
 
 /* Adds a stage's weighted values to the warp's columns. Its units are all brought before any is multiplied. */
 template <int HALF, int D>
-SB_CUDA_FUNCTION void sb_stream_add(const uint32_t weights[WARPS][2], const unsigned char *units,
-                                    sb_stream_steps steps, sb_stream_sums<D> *sums) {
+SB_CUDA_FUNCTION void sb_stream_add(const uint32_t weights[WARPS][2], const unsigned char *units, sb_stream_steps steps,
+                                    sb_stream_sums<D> *sums) {
     const uint32_t lane = threadIdx.x % 32, first = (uint32_t)sb_stream_warp() * (D / WARPS);
     const uint32_t own = sb_stream_eight(steps, lane / 16 * 8 + lane % 8, first + lane / 8 % 2 * 8);
     uint32_t values[D / 64][WARPS][4];
@@ -650,7 +382,8 @@ SB_CUDA_FUNCTION void sb_stream_compute_tile(const sb_cuda_attention16_stream *g
     sb_attention16_load_few_queries<D>(p, &row, queries);
     SB_CUDA_UNROLL
     EACH_ROW {
-        const int number = lane % 4 * 2 + r, query = tile->first_query + (tile->first_in_group + number) / tile->whole.group;
+        const int number = lane % 4 * 2 + r,
+                  query = tile->first_query + (tile->first_in_group + number) / tile->whole.group;
         const sb_attention_reach none = {0, 0};
         rows.used[r] = tile->whole.first_row + number < tile->whole.rows;
         rows.reach[r] = rows.used[r] ? sb_attention16_reach(p, &tile->whole, query) : none;
@@ -708,20 +441,19 @@ SB_CUDA_FUNCTION void sb_stream_compute(const sb_cuda_attention16_stream *p, con
         SB_HOPPER_BARRIERS(empty_barriers, SB_CUDA_ATTENTION16_STREAM_STAGES(width));                                  \
         SB_HOPPER_BARRIERS(tile_barriers, 4);                                                                          \
         SB_CUDA_SHARED sb_stream_tile tiles[2];                                                                        \
-        SB_CUDA_SHARED float largest[BLOCKS * ROWS * WARPS];                                                              \
+        SB_CUDA_SHARED float largest[BLOCKS * ROWS * WARPS];                                                           \
         SB_CUDA_SHARED float factors[BLOCKS * ROWS];                                                                   \
         SB_CUDA_SHARED float sums[ROWS];                                                                               \
         SB_CUDA_SHARED int again, last;                                                                                \
         const uint32_t begin = sb_shared_address(shared_memory);                                                       \
-        sb_stream_shared shared;                                                                                \
+        sb_stream_shared shared;                                                                                       \
         shared.ring = shared_memory + (1024 - begin % 1024) % 1024;                                                    \
         shared.full = sb_shared_address(full_barriers);                                                                \
         shared.empty = sb_shared_address(empty_barriers);                                                              \
         shared.tiles_full = sb_shared_address(tile_barriers);                                                          \
         shared.tiles_empty = shared.tiles_full + 16;                                                                   \
         shared.stages = given.stages;                                                                                  \
-        shared.weights =                                                                                               \
-            (uint16_t *)(void *)(shared.ring + shared.stages * SB_CUDA_ATTENTION16_STREAM_STAGE(width));               \
+        shared.weights = (uint16_t *)(void *)(shared.ring + shared.stages * SB_CUDA_ATTENTION16_STREAM_STAGE(width));  \
         shared.factors = factors;                                                                                      \
         shared.largest = largest;                                                                                      \
         shared.sums = sums;                                                                                            \

@@ -25,7 +25,8 @@
 typedef struct sb_cuda_attention16_stream {
     sb_cuda_attention attention;
     sb_tensor_map k, v;
-    uint32_t *arrived; /* words of tiles whose splits count themselves, 0 before and behind the launch; NULL: another kernel folds them */
+    uint32_t *
+        arrived; /* words of tiles whose splits count themselves, 0 before and behind the launch; NULL: another kernel folds them */
     int32_t stages;
     int32_t copies;                   /* of a stage's keys: 1 or 4 */
     int32_t key_slices, value_slices; /* of the width: 1, or its 64s */
