@@ -243,7 +243,8 @@ typedef struct extents16 {
 } extents16;
 
 static extents16 pick_extents16(harness *h, int number) {
-    static const int64_t groups[] = {1, 1, 2, 3, 4, 5, 7, 8, 30}, widths[] = {8, 16, 40, 64, 64, 72, 80, 120, 128, 128},
+    static const int64_t groups[] = {1, 1, 2, 3, 4, 5, 7, 8, 30},
+                         widths[] = {8, 16, 64, 64, 72, 80, 128, 128, 200, 256},
                          edges[] = {1, 17, 127, 128, 129, 256, 300, 511, 512, 513, 640, 1024, 1030};
     extents16 e = {number % 2 == 0 ? SB_BF16 : SB_F16, pick(h, 1, 2), groups[pick(h, 0, 8)], pick(h, 1, 3), 0, 0, 0, 0};
     e.width = widths[pick(h, 0, 9)];

@@ -79,7 +79,7 @@ static bool is_general(const sb_cuda_attention_call *made) {
  * keys takes a tile of warpgroups 2.4 us, tiles of 64 rows some 8 us of a multiprocessor, of 132, and what they fold some 10 us. */
 static bool are_warpgroups_quicker(const sb_attention_work *a) {
     const int64_t group = a->heads / a->key_heads, blocks = up(a->keys, SB_ATTENTION_BLOCK);
-    const int64_t tiles = a->batch * a->key_heads * up(a->queries, SB_CUDA_ATTENTION16_PREFILL_ROWS / group);
+    const int64_t tiles = a->batch * a->key_heads * up(a->queries, sb_cuda_attention16_prefill_rows(a) / group);
     return tiles >= 40 || blocks * (40 - tiles) <= 165;
 }
 
@@ -400,7 +400,8 @@ sb_status sb_cuda_attention16_run(sb_call *call, sb_cuda_attention_call *made, b
     if (!*given)
         return SB_OK;
     if (takes_warpgroups(call, made)) {
-        call->way.name = "tensor cores, 128 rows at a time by warpgroups";
+        call->way.name = sb_cuda_attention16_prefill_rows(a) == 128 ? "tensor cores, 128 rows at a time by warpgroups"
+                                                                    : "tensor cores, 64 rows at a time by warpgroups";
         return sb_cuda_attention16_prefill_run(call, made);
     }
     if (takes_clusters(call, made)) {

@@ -14,7 +14,7 @@ template <int HALF> SB_CUDA_FUNCTION void compute_again(const sb_cuda_attention1
             continue;
         sb_attention16_tile tile =
             sb_attention16_find_tile(&p->attention, index / SB_CUDA_ATTENTION16_PREFILL_WARPS, p->rows);
-        const int first = (int)(index % SB_CUDA_ATTENTION16_PREFILL_WARPS) * 16, left = p->rows - first;
+        const int first = (int)(index % SB_CUDA_ATTENTION16_PREFILL_WARPS % p->row_warps) * 16, left = p->rows - first;
         tile.first_row += first;
         sb_attention16_again<E>(&p->attention, &tile, left < 16 ? left : 16, &scratch);
     }

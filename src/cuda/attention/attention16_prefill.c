@@ -10,6 +10,14 @@ static int64_t widest_of(const sb_attention_work *a) {
     return a->width > a->value_width ? a->width : a->value_width;
 }
 
+static int width_of(const sb_attention_work *a) {
+    return widest_of(a) <= 64 ? 64 : widest_of(a) <= 128 ? 128 : 256;
+}
+
+int sb_cuda_attention16_prefill_rows(const sb_attention_work *a) {
+    return SB_CUDA_ATTENTION16_PREFILL_ROWS(width_of(a));
+}
+
 const char *sb_cuda_attention16_refuses_prefill(const sb_cuda_attention_call *made) {
     const sb_attention_work *a = &made->attention;
     const sb_cuda_attention *p = &made->parameters;
@@ -21,10 +29,8 @@ const char *sb_cuda_attention16_refuses_prefill(const sb_cuda_attention_call *ma
         return "there is a mask";
     if (a->cap != 0 || !sb_attention_is_moderate(a->scale))
         return "scores are capped, or their scale is not from 2^-20 to 2^20";
-    if (widest_of(a) > 128)
-        return "heads have more than 128 elements";
-    if (p->group > SB_CUDA_ATTENTION16_PREFILL_ROWS)
-        return "more than 128 heads share keys";
+    if (p->group > sb_cuda_attention16_prefill_rows(a))
+        return "more than 128 heads share keys, or 64 of more than 128 elements";
     if (!sb_attention16_has_steps(&p->q, a->batch, a->heads, a->queries) ||
         !sb_attention16_has_steps(&p->k, a->batch, a->key_heads, a->keys) ||
         !sb_attention16_has_steps(&p->v, a->batch, a->key_heads, a->keys))
@@ -62,13 +68,14 @@ static sb_status describe_tiles(sb_call *call, const sb_cuda_attention_call *mad
     void *memory;
     size_t bytes;
     tiles->attention = made->parameters;
-    tiles->queries = (int32_t)(SB_CUDA_ATTENTION16_PREFILL_ROWS / group);
+    tiles->queries = (int32_t)(sb_cuda_attention16_prefill_rows(a) / group);
     tiles->rows = (int32_t)group * tiles->queries;
+    tiles->row_warps = sb_cuda_attention16_prefill_rows(a) / 16;
     tiles->attention.row_tiles = up(a->queries, tiles->queries);
     if (__builtin_mul_overflow(a->batch * a->key_heads, tiles->attention.row_tiles, &tiles->tiles) ||
         tiles->tiles > INT32_MAX / SB_CUDA_ATTENTION16_PREFILL_WARPS ||
         __builtin_mul_overflow((size_t)tiles->tiles, SB_CUDA_ATTENTION16_PREFILL_WARPS * sizeof *tiles->again, &bytes))
-        return sb_call_fail(call, SB_ERROR_OUT_OF_MEMORY, "attention has 2^28 tiles of 128 rows or more");
+        return sb_call_fail(call, SB_ERROR_OUT_OF_MEMORY, "attention has 2^28 tiles of rows or more");
     SB_TRY(sb_call_workspace(call, bytes, &memory));
     tiles->again = memory;
     sb_cuda_work_touches(work, memory, bytes, true);
@@ -81,7 +88,7 @@ static sb_status launch_tiles(sb_call *call, const sb_cuda_attention_call *made,
     const sb_attention_work *a = &made->attention;
     sb_cuda_attention16_prefill given = {.work = *tiles};
     char module[48], kernel[64];
-    int width = widest_of(a) <= 64 ? 64 : 128;
+    const int width = width_of(a);
     SB_TRY(encode_all(device, a, &given, call->error));
     snprintf(module, sizeof module, "attention16_prefill_%d_%s", width, sb_dtype_name(a->dtype));
     snprintf(kernel, sizeof kernel, "sb_cuda_%s", module);

@@ -1,4 +1,5 @@
-/* Attention of many rows by warpgroups: tiles of 128 rows against blocks of 128 keys, by TMA and wgmma.
+/* Attention of many rows by warpgroups: tiles of 128 rows against blocks of 128 keys, by TMA and wgmma. Of heads of more than 128 elements
+ * a tile has 64 rows: both warpgroups score them, and each sums half of the values' columns, as sums of all have no room in registers.
  *
  * A thread of one warpgroup fetches: the queries of a tile once, then blocks of keys and values through a ring, in the order in
  * which they are used: K0, K1, V0, K2, V1, … The two other warpgroups have 64 rows each, from scores to the output. Each begins
@@ -24,6 +25,12 @@
 #define KEY_GROUPS (KEYS / 8)
 #define GROUP_THREADS 128
 #define GROUP_ROWS 64
+/* A tile's rows, and whether both warpgroups have the same, with columns of values of their own. */
+#define TILE_ROWS(D) SB_CUDA_ATTENTION16_PREFILL_ROWS(D)
+#define SHARES_ROWS(D) (TILE_ROWS(D) == GROUP_ROWS)
+#define GROUP_COLUMNS(D) (SHARES_ROWS(D) ? (D) / 2 : (D))
+/* Bytes from 64 elements of a tile's queries to the next. */
+#define QUERY_CHUNK_BYTES(D) (TILE_ROWS(D) * 128)
 /* Bytes of 128 lines of 64 elements: what a copy brings, and from 64 elements to the next. */
 #define CHUNK_BYTES (128 * 128)
 
@@ -132,8 +139,8 @@ SB_CUDA_FUNCTION void sb_prefill_fetch_tile(const sb_cuda_attention16_prefill *p
     sb_barrier_expect(shared->queries_full, (uint32_t)(D / 64 * p->work.rows * 128));
     SB_CUDA_UNROLL
     for (int i = 0; i < D / 64; i++)
-        sb_tensor_load(shared->queries + i * CHUNK_BYTES, &p->q, shared->queries_full, 64 * i, head * tile->whole.group,
-                       tile->first_query, batch);
+        sb_tensor_load(shared->queries + i * QUERY_CHUNK_BYTES(D), &p->q, shared->queries_full, 64 * i,
+                       head * tile->whole.group, tile->first_query, batch);
     sb_prefill_fetch_block<D>(shared, &p->k, first, head, batch, at);
     SB_CUDA_KEEP_LOOP
     for (int block = 1; block <= blocks; block++) {
@@ -172,9 +179,9 @@ SB_CUDA_FUNCTION void sb_prefill_multiply_keys(float *scores, int adds, uint64_t
 
 template <int HALF, int D>
 SB_CUDA_FUNCTION void sb_prefill_multiply_values(float *sums, int adds, const uint32_t *weights, uint64_t values) {
-    if (D == 128 && HALF == SB_CUDA_F16)
+    if (GROUP_COLUMNS(D) == 128 && HALF == SB_CUDA_F16)
         SB_WGMMA_LEFT_128(sums, adds, weights, values, "f16", 1);
-    else if (D == 128)
+    else if (GROUP_COLUMNS(D) == 128)
         SB_WGMMA_LEFT_128(sums, adds, weights, values, "bf16", 1);
     else if (HALF == SB_CUDA_F16)
         SB_WGMMA_LEFT_64(sums, adds, weights, values, "f16", 1);
@@ -186,14 +193,15 @@ SB_CUDA_FUNCTION void sb_prefill_multiply_values(float *sums, int adds, const ui
 template <int HALF, int D>
 SB_CUDA_FUNCTION void sb_prefill_begin_scores(const sb_prefill_shared<D> *shared, const sb_prefill_place<D> *at,
                                               uint32_t queries_address, float *scores) {
-    const uint64_t queries = sb_matrix_descriptor(queries_address, CHUNK_BYTES, 1024);
+    const uint64_t queries = sb_matrix_descriptor(queries_address, QUERY_CHUNK_BYTES(D), 1024);
     const uint64_t keys = sb_matrix_descriptor(sb_prefill_stage(shared, at), CHUNK_BYTES, 1024);
     sb_barrier_wait(shared->full + 8 * at->stage, at->phase);
     SB_WGMMA_BEGIN();
     SB_CUDA_UNROLL
     for (int k = 0; k < D / 16; k++) {
-        const int step = k / 4 * (CHUNK_BYTES / 16) + k % 4 * (32 / 16);
-        sb_prefill_multiply_keys<HALF>(scores, k > 0, queries + step, keys + step);
+        const int within = k % 4 * (32 / 16);
+        sb_prefill_multiply_keys<HALF>(scores, k > 0, queries + k / 4 * (QUERY_CHUNK_BYTES(D) / 16) + within,
+                                       keys + k / 4 * (CHUNK_BYTES / 16) + within);
     }
     SB_WGMMA_END();
 }
@@ -215,8 +223,9 @@ template <int D> SB_CUDA_FUNCTION void sb_prefill_clear(uint32_t values, int beg
 /* Begins to add a block's weighted values to those before it, or with `adds` 0 to +0. */
 template <int HALF, int D>
 SB_CUDA_FUNCTION void sb_prefill_begin_values(const sb_prefill_shared<D> *shared, const sb_prefill_place<D> *at,
-                                              int adds, const uint32_t weights[KEYS / 16][4], float *sums) {
-    const uint64_t values = sb_matrix_descriptor(sb_prefill_stage(shared, at), CHUNK_BYTES, 1024);
+                                              uint32_t column_bytes, int adds, const uint32_t weights[KEYS / 16][4],
+                                              float *sums) {
+    const uint64_t values = sb_matrix_descriptor(sb_prefill_stage(shared, at) + column_bytes, CHUNK_BYTES, 1024);
     SB_WGMMA_BEGIN();
     SB_CUDA_UNROLL
     for (int k = 0; k < KEYS / 16; k++)
@@ -242,13 +251,14 @@ SB_CUDA_FUNCTION int sb_prefill_thread(void) {
 }
 
 /* A thread's row in its tile. */
-SB_CUDA_FUNCTION int sb_prefill_own_row(int r) {
+template <int D> SB_CUDA_FUNCTION int sb_prefill_own_row(int r) {
     const int thread = sb_prefill_thread();
-    return thread / 32 * 16 + thread % 32 / 4 + 8 * r;
+    return thread / 32 * 16 % TILE_ROWS(D) + thread % 32 / 4 + 8 * r;
 }
 
+template <int D>
 SB_CUDA_FUNCTION bool sb_prefill_is_used(const sb_cuda_attention16_prefill *p, const sb_prefill_tile *tile, int r) {
-    const int own = sb_prefill_own_row(r);
+    const int own = sb_prefill_own_row<D>(r);
     return own < p->work.rows && tile->whole.first_row + own < tile->whole.rows;
 }
 
@@ -269,6 +279,7 @@ SB_CUDA_FUNCTION bool sb_prefill_is_inside(sb_prefill_plain plain, int32_t block
 }
 
 /* Hides keys that a row does not see. Rows that are not there may see any. */
+template <int D>
 SB_CUDA_FUNCTION void sb_prefill_see(const sb_cuda_attention16_prefill *p, const sb_prefill_tile *tile, int block,
                                      sb_prefill_plain plain, float s[KEY_GROUPS][4]) {
     sb_attention_place rows[2];
@@ -276,7 +287,7 @@ SB_CUDA_FUNCTION void sb_prefill_see(const sb_cuda_attention16_prefill *p, const
         return;
     SB_CUDA_UNROLL
     EACH_ROW rows[r].reach = sb_attention16_reach(&p->work.attention, &tile->whole,
-                                                  tile->first_query + sb_prefill_own_row(r) / tile->whole.group);
+                                                  tile->first_query + sb_prefill_own_row<D>(r) / tile->whole.group);
     sb_attention16_hide<KEY_GROUPS>(s, rows, block);
 }
 
@@ -463,7 +474,7 @@ template <int D> SB_CUDA_FUNCTION void sb_prefill_rescale(const float factors[2]
         if (factors[r] == 1)
             continue;
         SB_CUDA_UNROLL
-        for (int j = 0; j < D / 8; j++) {
+        for (int j = 0; j < GROUP_COLUMNS(D) / 8; j++) {
             sums[4 * j + 2 * r] = sums[4 * j + 2 * r] * factors[r];
             sums[4 * j + 2 * r + 1] = sums[4 * j + 2 * r + 1] * factors[r];
         }
@@ -485,7 +496,7 @@ template <int D, bool IS_LAST>
 SB_CUDA_FUNCTION void sb_prefill_fold(const sb_attention16_factors by[2], float *totals, float *sums) {
     const int thread = (int)threadIdx.x % GROUP_THREADS;
     SB_CUDA_UNROLL
-    for (int j = 0; j < D / 8; j++) {
+    for (int j = 0; j < GROUP_COLUMNS(D) / 8; j++) {
         sb_cuda_words4 *place = &((sb_cuda_words4 *)(void *)totals)[j * GROUP_THREADS + thread];
         sb_cuda_words4 words = *place;
         float total[4] = {sb_bits_to_f32(words.x), sb_bits_to_f32(words.y), sb_bits_to_f32(words.z),
@@ -511,8 +522,8 @@ SB_CUDA_FUNCTION void sb_prefill_fold(const sb_attention16_factors by[2], float 
 
 /* What a warpgroup goes by. */
 template <int D> struct sb_prefill_group {
-    int number; /* 0 or 1 */
-    uint32_t queries;
+    int number;                     /* 0 or 1 */
+    uint32_t queries, column_bytes; /* of its rows, and from a unit's beginning to its columns of values */
     float *totals;
     sb_prefill_place<D> at; /* in the ring */
     int turns;              /* that it has had */
@@ -551,7 +562,7 @@ SB_CUDA_FUNCTION void sb_prefill_sum(const sb_cuda_attention16_prefill *p, const
     SB_WGMMA_WAIT(0);
     sb_prefill_release<D>(shared, group, group->at.stage);
     sb_prefill_next<D>(&group->at);
-    sb_prefill_see(p, tile, block, plain, (float(*)[4])scores);
+    sb_prefill_see<D>(p, tile, block, plain, (float(*)[4])scores);
     sb_prefill_weigh<HALF>((float(*)[4])scores, by, untied, rows, factors);
     sb_prefill_round<HALF>((float(*)[4])scores, weights);
     SB_CUDA_KEEP_LOOP
@@ -562,7 +573,7 @@ SB_CUDA_FUNCTION void sb_prefill_sum(const sb_cuda_attention16_prefill *p, const
         const int keys_stage = group->at.stage;
         sb_prefill_next<D>(&group->at);
         sb_prefill_await_values<D>(shared, group, tile, plain, block);
-        sb_prefill_begin_values<HALF, D>(shared, &group->at, adds, weights, sums);
+        sb_prefill_begin_values<HALF, D>(shared, &group->at, group->column_bytes, adds, weights, sums);
         /* Each warp by itself: else the turn could be this warpgroup's again before its last warp has seen this one. */
         __syncwarp();
         if (threadIdx.x % 32 == 0)
@@ -574,7 +585,7 @@ SB_CUDA_FUNCTION void sb_prefill_sum(const sb_cuda_attention16_prefill *p, const
         sb_prefill_release<D>(shared, group, keys_stage);
         if (ends)
             sb_prefill_end_split(rows, folding);
-        sb_prefill_see(p, tile, block + KEYS, plain, (float(*)[4])scores);
+        sb_prefill_see<D>(p, tile, block + KEYS, plain, (float(*)[4])scores);
         sb_prefill_weigh<HALF>((float(*)[4])scores, by, untied, rows, factors);
         /* Which is none. Without something in between that could wait, the compiler has the next wait ahead of the weights, and
          * what they are computed in where the left factor lies. */
@@ -592,7 +603,7 @@ SB_CUDA_FUNCTION void sb_prefill_sum(const sb_cuda_attention16_prefill *p, const
     if (group->leads)
         sb_barrier_arrive(shared->queries_empty);
     sb_prefill_await_values<D>(shared, group, tile, plain, block);
-    sb_prefill_begin_values<HALF, D>(shared, &group->at, adds, weights, sums);
+    sb_prefill_begin_values<HALF, D>(shared, &group->at, group->column_bytes, adds, weights, sums);
     sb_prefill_add_up<HALF>(rows, weights);
     SB_WGMMA_WAIT(0);
     sb_prefill_release<D>(shared, group, group->at.stage);
@@ -606,15 +617,16 @@ template <int HALF, int D>
 SB_CUDA_FUNCTION void sb_prefill_give(const sb_cuda_attention16_prefill *p, const sb_prefill_tile *tile, uint32_t index,
                                       const sb_prefill_rows *rows, const float *sums) {
     const int thread = sb_prefill_thread(), lane = thread % 32, warp = thread / 32;
+    const int first_column = SHARES_ROWS(D) ? warp / 4 * GROUP_COLUMNS(D) : 0;
     bool again = false;
     SB_CUDA_UNROLL
     EACH_ROW {
         bool has_nan = false;
         SB_CUDA_UNROLL
-        for (int j = 0; j < D / 8; j++)
+        for (int j = 0; j < GROUP_COLUMNS(D) / 8; j++)
             has_nan |= sums[4 * j + 2 * r] != sums[4 * j + 2 * r] || sums[4 * j + 2 * r + 1] != sums[4 * j + 2 * r + 1];
         has_nan &= !rows->is_nan[r] && rows->totals[r].maximum != NONE;
-        again |= sb_prefill_is_used(p, tile, r) && (rows->again[r] || has_nan);
+        again |= sb_prefill_is_used<D>(p, tile, r) && (rows->again[r] || has_nan);
     }
     const bool any = sb_cuda_first_lane(again) >= 0;
     if (lane == 0)
@@ -624,16 +636,16 @@ SB_CUDA_FUNCTION void sb_prefill_give(const sb_cuda_attention16_prefill *p, cons
     SB_CUDA_UNROLL
     EACH_ROW {
         const sb_cuda_attention *attention = &p->work.attention;
-        const int own = sb_prefill_own_row(r), group = tile->whole.group;
+        const int own = sb_prefill_own_row<D>(r), group = tile->whole.group;
         const int64_t first =
             sb_attention_at(&attention->y, tile->whole.at.batch, tile->whole.at.key_head * group + own % group,
-                            tile->first_query + own / group, lane % 4 * 2);
+                            tile->first_query + own / group, first_column + lane % 4 * 2);
         const float share = sb_div_f32(1, rows->totals[r].sum);
         const bool is_nan = rows->is_nan[r], is_none = rows->totals[r].maximum == NONE;
-        if (!sb_prefill_is_used(p, tile, r))
+        if (!sb_prefill_is_used<D>(p, tile, r))
             continue;
         SB_CUDA_UNROLL
-        for (int j = 0; j < D / 8; j++) {
+        for (int j = 0; j < GROUP_COLUMNS(D) / 8; j++) {
             const float low = sums[4 * j + 2 * r] * share, high = sums[4 * j + 2 * r + 1] * share;
             const uint32_t pair = sb_cuda_round_pair<HALF>(is_nan    ? sb_nan_f32()
                                                            : is_none ? 0
@@ -641,7 +653,7 @@ SB_CUDA_FUNCTION void sb_prefill_give(const sb_cuda_attention16_prefill *p, cons
                                                            is_nan    ? sb_nan_f32()
                                                            : is_none ? 0
                                                                      : high);
-            if (8 * j < attention->value_width)
+            if (first_column + 8 * j < attention->value_width)
                 *(uint32_t *)(void *)(attention->y.data + (first + 8 * j) * 2) = sb_cuda_canonical_pair<HALF>(pair);
         }
     }
@@ -653,8 +665,9 @@ SB_CUDA_FUNCTION void sb_prefill_compute(const sb_cuda_attention16_prefill *p, c
     const sb_split_scale_f32 by = sb_split_scale_of_f32((float)p->work.attention.scale);
     sb_prefill_group<D> group;
     group.number = number;
-    group.queries = shared->queries + (uint32_t)number * (GROUP_ROWS * 128);
-    group.totals = shared->totals + number * (GROUP_ROWS * D);
+    group.queries = shared->queries + (SHARES_ROWS(D) ? 0 : (uint32_t)number * (GROUP_ROWS * 128));
+    group.column_bytes = SHARES_ROWS(D) ? (uint32_t)number * (GROUP_COLUMNS(D) / 64 * CHUNK_BYTES) : 0;
+    group.totals = shared->totals + number * (GROUP_ROWS * GROUP_COLUMNS(D));
     group.at.stage = 0;
     group.at.phase = 0;
     group.turns = 0;
@@ -667,7 +680,7 @@ SB_CUDA_FUNCTION void sb_prefill_compute(const sb_cuda_attention16_prefill *p, c
         if (!tile->there)
             break;
         sb_prefill_rows rows;
-        float sums[D / 2];
+        float sums[GROUP_COLUMNS(D) / 2];
         SB_CUDA_UNROLL
         EACH_ROW {
             rows.maximum[r] = rows.totals[r].maximum = NONE;
@@ -678,7 +691,7 @@ SB_CUDA_FUNCTION void sb_prefill_compute(const sb_cuda_attention16_prefill *p, c
             sb_prefill_sum<HALF, D>(p, shared, tile, by, &group, &rows, sums);
         } else {
             SB_CUDA_UNROLL
-            for (int i = 0; i < D / 2; i++)
+            for (int i = 0; i < GROUP_COLUMNS(D) / 2; i++)
                 sums[i] = 0;
             sb_warpgroup_sync(1 + number); /* where products would have all of it meet */
             if (group.leads)
@@ -702,27 +715,28 @@ SB_CUDA_FUNCTION void sb_prefill_compute(const sb_cuda_attention16_prefill *p, c
         const uint32_t begin = sb_shared_address(shared_memory), first = (begin + 1023) / 1024 * 1024;                 \
         sb_prefill_shared<width> shared;                                                                               \
         shared.queries = first;                                                                                        \
-        shared.ring = first + SB_CUDA_ATTENTION16_PREFILL_UNIT(width);                                                 \
+        shared.ring = first + SB_CUDA_ATTENTION16_PREFILL_QUERIES(width);                                              \
         shared.full = sb_shared_address(full_barriers);                                                                \
         shared.empty = sb_shared_address(empty_barriers);                                                              \
         shared.queries_full = sb_shared_address(queries_barriers);                                                     \
         shared.queries_empty = shared.queries_full + 8;                                                                \
         shared.turns = sb_shared_address(turn_barriers);                                                               \
         shared.open = shared.turns + 16;                                                                               \
-        shared.totals = (float *)(void *)(shared_memory + (first - begin) +                                            \
-                                          (1 + SB_CUDA_ATTENTION16_PREFILL_STAGES(width)) *                            \
-                                              SB_CUDA_ATTENTION16_PREFILL_UNIT(width));                                \
+        shared.totals =                                                                                                \
+            (float *)(void *)(shared_memory + (first - begin) + SB_CUDA_ATTENTION16_PREFILL_QUERIES(width) +           \
+                              SB_CUDA_ATTENTION16_PREFILL_STAGES(width) * SB_CUDA_ATTENTION16_PREFILL_UNIT(width));    \
         shared.tiles = tiles;                                                                                          \
         const int thread = (int)threadIdx.x, group = __shfl_sync(0xffffffffu, thread / GROUP_THREADS, 0);              \
         if (thread < SB_CUDA_ATTENTION16_PREFILL_STAGES(width)) {                                                      \
             sb_barrier_init(shared.full + 8 * thread, 1);                                                              \
             sb_barrier_init(shared.empty + 8 * thread, 2);                                                             \
-            if (thread == 2)                                                                                           \
-                sb_barrier_init(shared.open, 1);                                                                       \
             if (thread < 2) {                                                                                          \
                 sb_barrier_init(shared.queries_full + 8 * thread, 1 + thread);                                         \
                 sb_barrier_init(shared.turns + 8 * thread, 4);                                                         \
             }                                                                                                          \
+            sb_barrier_init_done();                                                                                    \
+        } else if (thread == GROUP_THREADS) {                                                                          \
+            sb_barrier_init(shared.open, 1);                                                                           \
             sb_barrier_init_done();                                                                                    \
         }                                                                                                              \
         __syncthreads();                                                                                               \

@@ -5,16 +5,19 @@
 #include "cuda/attention/attention_parameters.h"
 #include "cuda/contraction/gemm16_hopper_parameters.h"
 
-/* Rows that a tile has room for, 64 of each of two warpgroups; with a third that fetches. */
-#define SB_CUDA_ATTENTION16_PREFILL_ROWS 128
+/* Rows that a tile has room for: 64 of each of two warpgroups, or of heads of more than 128 the same 64 of both, which then share the columns of
+ * values; with a third that fetches. */
+#define SB_CUDA_ATTENTION16_PREFILL_ROWS(width) ((width) == 256 ? 64 : 128)
 #define SB_CUDA_ATTENTION16_PREFILL_THREADS 384
-/* A block of 128 keys, or values, or all queries of a tile, in bytes; and how many blocks the ring has. */
+/* A block of 128 keys, or values, and all queries of a tile, in bytes; and how many blocks the ring has. */
 #define SB_CUDA_ATTENTION16_PREFILL_UNIT(width) (128 * (width)*2)
-#define SB_CUDA_ATTENTION16_PREFILL_STAGES(width) ((width) == 64 ? 8 : 4)
+#define SB_CUDA_ATTENTION16_PREFILL_QUERIES(width) (SB_CUDA_ATTENTION16_PREFILL_ROWS(width) * (width)*2)
+#define SB_CUDA_ATTENTION16_PREFILL_STAGES(width) ((width) == 64 ? 8 : (width) == 128 ? 4 : 2)
 /* Queries, the ring, the totals of splits, and what the first address is rounded up by. */
 #define SB_CUDA_ATTENTION16_PREFILL_SHARED(width)                                                                      \
-    ((1 + SB_CUDA_ATTENTION16_PREFILL_STAGES(width)) * SB_CUDA_ATTENTION16_PREFILL_UNIT(width) +                       \
-     SB_CUDA_ATTENTION16_PREFILL_ROWS * (width)*4 + 1024)
+    (SB_CUDA_ATTENTION16_PREFILL_QUERIES(width) +                                                                      \
+     SB_CUDA_ATTENTION16_PREFILL_STAGES(width) * SB_CUDA_ATTENTION16_PREFILL_UNIT(width) +                             \
+     SB_CUDA_ATTENTION16_PREFILL_ROWS(width) * (width)*4 + 1024)
 /* Warps of a tile, 16 rows each, which say by a word each whether the definition has to compute their rows. */
 #define SB_CUDA_ATTENTION16_PREFILL_WARPS 8
 
@@ -23,8 +26,9 @@ typedef struct sb_cuda_attention16_tiles {
     sb_cuda_attention attention; /* row_tiles: in tiles of `rows` */
     int64_t tiles;               /* of all heads and samples */
     int32_t *again;              /* of each tile and warp whether the definition has to compute its rows */
-    int32_t rows;                /* of a tile: a multiple of the group, 128 at most */
-    int32_t queries;             /* the same in queries */
+    int32_t rows;                /* of a tile: a multiple of the group */
+    int32_t row_warps; /* warps that have rows of their own: all, or half of them, whose rows the others have too */
+    int32_t queries;   /* the same in queries */
 } sb_cuda_attention16_tiles;
 
 /* Maps have the dimensions width, heads, queries (rows, keys for k and v: keys, heads), samples. */

@@ -1,0 +1,5 @@
+/* Attention of 64 rows at a time by warpgroups, for heads of up to 256.
+ * Compiled for 90a alone. A module for each of bf16, f16. */
+#include "cuda/attention/attention16_prefill.cuh"
+
+SB_CUDA_ATTENTION16_PREFILL(256)
