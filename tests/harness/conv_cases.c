@@ -46,12 +46,12 @@ static sb_value_id add_conv(harness *h, builder *b, sb_dtype dtype, const convol
 
 static void check_conv(harness *h, sb_dtype dtype, const convolution *conv, layout layout, int first, int last) {
     builder b = builder_create();
-    sb_tensor *tensors[SB_WALK_OPERANDS] = {NULL};
+    sb_tensor *tensors[HARNESS_INPUTS] = {NULL};
     sb_value_id result = add_conv(h, &b, dtype, conv, layout, tensors);
     h->first_tile = first;
     h->last_tile = last;
     harness_run_fused(h, &b, result, tensors);
-    release_all(tensors, SB_WALK_OPERANDS);
+    release_all(tensors, HARNESS_INPUTS);
     builder_destroy(&b);
 }
 
@@ -141,7 +141,7 @@ HARNESS_GROUP(conv, epilogues, HARNESS_CUDA) {
     for (int round = 0; round < 2 * SHAPES; round++) {
         const convolution *conv = &shapes[round % SHAPES];
         builder b = builder_create();
-        sb_tensor *tensors[SB_WALK_OPERANDS] = {NULL};
+        sb_tensor *tensors[HARNESS_INPUTS] = {NULL};
         sb_value_id value = add_conv(h, &b, SB_F32, conv, PACKED, tensors);
         if (round % 2 == 0)
             value = add_statistics(h, &b, conv->outputs, value, tensors);
@@ -159,7 +159,7 @@ HARNESS_GROUP(conv, epilogues, HARNESS_CUDA) {
         h->first_tile = -1;
         h->last_tile = round % 8 == 0 ? sb_cuda_tile_count() - 1 : -1;
         harness_run_fused(h, &b, value, tensors);
-        release_all(tensors, SB_WALK_OPERANDS);
+        release_all(tensors, HARNESS_INPUTS);
         builder_destroy(&b);
     }
 }
