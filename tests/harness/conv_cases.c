@@ -63,6 +63,11 @@ static const convolution shapes[] = {
     {2, 2, 5, 6, 1, {9, 6}, {3, 2}, {2, 1}, {2, 3}, {2, 0}, {1, 4}, NULL, false},
     {2, 2, 8, 12, 2, {6, 6}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, NULL, false},
     {2, 1, 24, 48, 3, {5, 5}, {1, 3}, {1, 1}, {1, 1}, {0, 1}, {0, 1}, NULL, true},
+    /* tiles of several kernel positions, each a run of channels; few channels of which a tile has many positions */
+    {2, 1, 48, 10, 1, {9, 7}, {3, 3}, {2, 2}, {1, 1}, {1, 1}, {1, 1}, NULL, false},
+    {2, 2, 32, 9, 1, {16, 24}, {8, 8}, {8, 8}, {1, 1}, {0, 0}, {0, 0}, NULL, false},
+    {2, 1, 2, 37, 1, {9, 11}, {5, 4}, {1, 2}, {2, 1}, {3, 2}, {4, 1}, NULL, false},
+    {1, 2, 1, 6, 1, {200}, {70}, {3}, {1}, {4}, {5}, NULL, true},
     /* 1x1: products, flattened samples, strides */
     {2, 1, 32, 50, 1, {7, 7}, {1, 1}, {1, 1}, {1, 1}, {0}, {0}, NULL, false},
     {2, 3, 33, 36, 1, {6, 6}, {1, 1}, {1, 1}, {1, 1}, {0}, {0}, NULL, false},

@@ -90,7 +90,7 @@ static sb_status launch_product(sb_call *call, const convolution *conv) {
     base->b =
         (sb_cuda_operand){.data = floats(conv->x), .step = conv->x->strides[inner + 2], .k_step = conv->x->strides[1]};
     const sb_cuda_tile *tile =
-        sb_cuda_tile_choose(base->batches, base->m, base->n, sb_cuda_call_device(call)->multiprocessors);
+        sb_cuda_tile_choose(base->batches, base->m, base->n, 0, sb_cuda_call_device(call)->multiprocessors);
     base->a.fetch = sb_cuda_tile_fetch(&base->a, tile->m, base->m, 0, NULL);
     base->b.fetch = sb_cuda_tile_fetch(&base->b, tile->n, base->n, 1, matmul.b_steps);
     return sb_cuda_tile_launch(call, &work, "gemm_f32", "sb_cuda_matmul_f32_", tile, base);
@@ -266,13 +266,19 @@ static sb_status find_packed(sb_call *call, const convolution *conv, sb_cuda_con
     return SB_OK;
 }
 
+/* Instructions that an element of a patch takes: where runs of channels share a kernel position (patch.cuh), and where
+ * each has to find its own. Counted, as they stand in the source. */
+#define PATCH_OF_RUNS 4
+#define PATCH_OF_SINGLES 16
+
 static sb_status launch_tiles(sb_call *call, const convolution *conv) {
     sb_cuda_convolution to = {0};
     sb_cuda_work work = {.parameters = &to, .parameter_bytes = sizeof to};
     fill_convolution(conv, &to);
     SB_TRY(start_output(call, conv, &to.base, &work));
+    int patch = to.channels % 16 == 0 ? PATCH_OF_RUNS : PATCH_OF_SINGLES;
     const sb_cuda_tile *tile =
-        sb_cuda_tile_choose(to.base.batches, to.base.m, to.base.n, sb_cuda_call_device(call)->multiprocessors);
+        sb_cuda_tile_choose(to.base.batches, to.base.m, to.base.n, patch, sb_cuda_call_device(call)->multiprocessors);
     bool packs = is_packed(conv->extents.groups, conv->w);
     if (packs)
         SB_TRY(find_packed(call, conv, &to, &work));
