@@ -87,6 +87,15 @@ static const convolution shapes[] = {
     {2, 1, 6, 6, 6, {9, 9}, {5, 5}, {2, 2}, {1, 1}, {2, 2}, {2, 2}, NULL, true},
     {2, 2, 4, 12, 4, {6, 5}, {3, 3}, {1, 2}, {2, 1}, {2, 1}, {2, 1}, NULL, false},
     {2, 2, 12, 8, 4, {6, 5}, {2, 3}, {1, 1}, {1, 1}, {1, 0}, {0, 1}, NULL, false},
+    /* depthwise by tiles: of large kernels, of more than a tile in both directions, with gaps and steps down, of many channels at
+     * once, along one axis; a kernel that does not fit */
+    {2, 2, 5, 5, 5, {32, 32}, {9, 9}, {1, 1}, {1, 1}, {4, 4}, {4, 4}, NULL, false},
+    {2, 1, 3, 6, 3, {50, 141}, {5, 6}, {1, 1}, {1, 1}, {2, 2}, {2, 3}, NULL, false},
+    {2, 1, 4, 4, 4, {31, 18}, {4, 7}, {2, 1}, {3, 1}, {1, 3}, {2, 2}, NULL, true},
+    {2, 3, 70, 70, 70, {7, 7}, {7, 7}, {1, 1}, {1, 1}, {3, 3}, {3, 3}, NULL, false},
+    {1, 2, 6, 6, 6, {150}, {31}, {1}, {1}, {15}, {15}, NULL, false},
+    {2, 1, 2, 2, 2, {90, 90}, {84, 83}, {1, 1}, {1, 1}, {0, 0}, {0, 0}, NULL, false},
+    {2, 1, 2, 2, 2, {3, 3}, {5, 5}, {1, 1}, {1, 1}, {6, 6}, {6, 6}, NULL, false},
     /* one, three and four axes */
     {1, 3, 6, 7, 1, {31}, {5}, {2}, {3}, {4}, {5}, NULL, false},
     {3, 2, 4, 10, 2, {5, 4, 6}, {2, 3, 2}, {1, 2, 1}, {2, 1, 1}, {1, 0, 1}, {0, 1, 0}, NULL, false},

@@ -4,6 +4,7 @@
 #include "cuda/common/elements.h"
 #include "cuda/contraction/contractions.h"
 #include "cuda/contraction/conv.h"
+#include "cuda/contraction/conv_depthwise.h"
 #include "cuda/contraction/tiles.h"
 #include "cuda/driver/device.h"
 #include "cuda/list.h"
@@ -289,6 +290,27 @@ static sb_status launch_tiles(sb_call *call, const convolution *conv) {
     return sb_cuda_tile_launch(call, &work, "conv_f32", "sb_cuda_conv_f32_", tile, &to.base);
 }
 
+/* Groups of one channel whose tiles a block takes; `*taken` says whether it does. */
+static sb_status launch_depthwise(sb_call *call, const convolution *conv, bool *taken) {
+    sb_cuda_depthwise to = {0};
+    sb_cuda_work work = {.apart = true,
+                         .module = "conv_depthwise_f32",
+                         .kernel = "sb_cuda_conv_f32_depthwise",
+                         .parameters = &to,
+                         .parameter_bytes = sizeof to,
+                         .threads = SB_CUDA_DEPTHWISE_THREADS};
+    fill_convolution(conv, &to.conv);
+    to.conv.base.k = conv->k;
+    *taken = sb_cuda_depthwise_plan(&to, sb_cuda_call_device(call)->multiprocessors);
+    if (!*taken)
+        return SB_OK;
+    SB_TRY(start_output(call, conv, &to.conv.base, &work));
+    sb_cuda_work_reads(&work, conv->w);
+    work.shared_bytes = sb_cuda_depthwise_shared(&to);
+    work.blocks = (unsigned)(to.items < INT32_MAX ? to.items : INT32_MAX);
+    return sb_cuda_call_launch(call, &work);
+}
+
 #define THREADS 128
 
 static sb_status launch_narrow(sb_call *call, const convolution *conv) {
@@ -379,9 +401,11 @@ static sb_status launch_conv(sb_call *call) {
         return launch_any(call, &conv);
     if (is_product(&conv))
         return launch_product(call, &conv);
-    return is_narrow(conv.extents.groups, conv.extents.group_inputs, conv.extents.group_outputs)
-               ? launch_narrow(call, &conv)
-               : launch_tiles(call, &conv);
+    if (!is_narrow(conv.extents.groups, conv.extents.group_inputs, conv.extents.group_outputs))
+        return launch_tiles(call, &conv);
+    bool taken;
+    SB_TRY(launch_depthwise(call, &conv, &taken));
+    return taken ? SB_OK : launch_narrow(call, &conv);
 }
 
 #define CONV_KERNEL(op_name, op_domain, kernel_name)                                                                   \
