@@ -105,17 +105,17 @@ SB_CUDA_FUNCTION void sb_patch_fetch(const sb_cuda_convolution *p, sb_patch_sour
         sb_patch_fetch_run(p, source, to, k, depth, pitch, depth_step);
         return;
     }
-    if (SB_PATCH_HAS_RUNS(p, depth)) {
+    if (depth > SB_PATCH_RUN && SB_PATCH_HAS_RUNS(p, depth)) {
         SB_CUDA_KEEP_LOOP
         for (int start = 0; start < depth && start < left; start += SB_PATCH_RUN)
             sb_patch_fetch_run(p, source, to + start * pitch, k, SB_PATCH_RUN, pitch, depth_step);
         return;
     }
     SB_CUDA_KEEP_LOOP
-    for (int at = k; at < depth; at += depth_step, to += depth_step * pitch) {
+    for (int i = 0; i < depth / depth_step; i++, to += depth_step * pitch) {
         int64_t offset;
         const bool inside = sb_patch_find(p, source, source->tap, &offset);
-        if (at < left)
+        if (k + i * depth_step < left)
             sb_cuda_copy_4_or_zero(to, p->x + (inside ? offset + source->channel * p->x_channel : 0), inside);
         sb_patch_advance(p, source, depth_step);
     }
