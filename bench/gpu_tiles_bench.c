@@ -83,7 +83,7 @@ static sb_status bench_size(sb_device *device, sb_session *session, const char *
         sb_cuda_tile_force(i);
         status = measure(session, inputs, &median, error);
         sb_cuda_tile_force(-1);
-        const sb_cuda_tile *tile = sb_cuda_tile_at(i), *chosen = sb_cuda_tile_choose(1, m, n, 132);
+        const sb_cuda_tile *tile = sb_cuda_tile_at(i), *chosen = sb_cuda_tile_choose(1, m, n, 0, 132);
         printf("tiles %s %s us=%.1f tflops=%.1f%s\n", text, tile->name, median,
                2.0 * (double)m * (double)k * (double)n / median / 1e6, tile == chosen ? " *" : "");
     }

@@ -101,11 +101,15 @@ sb_status sb_concat_output(sb_call *call, int axis, const int *order, sb_tensor 
     return sb_move_output(call, 0, first->dtype, first->rank, dims, output);
 }
 
-sb_status sb_concat_copy(sb_call *call, sb_tensor *output, int axis, int64_t start, const sb_tensor *input) {
+bool sb_concat_is_there(const sb_tensor *output, int axis, int64_t start, const sb_tensor *input) {
     bool there = input->data == output->data + start * output->strides[axis] * (int64_t)sb_dtype_size(output->dtype);
     for (int d = 0; d < input->rank; d++)
         there = there && (input->strides[d] == output->strides[d] || input->dims[d] == 1);
-    return there ? SB_OK : copy_part(call, output, axis, start, input);
+    return there;
+}
+
+sb_status sb_concat_copy(sb_call *call, sb_tensor *output, int axis, int64_t start, const sb_tensor *input) {
+    return sb_concat_is_there(output, axis, start, input) ? SB_OK : copy_part(call, output, axis, start, input);
 }
 
 static sb_status eval_concat(sb_call *call) {

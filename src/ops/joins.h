@@ -10,6 +10,8 @@ sb_status sb_concat_axis(const sb_call *call, int *axis);
  * ends what this began. With `order` (NULL: row-major) its dimensions lie in memory in that order, outermost first, where
  * its extents are known and nobody has placed it. Errors: SHAPE, and those of sb_move_output. */
 sb_status sb_concat_output(sb_call *call, int axis, const int *order, sb_tensor **output);
+/** Whether `input` is the part of `output` that starts at `start` along `axis`: the output has been placed over it. */
+bool sb_concat_is_there(const sb_tensor *output, int axis, int64_t start, const sb_tensor *input);
 /** Copies `input` to the part of `output` that starts at `start` along `axis`, unless it lies there already. */
 sb_status sb_concat_copy(sb_call *call, sb_tensor *output, int axis, int64_t start, const sb_tensor *input);
 

@@ -219,6 +219,62 @@ static void test_failing_allocations(void **unused) {
     finish(&s);
 }
 
+/* ---- several kernels of one node, and its workspaces ---- */
+
+#define LONG_ROW 20000
+
+/* A row that many blocks normalise, and what it adds up to, by parts as well. */
+static sb_model *long_row(bool passes) {
+    builder b = builder_create();
+    sb_value_id x = builder_input(&b, SB_F32, 2, (int64_t[]){1, LONG_ROW});
+    sb_value_id scale = builder_constant(&b, random_tensor(SB_F32, 1, (int64_t[]){LONG_ROW}, 80));
+    sb_value_id y = builder_node(&b, "LayerNormalization", 2, (sb_value_id[]){x, scale}, NULL);
+    sb_value_id both = concat(&b, y, concat(&b, x, y, 1), 1);
+    mark_output(&b, builder_node(&b, "ReduceSum", 2, (sb_value_id[]){both, integers(&b, 1, (int64_t[]){1})}, NULL));
+    return model_of(&b, passes);
+}
+
+/* Runs with each of a session's allocations, or calls of the driver, failing in turn; what follows goes well. */
+static void check_long_row(const setting *s, sb_tensor *input, sb_tensor *expected, bool calls) {
+    bool happened = true;
+    for (int successes = 0; happened; successes++) {
+        sb_session *session = open_session(s, SB_GRAPHS_OFF, false, NULL);
+        sb_error error = {SB_OK, ""};
+        sb_tensor *output;
+        if (calls)
+            s->fake->plan_failure(NULL, successes, OUT_OF_MEMORY);
+        else
+            sb_allocation_fail_after(successes, false);
+        sb_status status = sb_session_run_tensors(session, &input, &output, &error);
+        happened = calls ? s->fake->failure_happened() : status != SB_OK;
+        s->fake->plan_failure(NULL, -1, 0);
+        sb_allocation_fail_after(-1, false);
+        if (status == SB_OK)
+            assert_true(sb_tensor_equal(output, expected));
+        else if (calls)
+            check_says_why(error.message);
+        else
+            assert_int_equal(status, SB_ERROR_OUT_OF_MEMORY);
+        if (status == SB_OK)
+            sb_tensor_release(output);
+        run_session(session, &input, &output);
+        assert_true(sb_tensor_equal(output, expected));
+        sb_tensor_release(output);
+        sb_session_destroy(session);
+    }
+}
+
+static void test_failing_long_row(void **unused) {
+    setting s = start(long_row, false);
+    sb_tensor *input = random_tensor(SB_F32, 2, (int64_t[]){1, LONG_ROW}, 81), *expected;
+    run_session(s.cpu, &input, &expected);
+    check_long_row(&s, input, expected, true);
+    check_long_row(&s, input, expected, false);
+    sb_tensor_release(input);
+    sb_tensor_release(expected);
+    finish(&s);
+}
+
 /* ---- a device that is lost ---- */
 
 /* A kernel of run `when` does something illegal: that run says so, later ones give the device nothing more to do. */
@@ -330,9 +386,9 @@ static void test_faults(void **unused) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_failing_calls), cmocka_unit_test(test_failing_allocations),
-        cmocka_unit_test(test_lost_device),   cmocka_unit_test(test_lost_while_recording),
-        cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_failing_calls),        cmocka_unit_test(test_failing_allocations),
+        cmocka_unit_test(test_failing_long_row),     cmocka_unit_test(test_lost_device),
+        cmocka_unit_test(test_lost_while_recording), cmocka_unit_test(test_faults),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -122,14 +122,14 @@ static void run_graph(harness *h, builder *b, sb_value_id result, sb_tensor **te
     harness_run_fused(h, b, result, tensors);
     if (ran)
         check_kernel(h, b);
-    release_all(tensors, SB_WALK_OPERANDS);
+    release_all(tensors, HARNESS_INPUTS);
     builder_destroy(b);
 }
 
 static void run_attention(harness *h, const attention_shape *s, sb_dtype dtype, unsigned kind, unsigned lies,
                           bool awkward) {
     builder b = builder_create();
-    sb_tensor *tensors[SB_WALK_OPERANDS] = {NULL};
+    sb_tensor *tensors[HARNESS_INPUTS] = {NULL};
     const int64_t q[] = {s->samples, s->heads, s->rows, s->width}, k[] = {s->samples, s->heads, s->width, s->keys};
     const int64_t v[] = {s->samples, s->heads, s->keys, s->value_width};
     sb_value_id query = add_factor(h, &b, dtype, q, lies, false, awkward ? 0 : 2, tensors);
@@ -211,7 +211,7 @@ HARNESS_GROUP(attention_nodes, ranks, HARNESS_CPU_IF_ANY | HARNESS_CUDA) {
         sb_dtype dtype = i / 6 % 2 == 0 ? SB_F16 : SB_BF16;
         layout layout = i / 12 == 0 ? PACKED : (enum layout)random_between(&h->random, 0, LAYOUTS - 1);
         builder b = builder_create();
-        sb_tensor *tensors[SB_WALK_OPERANDS] = {NULL};
+        sb_tensor *tensors[HARNESS_INPUTS] = {NULL};
         sb_value_id query = graph_input(h, &b, dtype, shapes[s].ranks[0], shapes[s].q, layout, tensors);
         sb_value_id key = graph_input(h, &b, dtype, shapes[s].ranks[1], shapes[s].k, layout, tensors);
         sb_value_id value = graph_input(h, &b, dtype, shapes[s].ranks[2], shapes[s].v, layout, tensors);

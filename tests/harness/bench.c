@@ -28,7 +28,7 @@ size_t harness_beyond_caches(void) {
 /* Copies of a node's inputs. */
 typedef struct copies {
     int count;
-    sb_tensor *inputs[RUNS + WARM_UP][SB_WALK_OPERANDS];
+    sb_tensor *inputs[RUNS + WARM_UP][HARNESS_INPUTS];
     harness_node nodes[RUNS + WARM_UP];
 } copies;
 
@@ -62,7 +62,7 @@ static copies *copies_of(const harness_node *node) {
 
 static void release_copies(copies *made) {
     for (int c = 0; c < made->count; c++) {
-        for (int i = 0; i < SB_WALK_OPERANDS; i++)
+        for (int i = 0; i < HARNESS_INPUTS; i++)
             sb_tensor_release(made->inputs[c][i]);
     }
     free(made);

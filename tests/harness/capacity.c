@@ -8,8 +8,8 @@
 
 /* What the rules say of all axes of a node's inputs. */
 typedef struct answers {
-    sb_axis_rule rules[SB_WALK_OPERANDS][SB_MAX_RANK];
-    int output_axes[SB_WALK_OPERANDS][SB_MAX_RANK][HARNESS_OUTPUTS];
+    sb_axis_rule rules[HARNESS_INPUTS][SB_MAX_RANK];
+    int output_axes[HARNESS_INPUTS][SB_MAX_RANK][HARNESS_OUTPUTS];
 } answers;
 
 static void ask(const harness_node *node, answers *answers) {
@@ -28,7 +28,7 @@ static void ask(const harness_node *node, answers *answers) {
 
 /* Axes of inputs, a bit each, that are one: they have the same extent, of which the same number is used. */
 typedef struct together {
-    uint32_t axes[SB_WALK_OPERANDS];
+    uint32_t axes[HARNESS_INPUTS];
     int64_t extent;
     int output_axes[HARNESS_OUTPUTS];
 } together;
@@ -79,10 +79,10 @@ static bool may_grow(const harness_node *node, const together *set) {
 
 /* ---- inputs ---- */
 
-typedef sb_tensor *tensors[SB_WALK_OPERANDS];
+typedef sb_tensor *tensors[HARNESS_INPUTS];
 
 static void release_inputs(sb_tensor **inputs) {
-    for (int i = 0; i < SB_WALK_OPERANDS; i++) {
+    for (int i = 0; i < HARNESS_INPUTS; i++) {
         sb_tensor_release(inputs[i]);
         inputs[i] = NULL;
     }

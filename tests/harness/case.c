@@ -61,7 +61,7 @@ harness_case harness_op(const char *op, int version) {
 }
 
 void add_input(harness_case *test, sb_tensor *tensor) {
-    assert_true(test->count < SB_WALK_OPERANDS);
+    assert_true(test->count < HARNESS_INPUTS);
     test->inputs[test->count++] = tensor;
 }
 
@@ -203,7 +203,7 @@ static void check_refusal(const harness_case *test, const char *message) {
 
 /* NULL where the attributes are refused, as they have to be. */
 static const sb_node *add_node(builder *b, harness_case *test) {
-    sb_value_id ids[SB_WALK_OPERANDS], results[HARNESS_OUTPUTS];
+    sb_value_id ids[HARNESS_INPUTS], results[HARNESS_OUTPUTS];
     sb_error failure = {SB_OK, ""};
     const sb_op *op = sb_op_find(test->domain, test->op);
     assert_non_null(op);
@@ -308,7 +308,7 @@ sb_tensor **harness_evaluate(const builder *b, sb_tensor *const *inputs) {
         values[graph->inputs[i]] = sb_tensor_retain(inputs[i]);
     for (size_t n = 0; n < graph->node_count; n++) {
         const sb_node *node = graph->nodes[n];
-        sb_tensor *in[SB_WALK_OPERANDS], *out[HARNESS_OUTPUTS] = {NULL};
+        sb_tensor *in[HARNESS_INPUTS], *out[HARNESS_OUTPUTS] = {NULL};
         char why[SB_WHY_BYTES];
         for (int i = 0; i < node->input_count; i++)
             in[i] = node->inputs[i] != SB_NO_VALUE ? values[node->inputs[i]] : NULL;
@@ -329,7 +329,7 @@ static void run_fused(harness *h, builder *b, sb_value_id result, sb_tensor *con
     MUST(sb_graph_add_output(graph, result, error));
     builder_finish(b);
     size_t count = graph->value_count;
-    sb_tensor **values = harness_evaluate(b, inputs), *in[SB_WALK_OPERANDS] = {NULL};
+    sb_tensor **values = harness_evaluate(b, inputs), *in[HARNESS_INPUTS] = {NULL};
     MUST(sb_pass_gates(graph, b->scope, error));
     MUST(sb_pass_fuse(graph, b->scope, error));
     MUST(sb_pass_attention(graph, b->scope, error));

@@ -270,10 +270,10 @@ HARNESS_GROUP(conv16, fused, HARNESS_CUDA) {
         const int64_t *dims = maps[round / 2 % MAPS];
         bool both = round / 2 / MAPS == 1;
         builder b = builder_create();
-        sb_tensor *tensors[SB_WALK_OPERANDS] = {channels_last(h, ORDINARY, dtype, 4, dims, CHANNELS_LAST),
-                                                both ? channels_last(h, SPECIAL, dtype, 4, dims, CHANNELS_LAST)
-                                                     : random_tensor(h, WIDE, dtype, 4, dims),
-                                                random_tensor(h, ORDINARY, dtype, 3, (int64_t[]){dims[1], 1, 1})};
+        sb_tensor *tensors[HARNESS_INPUTS] = {channels_last(h, ORDINARY, dtype, 4, dims, CHANNELS_LAST),
+                                              both ? channels_last(h, SPECIAL, dtype, 4, dims, CHANNELS_LAST)
+                                                   : random_tensor(h, WIDE, dtype, 4, dims),
+                                              random_tensor(h, ORDINARY, dtype, 3, (int64_t[]){dims[1], 1, 1})};
         sb_value_id x = builder_input(&b, dtype, 4, dims), other = builder_input(&b, dtype, 4, dims);
         sb_value_id factors = builder_input(&b, dtype, 3, (int64_t[]){dims[1], 1, 1});
         sb_value_id value = builder_binary(&b, "Mul", x, factors);

@@ -46,12 +46,12 @@ static sb_value_id add_conv(harness *h, builder *b, sb_dtype dtype, const convol
 
 static void check_conv(harness *h, sb_dtype dtype, const convolution *conv, layout layout, int first, int last) {
     builder b = builder_create();
-    sb_tensor *tensors[SB_WALK_OPERANDS] = {NULL};
+    sb_tensor *tensors[HARNESS_INPUTS] = {NULL};
     sb_value_id result = add_conv(h, &b, dtype, conv, layout, tensors);
     h->first_tile = first;
     h->last_tile = last;
     harness_run_fused(h, &b, result, tensors);
-    release_all(tensors, SB_WALK_OPERANDS);
+    release_all(tensors, HARNESS_INPUTS);
     builder_destroy(&b);
 }
 
@@ -63,6 +63,11 @@ static const convolution shapes[] = {
     {2, 2, 5, 6, 1, {9, 6}, {3, 2}, {2, 1}, {2, 3}, {2, 0}, {1, 4}, NULL, false},
     {2, 2, 8, 12, 2, {6, 6}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, NULL, false},
     {2, 1, 24, 48, 3, {5, 5}, {1, 3}, {1, 1}, {1, 1}, {0, 1}, {0, 1}, NULL, true},
+    /* tiles of several kernel positions, each a run of channels; few channels of which a tile has many positions */
+    {2, 1, 48, 10, 1, {9, 7}, {3, 3}, {2, 2}, {1, 1}, {1, 1}, {1, 1}, NULL, false},
+    {2, 2, 32, 9, 1, {16, 24}, {8, 8}, {8, 8}, {1, 1}, {0, 0}, {0, 0}, NULL, false},
+    {2, 1, 2, 37, 1, {9, 11}, {5, 4}, {1, 2}, {2, 1}, {3, 2}, {4, 1}, NULL, false},
+    {1, 2, 1, 6, 1, {200}, {70}, {3}, {1}, {4}, {5}, NULL, true},
     /* 1x1: products, flattened samples, strides */
     {2, 1, 32, 50, 1, {7, 7}, {1, 1}, {1, 1}, {1, 1}, {0}, {0}, NULL, false},
     {2, 3, 33, 36, 1, {6, 6}, {1, 1}, {1, 1}, {1, 1}, {0}, {0}, NULL, false},
@@ -82,6 +87,15 @@ static const convolution shapes[] = {
     {2, 1, 6, 6, 6, {9, 9}, {5, 5}, {2, 2}, {1, 1}, {2, 2}, {2, 2}, NULL, true},
     {2, 2, 4, 12, 4, {6, 5}, {3, 3}, {1, 2}, {2, 1}, {2, 1}, {2, 1}, NULL, false},
     {2, 2, 12, 8, 4, {6, 5}, {2, 3}, {1, 1}, {1, 1}, {1, 0}, {0, 1}, NULL, false},
+    /* depthwise by tiles: of large kernels, of more than a tile in both directions, with gaps and steps down, of many channels at
+     * once, along one axis; a kernel that does not fit */
+    {2, 2, 5, 5, 5, {32, 32}, {9, 9}, {1, 1}, {1, 1}, {4, 4}, {4, 4}, NULL, false},
+    {2, 1, 3, 6, 3, {50, 141}, {5, 6}, {1, 1}, {1, 1}, {2, 2}, {2, 3}, NULL, false},
+    {2, 1, 4, 4, 4, {31, 18}, {4, 7}, {2, 1}, {3, 1}, {1, 3}, {2, 2}, NULL, true},
+    {2, 3, 70, 70, 70, {7, 7}, {7, 7}, {1, 1}, {1, 1}, {3, 3}, {3, 3}, NULL, false},
+    {1, 2, 6, 6, 6, {150}, {31}, {1}, {1}, {15}, {15}, NULL, false},
+    {2, 1, 2, 2, 2, {90, 90}, {84, 83}, {1, 1}, {1, 1}, {0, 0}, {0, 0}, NULL, false},
+    {2, 1, 2, 2, 2, {3, 3}, {5, 5}, {1, 1}, {1, 1}, {6, 6}, {6, 6}, NULL, false},
     /* one, three and four axes */
     {1, 3, 6, 7, 1, {31}, {5}, {2}, {3}, {4}, {5}, NULL, false},
     {3, 2, 4, 10, 2, {5, 4, 6}, {2, 3, 2}, {1, 2, 1}, {2, 1, 1}, {1, 0, 1}, {0, 1, 0}, NULL, false},
@@ -141,7 +155,7 @@ HARNESS_GROUP(conv, epilogues, HARNESS_CUDA) {
     for (int round = 0; round < 2 * SHAPES; round++) {
         const convolution *conv = &shapes[round % SHAPES];
         builder b = builder_create();
-        sb_tensor *tensors[SB_WALK_OPERANDS] = {NULL};
+        sb_tensor *tensors[HARNESS_INPUTS] = {NULL};
         sb_value_id value = add_conv(h, &b, SB_F32, conv, PACKED, tensors);
         if (round % 2 == 0)
             value = add_statistics(h, &b, conv->outputs, value, tensors);
@@ -159,7 +173,7 @@ HARNESS_GROUP(conv, epilogues, HARNESS_CUDA) {
         h->first_tile = -1;
         h->last_tile = round % 8 == 0 ? sb_cuda_tile_count() - 1 : -1;
         harness_run_fused(h, &b, value, tensors);
-        release_all(tensors, SB_WALK_OPERANDS);
+        release_all(tensors, HARNESS_INPUTS);
         builder_destroy(&b);
     }
 }

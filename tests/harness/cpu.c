@@ -60,7 +60,7 @@ typedef struct ready {
     const sb_kernel *kernel;
     sb_isa isa;
     harness_facts facts;
-    sb_value in[SB_WALK_OPERANDS];
+    sb_value in[HARNESS_INPUTS];
     void *state, *derived;
     sb_tensor *bare; /* the input that was derived from, without its elements */
     cpu_frame frame;

@@ -304,7 +304,7 @@ static void check_surroundings(const harness_device *own, const sb_tensor *place
 }
 
 harness_outcome harness_run_device(harness *h, const harness_node *node, sb_tensor **outputs, char *why) {
-    sb_value in[SB_WALK_OPERANDS] = {{0}}, out[HARNESS_OUTPUTS] = {{0}};
+    sb_value in[HARNESS_INPUTS] = {{0}}, out[HARNESS_OUTPUTS] = {{0}};
     void *state;
     harness_open_device(h);
     const harness_device *own = h->device;
@@ -320,7 +320,7 @@ harness_outcome harness_run_device(harness *h, const harness_node *node, sb_tens
     if (node->place != NULL && outcome_of(own, why) == HARNESS_RAN)
         check_surroundings(own, node->place, out[0].tensor, outputs[0]);
     release_values(HARNESS_OUTPUTS, out);
-    release_values(SB_WALK_OPERANDS, in);
+    release_values(HARNESS_INPUTS, in);
     release_frame(&frame);
     if (kernel->release != NULL)
         kernel->release(state);
@@ -387,7 +387,7 @@ typedef struct timing {
     const sb_kernel *kernel;
     void *state;
     device_frame frame;
-    sb_value in[SB_WALK_OPERANDS], out[HARNESS_OUTPUTS];
+    sb_value in[HARNESS_INPUTS], out[HARNESS_OUTPUTS];
     sb_cuda_queue queue;
     sb_cuda_graph *graph; /* NULL: there is nothing to do */
     sb_cuda_event *start, *end;
@@ -437,7 +437,7 @@ static void release_timing(void *of) {
     sb_cuda_graph_destroy(made->graph);
     sb_cuda_task_list_destroy(made->queue.record);
     release_values(HARNESS_OUTPUTS, made->out);
-    release_values(SB_WALK_OPERANDS, made->in);
+    release_values(HARNESS_INPUTS, made->in);
     release_frame(&made->frame);
     if (made->kernel->release != NULL)
         made->kernel->release(made->state);
@@ -490,7 +490,7 @@ static sb_value output_over(const sb_tensor *host, const sb_tensor *input) {
 /* The table of a run: its used extent, and the elements that its inputs have. */
 static void write_table(const harness_device *own, const harness_capacity *capacity, int turn,
                         const sb_cuda_memory *table) {
-    int64_t numbers[1 + SB_WALK_OPERANDS * HARNESS_KNOWN] = {capacity->used[turn]};
+    int64_t numbers[1 + HARNESS_INPUTS * HARNESS_KNOWN] = {capacity->used[turn]};
     for (int i = 0; capacity->known[turn] != NULL && i < capacity->node->node->input_count; i++) {
         sb_tensor *elements = capacity->known[turn][i], *packed;
         if (elements == NULL)
@@ -546,7 +546,7 @@ static void replay(const harness_device *own, const sb_cuda_task_list *list) {
 
 harness_outcome harness_run_at_capacity(harness *h, const harness_capacity *capacity,
                                         sb_tensor *outputs[2][HARNESS_OUTPUTS], char *why) {
-    sb_value in[SB_WALK_OPERANDS] = {{0}}, out[HARNESS_OUTPUTS] = {{0}};
+    sb_value in[HARNESS_INPUTS] = {{0}}, out[HARNESS_OUTPUTS] = {{0}};
     harness_node node = *capacity->node;
     void *state;
     harness_open_device(h);
@@ -561,8 +561,7 @@ harness_outcome harness_run_at_capacity(harness *h, const harness_capacity *capa
         sb_cuda_queue queue = own->queue;
         device_frame frame = frame_of(own);
         MUST(sb_cuda_task_list_create(&queue.record, error));
-        MUST(sb_cuda_memory_create(own->device, (1 + SB_WALK_OPERANDS * HARNESS_KNOWN) * sizeof(int64_t), &table,
-                                   error));
+        MUST(sb_cuda_memory_create(own->device, (1 + HARNESS_INPUTS * HARNESS_KNOWN) * sizeof(int64_t), &table, error));
         write_table(own, capacity, 0, table);
         frame.table = h->plant_used ? NULL : (const int64_t *)(uintptr_t)table->address;
         frame.used_axes = capacity->axes;
@@ -582,7 +581,7 @@ harness_outcome harness_run_at_capacity(harness *h, const harness_capacity *capa
             outcome = outcome_of(own, why);
         sb_cuda_task_list_destroy(queue.record);
         release_values(HARNESS_OUTPUTS, out);
-        release_values(SB_WALK_OPERANDS, in);
+        release_values(HARNESS_INPUTS, in);
         release_frame(&frame);
         sb_cuda_memory_release(table);
     }

@@ -98,8 +98,8 @@ static sb_tensor *apply(builder *b, const fused_shape *shape, const sb_tensor *p
 
 static void check(harness *h, builder *b, const fused_shape *shape, sb_value_id product, sb_value_id result,
                   sb_tensor **tensors) {
-    const sb_fact *facts[SB_WALK_OPERANDS];
-    sb_value in[SB_WALK_OPERANDS];
+    const sb_fact *facts[HARNESS_INPUTS];
+    sb_value in[HARNESS_INPUTS];
     sb_graph *graph = b->graph;
     MUST(sb_graph_add_output(graph, result, error));
     builder_finish(b);
@@ -142,7 +142,7 @@ static void run(harness *h, builder *b, const fused_shape *shape, sb_value_id pr
     if (harness_wants_graph(h, b, tensors) && (h->sides & HARNESS_CUDA) != 0)
         check(h, b, shape, product, result, tensors);
     harness_next(h);
-    release_all(tensors, SB_WALK_OPERANDS);
+    release_all(tensors, HARNESS_INPUTS);
     builder_destroy(b);
 }
 
@@ -152,7 +152,7 @@ HARNESS_GROUP(epilogue, steps, HARNESS_CUDA) {
         const fused_shape *shape = &products[round % 4];
         sb_dtype dtype = dtypes[round % 3];
         builder b = builder_create();
-        sb_tensor *tensors[SB_WALK_OPERANDS] = {NULL};
+        sb_tensor *tensors[HARNESS_INPUTS] = {NULL};
         sb_value_id product = add_product(h, &b, dtype, shape, tensors), value = product;
         sb_value_id operands[3] = {
             graph_input(h, &b, dtype, shape->rank, shape->dims, (enum layout)(round % LAYOUTS), tensors),
@@ -169,7 +169,7 @@ HARNESS_GROUP(epilogue, quick, HARNESS_CUDA) {
     for (int round = 0; round < 40; round++) {
         const fused_shape *shape = &products[round % 4];
         builder b = builder_create();
-        sb_tensor *tensors[SB_WALK_OPERANDS] = {NULL};
+        sb_tensor *tensors[HARNESS_INPUTS] = {NULL};
         sb_value_id product = add_product(h, &b, SB_F32, shape, tensors), value = product;
         for (int i = 0; i <= round / 4 % 4; i++) {
             float least = (float)random_between(&h->random, -8, 0) / 4;

@@ -110,7 +110,7 @@ static sb_value_id add_body_step(harness *h, builder *b, const body_step *step, 
 /* Whether the fused node at the graph's end has the kernel. */
 static void check_program(harness *h, const builder *b, const char *name, sb_dtype dtype) {
     const sb_node *node = b->graph->nodes[b->graph->node_count - 1];
-    const sb_fact *facts[SB_WALK_OPERANDS];
+    const sb_fact *facts[HARNESS_INPUTS];
     sb_cuda_epilogue_plan *plan;
     sb_cuda_fixed_match match = {0};
     for (int i = 0; i < node->input_count; i++)
@@ -124,7 +124,7 @@ static void check_program(harness *h, const builder *b, const char *name, sb_dty
 }
 
 static void run_body(harness *h, const body *body, const body_shape *shape, sb_dtype dtype, int variant) {
-    sb_tensor *tensors[SB_WALK_OPERANDS] = {NULL};
+    sb_tensor *tensors[HARNESS_INPUTS] = {NULL};
     builder b = builder_create();
     sb_value_id values[5] = {0};
     char used[64] = "";
@@ -142,7 +142,7 @@ static void run_body(harness *h, const body *body, const body_shape *shape, sb_d
     harness_run_fused(h, &b, values[0], tensors);
     if (ran)
         check_program(h, &b, body->name, dtype);
-    release_all(tensors, SB_WALK_OPERANDS);
+    release_all(tensors, HARNESS_INPUTS);
     builder_destroy(&b);
 }
 
@@ -196,7 +196,7 @@ HARNESS_GROUP(fixed, others, HARNESS_CPU_IF_ANY | HARNESS_CUDA) {
     for (int round = 0; round < 25 * SHAPES; round++) {
         const body_shape *shape = &shapes[round % SHAPES];
         sb_dtype dtype = round % 2 == 0 ? SB_F16 : SB_BF16;
-        sb_tensor *tensors[SB_WALK_OPERANDS] = {NULL};
+        sb_tensor *tensors[HARNESS_INPUTS] = {NULL};
         builder b = builder_create();
         sb_value_id operands[3];
         int variant = (int)random_between(&h->random, 0, 4); /* packed */
@@ -210,7 +210,7 @@ HARNESS_GROUP(fixed, others, HARNESS_CPU_IF_ANY | HARNESS_CUDA) {
             value = next;
         }
         harness_run_fused(h, &b, value, tensors);
-        release_all(tensors, SB_WALK_OPERANDS);
+        release_all(tensors, HARNESS_INPUTS);
         builder_destroy(&b);
     }
 }

@@ -25,7 +25,7 @@ HARNESS_GROUP(fused, bodies, HARNESS_CPU_IF_ANY | HARNESS_CUDA) {
     static const sb_dtype dtypes[] = {SB_F32, SB_F32, SB_F16, SB_BF16};
     for (int round = 0; round < 300; round++) {
         builder b = builder_create();
-        sb_tensor *tensors[SB_WALK_OPERANDS] = {NULL};
+        sb_tensor *tensors[HARNESS_INPUTS] = {NULL};
         const fused_shape *shape = &shapes[round % SHAPES];
         sb_dtype dtype = dtypes[random_between(&h->random, 0, 3)];
         layout layout = round % 3 == 0 ? PACKED : (enum layout)random_between(&h->random, 0, LAYOUTS - 1);
@@ -35,7 +35,7 @@ HARNESS_GROUP(fused, bodies, HARNESS_CPU_IF_ANY | HARNESS_CUDA) {
         sb_value_id value = builder_unary(&b, "Relu", x);
         value = add_random_steps(h, &b, value, dtype, operands, round % 2 == 0);
         harness_run_fused(h, &b, value, tensors);
-        release_all(tensors, SB_WALK_OPERANDS);
+        release_all(tensors, HARNESS_INPUTS);
         builder_destroy(&b);
     }
 }
@@ -48,7 +48,7 @@ HARNESS_GROUP(fused, rectangles, HARNESS_CPU_IF_ANY | HARNESS_CUDA) {
     static const sb_dtype dtypes[] = {SB_F32, SB_F32, SB_F16, SB_BF16};
     for (int round = 0; round < 120; round++) {
         builder b = builder_create();
-        sb_tensor *tensors[SB_WALK_OPERANDS] = {NULL};
+        sb_tensor *tensors[HARNESS_INPUTS] = {NULL};
         const fused_shape *shape = &images[round % 6];
         sb_dtype dtype = dtypes[round / 6 % 4];
         sb_value_id x = graph_input(h, &b, dtype, shape->rank, shape->dims, PACKED, tensors);
@@ -60,7 +60,7 @@ HARNESS_GROUP(fused, rectangles, HARNESS_CPU_IF_ANY | HARNESS_CUDA) {
         sb_value_id z = add_broadcast_input(h, &b, dtype, shape, tensors);
         sb_value_id value = builder_binary(&b, "Add", builder_unary(&b, "Relu", x), y);
         harness_run_fused(h, &b, builder_binary(&b, "Mul", z, value), tensors);
-        release_all(tensors, SB_WALK_OPERANDS);
+        release_all(tensors, HARNESS_INPUTS);
         builder_destroy(&b);
     }
 }
@@ -79,7 +79,7 @@ HARNESS_GROUP(fused, normalizations, HARNESS_CPU_IF_ANY | HARNESS_CUDA) {
     for (int i = 0; i < 10; i++) {
         const fused_shape *shape = &normalized[i / 2];
         sb_dtype dtype = i % 2 == 0 ? SB_F32 : SB_F16;
-        sb_tensor *tensors[SB_WALK_OPERANDS] = {NULL};
+        sb_tensor *tensors[HARNESS_INPUTS] = {NULL};
         builder b = builder_create();
         int64_t channels = shape->rank > 1 ? shape->dims[1] : 1;
         sb_value_id in[5] = {graph_input(h, &b, dtype, shape->rank, shape->dims, PACKED, tensors)};
@@ -87,7 +87,7 @@ HARNESS_GROUP(fused, normalizations, HARNESS_CPU_IF_ANY | HARNESS_CUDA) {
             in[s] = add_statistic(h, &b, dtype, channels, s == 4, tensors);
         sb_value_id value = builder_unary(&b, "Relu", builder_node(&b, "BatchNormalization", 5, in, NULL));
         harness_run_fused(h, &b, builder_binary(&b, "Add", value, in[0]), tensors);
-        release_all(tensors, SB_WALK_OPERANDS);
+        release_all(tensors, HARNESS_INPUTS);
         builder_destroy(&b);
     }
 }
@@ -97,14 +97,14 @@ HARNESS_GROUP(fused, casts, HARNESS_CPU_IF_ANY | HARNESS_CUDA) {
     for (int dtype = 1; dtype < SB_STRING; dtype++) {
         for (int s = 0; s < SHAPES; s++) {
             builder b = builder_create();
-            sb_tensor *tensors[SB_WALK_OPERANDS] = {NULL};
+            sb_tensor *tensors[HARNESS_INPUTS] = {NULL};
             sb_value_id x = graph_input(h, &b, (sb_dtype)dtype, shapes[s].rank, shapes[s].dims,
                                         (enum layout)(s % LAYOUTS), tensors);
             sb_value_id y = add_broadcast_input(h, &b, (sb_dtype)dtype, &shapes[s], tensors);
             sb_value_id sum = builder_binary(&b, "Add", add_cast(&b, x, SB_F32), graph_scalar(&b, SB_F32, 0.5f));
             sb_value_id powers = builder_binary(&b, "Pow", sum, dtype == SB_BOOL ? sum : y);
             harness_run_fused(h, &b, powers, tensors);
-            release_all(tensors, SB_WALK_OPERANDS);
+            release_all(tensors, HARNESS_INPUTS);
             builder_destroy(&b);
         }
     }
@@ -114,10 +114,10 @@ HARNESS_GROUP(fused, casts, HARNESS_CPU_IF_ANY | HARNESS_CUDA) {
 HARNESS_GROUP(fused, values, HARNESS_CPU | HARNESS_CUDA) {
     for (int values = 2; values <= 8; values++) {
         builder b = builder_create();
-        sb_tensor *tensors[SB_WALK_OPERANDS] = {NULL};
+        sb_tensor *tensors[HARNESS_INPUTS] = {NULL};
         sb_value_id sum = graph_input(h, &b, SB_F32, 1, (int64_t[]){37}, PACKED, tensors);
         harness_run_fused(h, &b, add_kept_values(&b, sum, values), tensors);
-        release_all(tensors, SB_WALK_OPERANDS);
+        release_all(tensors, HARNESS_INPUTS);
         builder_destroy(&b);
     }
 }

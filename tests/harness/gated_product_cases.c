@@ -34,7 +34,7 @@ static sb_value_id add_gate(builder *b, sb_value_id product, int64_t columns) {
 
 static void run_gated(harness *h, const gated_shape *s, sb_dtype dtype, distribution kind, layout layout) {
     builder b = builder_create();
-    sb_tensor *tensors[SB_WALK_OPERANDS] = {NULL};
+    sb_tensor *tensors[HARNESS_INPUTS] = {NULL};
     const int64_t dims[] = {s->samples, s->rows, s->width};
     sb_value_id rows = graph_input(h, &b, dtype, 3, dims, layout, tensors);
     if (layout == PACKED) {
@@ -48,7 +48,7 @@ static void run_gated(harness *h, const gated_shape *s, sb_dtype dtype, distribu
         printf("DIFFERS %s: it is no gate behind a product\n", h->name);
         h->failed++;
     }
-    release_all(tensors, SB_WALK_OPERANDS);
+    release_all(tensors, HARNESS_INPUTS);
     builder_destroy(&b);
 }
 

@@ -12,13 +12,13 @@ typedef struct operand {
 
 static void check_matmul(harness *h, sb_dtype dtype, const operand *a, const operand *b, int first, int last) {
     builder built = builder_create();
-    sb_tensor *tensors[SB_WALK_OPERANDS] = {NULL};
+    sb_tensor *tensors[HARNESS_INPUTS] = {NULL};
     sb_value_id left = graph_input(h, &built, dtype, a->rank, a->dims, a->layout, tensors);
     sb_value_id right = graph_input(h, &built, dtype, b->rank, b->dims, b->layout, tensors);
     h->first_tile = first;
     h->last_tile = last;
     harness_run_fused(h, &built, builder_binary(&built, "MatMul", left, right), tensors);
-    release_all(tensors, SB_WALK_OPERANDS);
+    release_all(tensors, HARNESS_INPUTS);
     builder_destroy(&built);
 }
 
@@ -85,7 +85,7 @@ static void check_gemm(harness *h, sb_dtype dtype, int round, int first, int las
         {2, {21, 37}, PACKED}, {2, {1, 37}, REVERSED}, {2, {21, 37}, TRANSPOSED},
     };
     builder b = builder_create();
-    sb_tensor *tensors[SB_WALK_OPERANDS] = {NULL};
+    sb_tensor *tensors[HARNESS_INPUTS] = {NULL};
     bool transposed_a = (round & 1) != 0, transposed_b = (round & 2) != 0;
     int64_t a_dims[] = {transposed_a ? 19 : 21, transposed_a ? 21 : 19};
     int64_t b_dims[] = {transposed_b ? 37 : 19, transposed_b ? 19 : 37};
@@ -105,7 +105,7 @@ static void check_gemm(harness *h, sb_dtype dtype, int round, int first, int las
     h->first_tile = first;
     h->last_tile = last;
     harness_run_fused(h, &b, result, tensors);
-    release_all(tensors, SB_WALK_OPERANDS);
+    release_all(tensors, HARNESS_INPUTS);
     builder_destroy(&b);
 }
 
@@ -126,7 +126,7 @@ HARNESS_GROUP(gemm, dtypes, HARNESS_CUDA) {
 HARNESS_GROUP(gemm, negative_zeros, HARNESS_CUDA) {
     for (int64_t k = 1; k < 90; k += 11) {
         builder b = builder_create();
-        sb_tensor *tensors[SB_WALK_OPERANDS] = {NULL};
+        sb_tensor *tensors[HARNESS_INPUTS] = {NULL};
         int64_t left_dims[] = {9, k}, right_dims[] = {k, 35};
         sb_value_id left = graph_input(h, &b, SB_F32, 2, left_dims, PACKED, tensors);
         sb_value_id right = graph_input(h, &b, SB_F32, 2, right_dims, PACKED, tensors);
@@ -137,7 +137,7 @@ HARNESS_GROUP(gemm, negative_zeros, HARNESS_CUDA) {
         h->first_tile = -1;
         h->last_tile = sb_cuda_tile_count() - 1;
         harness_run_fused(h, &b, builder_binary(&b, "MatMul", left, right), tensors);
-        release_all(tensors, SB_WALK_OPERANDS);
+        release_all(tensors, HARNESS_INPUTS);
         builder_destroy(&b);
     }
 }
@@ -183,7 +183,7 @@ HARNESS_GROUP(gemm, epilogues, HARNESS_CUDA) {
     };
     for (int round = 0; round < 48; round++) {
         builder b = builder_create();
-        sb_tensor *tensors[SB_WALK_OPERANDS] = {NULL};
+        sb_tensor *tensors[HARNESS_INPUTS] = {NULL};
         int which = round % 6;
         sb_value_id left = graph_input(h, &b, SB_F32, products[which].a.rank, products[which].a.dims, PACKED, tensors);
         sb_value_id right = graph_input(h, &b, SB_F32, products[which].b.rank, products[which].b.dims, PACKED, tensors);
@@ -192,7 +192,7 @@ HARNESS_GROUP(gemm, epilogues, HARNESS_CUDA) {
         h->first_tile = -1;
         h->last_tile = round < 6 ? sb_cuda_tile_count() - 1 : -1;
         harness_run_fused(h, &b, value, tensors);
-        release_all(tensors, SB_WALK_OPERANDS);
+        release_all(tensors, HARNESS_INPUTS);
         builder_destroy(&b);
     }
 }
@@ -249,7 +249,7 @@ static sb_value_id add_factor(harness *h, builder *b, sb_dtype dtype, const oper
 static void check_rounded(harness *h, sb_dtype dtype, const operand *a, const operand *b_operand, int rank,
                           const int64_t *dims, int nodes) {
     builder b = builder_create();
-    sb_tensor *tensors[SB_WALK_OPERANDS] = {NULL};
+    sb_tensor *tensors[HARNESS_INPUTS] = {NULL};
     bool awkward = random_between(&h->random, 0, 1) != 0;
     sb_value_id left = add_factor(h, &b, dtype, a, awkward, tensors);
     sb_value_id right = add_factor(h, &b, dtype, b_operand, awkward, tensors);
@@ -257,7 +257,7 @@ static void check_rounded(harness *h, sb_dtype dtype, const operand *a, const op
     for (int i = 0; i < nodes; i++)
         value = add_rounded_node(h, &b, value, dtype, rank, dims, tensors);
     harness_run_fused(h, &b, value, tensors);
-    release_all(tensors, SB_WALK_OPERANDS);
+    release_all(tensors, HARNESS_INPUTS);
     builder_destroy(&b);
 }
 
@@ -293,7 +293,7 @@ HARNESS_GROUP(gemm, rounded_epilogues, HARNESS_CPU | HARNESS_CUDA) {
 HARNESS_GROUP(gemm, rounded_gemms, HARNESS_CPU | HARNESS_CUDA) {
     for (int round = 0; round < 24; round++) {
         builder b = builder_create();
-        sb_tensor *tensors[SB_WALK_OPERANDS] = {NULL};
+        sb_tensor *tensors[HARNESS_INPUTS] = {NULL};
         sb_dtype dtype = round % 2 == 0 ? SB_F16 : SB_BF16;
         bool transposed = round / 2 % 2 != 0;
         int64_t m = round % 3 == 0 ? 5 : 72, k = 64, n = round % 5 == 0 ? 33 : 48;
@@ -311,7 +311,7 @@ HARNESS_GROUP(gemm, rounded_gemms, HARNESS_CPU | HARNESS_CUDA) {
         for (int i = 0; i <= round % 3; i++)
             value = add_rounded_node(h, &b, value, dtype, 2, dims, tensors);
         harness_run_fused(h, &b, value, tensors);
-        release_all(tensors, SB_WALK_OPERANDS);
+        release_all(tensors, HARNESS_INPUTS);
         builder_destroy(&b);
     }
 }

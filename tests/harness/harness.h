@@ -23,7 +23,7 @@
 
 typedef struct harness_device harness_device;
 
-enum { HARNESS_OUTPUTS = 5 };
+enum { HARNESS_INPUTS = 40, HARNESS_OUTPUTS = 5 };
 
 /* Who computes cases. The last is for what a group needs: the CPU need not have a kernel for a case; where it has one, it
  * computes the case with every instruction set, as where it must. */
@@ -79,8 +79,8 @@ const harness_group *harness_groups(void);
 typedef struct harness_case {
     const char *op, *domain;
     int version, outputs, count;
-    sb_tensor *inputs[SB_WALK_OPERANDS]; /* NULL: omitted */
-    uint64_t constants;                  /* inputs whose values are known beforehand, a bit each */
+    sb_tensor *inputs[HARNESS_INPUTS]; /* NULL: omitted */
+    uint64_t constants;                /* inputs whose values are known beforehand, a bit each */
     sb_attributes attributes;
     sb_tensor *place; /* of garbage: where output 0 of the device's kernel is to lie; NULL: where the kernel wants it */
     sb_tensor *expected[HARNESS_OUTPUTS]; /* what the definition has to give; NULL: whatever it does */
@@ -197,10 +197,10 @@ sb_tensor *harness_copy_on_device(harness *h, const sb_tensor *place, const sb_t
 typedef struct harness_capacity {
     const harness_node *node;
     sb_tensor *const *inputs[2];
-    int64_t used[2];                    /* how many rows */
-    uint32_t axes[SB_WALK_OPERANDS];    /* of each input: those that are used partly, a bit each */
-    uint32_t bounded[SB_WALK_OPERANDS]; /* of them: those whose used extent the kernel has to know of */
-    const sb_tensor *over;              /* output 0 lies over input 0, with these strides; NULL: by itself */
+    int64_t used[2];                  /* how many rows */
+    uint32_t axes[HARNESS_INPUTS];    /* of each input: those that are used partly, a bit each */
+    uint32_t bounded[HARNESS_INPUTS]; /* of them: those whose used extent the kernel has to know of */
+    const sb_tensor *over;            /* output 0 lies over input 0, with these strides; NULL: by itself */
     /* Of inputs that the kernel reads on the host: the elements that each run has instead, s64; NULL: those there. */
     sb_tensor *const *known[2];
 } harness_capacity;
@@ -261,8 +261,8 @@ void harness_describe_raw(const harness *h, const char *what, sb_tensor *const *
 
 /* What is known of a node's inputs and outputs while it runs; made and cleared around each run. */
 typedef struct harness_facts {
-    sb_fact inputs[SB_WALK_OPERANDS], outputs[HARNESS_OUTPUTS];
-    const sb_fact *pointers[SB_WALK_OPERANDS];
+    sb_fact inputs[HARNESS_INPUTS], outputs[HARNESS_OUTPUTS];
+    const sb_fact *pointers[HARNESS_INPUTS];
 } harness_facts;
 
 /** Facts of the inputs, with the values of those in `known`, and of the outputs. */

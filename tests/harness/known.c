@@ -4,7 +4,7 @@
 
 #include "harness/harness.h"
 
-typedef sb_tensor *inputs[SB_WALK_OPERANDS];
+typedef sb_tensor *inputs[HARNESS_INPUTS];
 
 static sb_tensor *list_like(const sb_tensor *like, const int64_t *values) {
     sb_tensor *tensor;
@@ -120,7 +120,7 @@ void harness_check_known(harness *h, const harness_node *node) {
     if (harness_define(node, expected[0], why) == HARNESS_RAN &&
         harness_define(&other, expected[1], why) == HARNESS_RAN && has_room(expected[1][0], expected[0][0]))
         run_known(h, &(harness_capacity){.node = node, .inputs = {all, all}, .known = {known, planned}}, expected);
-    for (int i = 0; i < SB_WALK_OPERANDS; i++)
+    for (int i = 0; i < HARNESS_INPUTS; i++)
         sb_tensor_release(planned[i]);
     for (int turn = 0; turn < 2; turn++)
         sb_tensor_release(expected[turn][0]);

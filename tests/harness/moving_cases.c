@@ -32,6 +32,24 @@ HARNESS_GROUP(moving, joins, HARNESS_CUDA) {
     }
 }
 
+/* Many inputs, of which one kernel joins some at a time: lines of one element and of more, empty inputs among them, sizes of which
+ * units of each number of bytes are made; lines apart from each other, and such as lie in any order. */
+HARNESS_GROUP(moving, many_joins, HARNESS_CUDA) {
+    static const int64_t widths[] = {1, 16, 6, 4, 24};
+    for (int round = 0; round < SIZES * 5 * 4; round++) {
+        sb_dtype dtype = sizes[round % SIZES];
+        int64_t width = widths[round / SIZES % 5], variant = round / SIZES / 5;
+        harness_case test = harness_op("Concat", 13);
+        for (int part = 0; part < (variant == 3 ? 40 : variant == 2 ? 17 : 16); part++) {
+            int64_t dims[3] = {5, part % 7 == 3 ? 0 : part % 4 == 2 ? 2 * width : width, variant == 1 ? 3 : 1};
+            add_input(&test,
+                      round % 3 != 2 ? packed_tensor(h, ORDINARY, dtype, 3, dims) : any_tensor(h, dtype, 3, dims));
+        }
+        set_int(&test, "axis", 1);
+        harness_run(h, &test);
+    }
+}
+
 /* Rows of whole groups of 8 bytes, of which copies make wider elements, and such that just are not. */
 HARNESS_GROUP(moving, rows, HARNESS_CUDA) {
     static const int64_t lengths[] = {8, 16, 20, 24, 32, 64, 96};

@@ -12,7 +12,7 @@ sb_status harness_facts_make(const harness_node *node, uint64_t known, harness_f
 }
 
 void harness_facts_clear(harness_facts *facts) {
-    for (int i = 0; i < SB_WALK_OPERANDS; i++)
+    for (int i = 0; i < HARNESS_INPUTS; i++)
         sb_fact_clear(&facts->inputs[i]);
     for (int i = 0; i < HARNESS_OUTPUTS; i++)
         sb_fact_clear(&facts->outputs[i]);
@@ -36,7 +36,7 @@ static sb_status allocate(sb_frame *frame, const sb_call *call, int index, size_
 static sb_status run_nodes(const builder *b, const sb_graph *graph, sb_tensor **values, sb_error *error) {
     for (size_t n = 0; n < graph->node_count; n++) {
         const sb_node *node = graph->nodes[n];
-        sb_tensor *in[SB_WALK_OPERANDS], *out[HARNESS_OUTPUTS] = {NULL};
+        sb_tensor *in[HARNESS_INPUTS], *out[HARNESS_OUTPUTS] = {NULL};
         char why[SB_WHY_BYTES];
         for (int i = 0; i < node->input_count; i++)
             in[i] = node->inputs[i] != SB_NO_VALUE ? values[node->inputs[i]] : NULL;
@@ -70,7 +70,7 @@ static sb_status run_body(sb_frame *frame, const sb_call *call, const sb_graph *
 }
 
 harness_outcome harness_define(const harness_node *node, sb_tensor **outputs, char *why) {
-    sb_value in[SB_WALK_OPERANDS] = {{0}}, out[HARNESS_OUTPUTS] = {{0}};
+    sb_value in[HARNESS_INPUTS] = {{0}}, out[HARNESS_OUTPUTS] = {{0}};
     sb_error failure = {SB_OK, ""};
     harness_facts facts;
     body_frame frame = {.frame = {.allocate = allocate, .run_graph = run_body}, .b = node->b};
@@ -102,7 +102,7 @@ harness_outcome harness_define(const harness_node *node, sb_tensor **outputs, ch
 typedef struct definition {
     const harness_node *node;
     harness_facts facts;
-    sb_value in[SB_WALK_OPERANDS];
+    sb_value in[HARNESS_INPUTS];
 } definition;
 
 static void *prepare_definition(harness *h, const harness_node *node) {

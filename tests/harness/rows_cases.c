@@ -258,6 +258,59 @@ HARNESS_GROUP(rows, groups, HARNESS_CPU | HARNESS_CUDA) {
     }
 }
 
+/* Rows that many blocks share, of every normalisation: parts that are whole and not, one dimension and two, factors that are there,
+ * repeat, and are of another type. */
+static harness_case long_rows_case(harness *h, const char *op, int version, sb_dtype dtype, const int64_t *dims,
+                                   bool strided) {
+    harness_case test = harness_op(op, version);
+    add_input(&test, number_tensor(h, dtype, 2, dims, strided));
+    return test;
+}
+
+static void check_long_layer(harness *h, const char *op, int version, sb_dtype dtype, sb_dtype factor,
+                             const int64_t *dims, bool strided) {
+    bool has_mean = strcmp(op, "LayerNormalization") == 0;
+    harness_case test = long_rows_case(h, op, version, dtype, dims, strided);
+    for (int i = 0; i < (has_mean ? 2 : 1); i++)
+        add_input(&test, number_tensor(h, factor, 1, &dims[1], false));
+    set_int(&test, "axis", -1);
+    test.outputs = has_mean ? 3 : 1;
+    harness_run(h, &test);
+}
+
+HARNESS_GROUP(rows, long_rows, HARNESS_CUDA) {
+    static const int64_t dims[][2] = {{1, 16384}, {1, 16385}, {2, 20480}, {1, 41003}};
+    for (int round = 0; round < 4 * 4; round++) {
+        int t = round / 4, d = round % 4;
+        sb_dtype dtype = float_types[t];
+        bool strided = round % 3 == 2;
+        int64_t image[] = {1, dims[d][0] * 4, dims[d][1] / 4 / 16, 16}, channels = image[1];
+        check_long_layer(h, "LayerNormalization", 17, dtype, dtype, dims[d], strided);
+        check_long_layer(h, "LayerNormalization", 17, dtype, float_types[3 - t], dims[d], strided);
+        check_long_layer(h, "RMSNormalization", 23, dtype, dtype, dims[d], strided);
+        for (int p = 1; p < 3; p++) {
+            harness_case test = long_rows_case(h, "LpNormalization", 1, dtype, dims[d], strided);
+            set_int(&test, "p", p);
+            harness_run(h, &test);
+        }
+        harness_case test = long_rows_case(h, "MeanVarianceNormalization", 13, dtype, dims[d], strided);
+        set_ints(&test, "axes", 1, (int64_t[]){1});
+        harness_run(h, &test);
+        test = harness_op("GroupNormalization", 21);
+        add_input(&test, number_tensor(h, dtype, 4, image, round % 3 == 1));
+        for (int i = 0; i < 2; i++)
+            add_input(&test, number_tensor(h, dtype, 1, &channels, false));
+        set_int(&test, "num_groups", dims[d][0]);
+        harness_run(h, &test);
+    }
+    /* More parts than a block has threads. */
+    for (int o = 0; o < 2; o++) {
+        harness_case test = harness_op(o == 0 ? "ReduceMean" : "LpNormalization", o == 0 ? 18 : 1);
+        add_input(&test, packed_tensor(h, ORDINARY, SB_F32, 1, (int64_t[]){257 * 4096 + 5}));
+        harness_run(h, &test);
+    }
+}
+
 /* Rows of 16 bits that stay in registers, of every number of elements that kernels of them have, and such that do not:
  * lengths that are no multiple of eight, rows apart, factors for each row. */
 static const int64_t vector_lengths[] = {8,   24,  32,  40,   64,   72,   128,  136,  192,  256,  264, 384,

@@ -70,6 +70,21 @@ typedef struct sb_cuda_convolution {
     int64_t quads;         /* of positions of a channel, for kernels whose threads take four */
 } sb_cuda_convolution;
 
+/* Threads of a block of depthwise convolutions, and rows of four positions that each of them has. */
+#define SB_CUDA_DEPTHWISE_THREADS 128
+#define SB_CUDA_DEPTHWISE_ROWS 2
+
+/* Convolutions of groups of one channel, over the last two axes; along the last one, kernels move by one and have no gaps. A plane is
+ * an output of a sample. A block takes tiles of `rows` by `columns` positions of `planes_at_once` planes, which lie at the same place in
+ * each; its shared memory has what they see, and then the weights. */
+typedef struct sb_cuda_depthwise {
+    sb_cuda_convolution conv;
+    int64_t planes, items;
+    int64_t down, across; /* tiles of a plane */
+    int32_t planes_at_once, rows, columns;
+    int32_t patch_rows, patch_pitch, weight_pitch; /* of a plane; pitches are multiples of four */
+} sb_cuda_depthwise;
+
 /* Convolutions of any dtype, over any number of axes with extents of any size: a thread takes one element. */
 typedef struct sb_cuda_any_convolution {
     int64_t elements, outputs, positions;

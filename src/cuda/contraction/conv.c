@@ -4,6 +4,7 @@
 #include "cuda/common/elements.h"
 #include "cuda/contraction/contractions.h"
 #include "cuda/contraction/conv.h"
+#include "cuda/contraction/conv_depthwise.h"
 #include "cuda/contraction/tiles.h"
 #include "cuda/driver/device.h"
 #include "cuda/list.h"
@@ -90,7 +91,7 @@ static sb_status launch_product(sb_call *call, const convolution *conv) {
     base->b =
         (sb_cuda_operand){.data = floats(conv->x), .step = conv->x->strides[inner + 2], .k_step = conv->x->strides[1]};
     const sb_cuda_tile *tile =
-        sb_cuda_tile_choose(base->batches, base->m, base->n, sb_cuda_call_device(call)->multiprocessors);
+        sb_cuda_tile_choose(base->batches, base->m, base->n, 0, sb_cuda_call_device(call)->multiprocessors);
     base->a.fetch = sb_cuda_tile_fetch(&base->a, tile->m, base->m, 0, NULL);
     base->b.fetch = sb_cuda_tile_fetch(&base->b, tile->n, base->n, 1, matmul.b_steps);
     return sb_cuda_tile_launch(call, &work, "gemm_f32", "sb_cuda_matmul_f32_", tile, base);
@@ -266,13 +267,19 @@ static sb_status find_packed(sb_call *call, const convolution *conv, sb_cuda_con
     return SB_OK;
 }
 
+/* Instructions that an element of a patch takes: where runs of channels share a kernel position (patch.cuh), and where
+ * each has to find its own. Counted, as they stand in the source. */
+#define PATCH_OF_RUNS 4
+#define PATCH_OF_SINGLES 16
+
 static sb_status launch_tiles(sb_call *call, const convolution *conv) {
     sb_cuda_convolution to = {0};
     sb_cuda_work work = {.parameters = &to, .parameter_bytes = sizeof to};
     fill_convolution(conv, &to);
     SB_TRY(start_output(call, conv, &to.base, &work));
+    int patch = to.channels % 16 == 0 ? PATCH_OF_RUNS : PATCH_OF_SINGLES;
     const sb_cuda_tile *tile =
-        sb_cuda_tile_choose(to.base.batches, to.base.m, to.base.n, sb_cuda_call_device(call)->multiprocessors);
+        sb_cuda_tile_choose(to.base.batches, to.base.m, to.base.n, patch, sb_cuda_call_device(call)->multiprocessors);
     bool packs = is_packed(conv->extents.groups, conv->w);
     if (packs)
         SB_TRY(find_packed(call, conv, &to, &work));
@@ -281,6 +288,27 @@ static sb_status launch_tiles(sb_call *call, const convolution *conv) {
     if (!packs || tile->m < 4)
         to.base.a.fetch = sb_cuda_tile_fetch(&to.base.a, tile->m, to.base.m, 1, &to.a_group);
     return sb_cuda_tile_launch(call, &work, "conv_f32", "sb_cuda_conv_f32_", tile, &to.base);
+}
+
+/* Groups of one channel whose tiles a block takes; `*taken` says whether it does. */
+static sb_status launch_depthwise(sb_call *call, const convolution *conv, bool *taken) {
+    sb_cuda_depthwise to = {0};
+    sb_cuda_work work = {.apart = true,
+                         .module = "conv_depthwise_f32",
+                         .kernel = "sb_cuda_conv_f32_depthwise",
+                         .parameters = &to,
+                         .parameter_bytes = sizeof to,
+                         .threads = SB_CUDA_DEPTHWISE_THREADS};
+    fill_convolution(conv, &to.conv);
+    to.conv.base.k = conv->k;
+    *taken = sb_cuda_depthwise_plan(&to, sb_cuda_call_device(call)->multiprocessors);
+    if (!*taken)
+        return SB_OK;
+    SB_TRY(start_output(call, conv, &to.conv.base, &work));
+    sb_cuda_work_reads(&work, conv->w);
+    work.shared_bytes = sb_cuda_depthwise_shared(&to);
+    work.blocks = (unsigned)(to.items < INT32_MAX ? to.items : INT32_MAX);
+    return sb_cuda_call_launch(call, &work);
 }
 
 #define THREADS 128
@@ -373,9 +401,11 @@ static sb_status launch_conv(sb_call *call) {
         return launch_any(call, &conv);
     if (is_product(&conv))
         return launch_product(call, &conv);
-    return is_narrow(conv.extents.groups, conv.extents.group_inputs, conv.extents.group_outputs)
-               ? launch_narrow(call, &conv)
-               : launch_tiles(call, &conv);
+    if (!is_narrow(conv.extents.groups, conv.extents.group_inputs, conv.extents.group_outputs))
+        return launch_tiles(call, &conv);
+    bool taken;
+    SB_TRY(launch_depthwise(call, &conv, &taken));
+    return taken ? SB_OK : launch_narrow(call, &conv);
 }
 
 #define CONV_KERNEL(op_name, op_domain, kernel_name)                                                                   \

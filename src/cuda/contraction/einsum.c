@@ -154,7 +154,7 @@ static sb_status launch_product(sb_call *call, sb_cuda_matmul *matmul, const sb_
     sb_cuda_work_writes(&work, output);
     SB_TRY(sb_cuda_epilogue_start(call, NULL, output, roles, &base->epilogue, &work));
     const sb_cuda_tile *tile =
-        sb_cuda_tile_choose(base->batches, base->m, base->n, sb_cuda_call_device(call)->multiprocessors);
+        sb_cuda_tile_choose(base->batches, base->m, base->n, 0, sb_cuda_call_device(call)->multiprocessors);
     base->a.fetch = sb_cuda_tile_fetch(&base->a, tile->m, base->m, matmul->rank, matmul->a_steps);
     base->b.fetch = sb_cuda_tile_fetch(&base->b, tile->n, base->n, matmul->rank, matmul->b_steps);
     return sb_cuda_tile_launch(call, &work, "gemm_f32", "sb_cuda_matmul_f32_", tile, base);

@@ -211,7 +211,7 @@ static sb_status launch_product(sb_call *call, const sb_contraction_node *contra
     SB_TRY(sb_cuda_epilogue_start(call, call->state, product->y, roles, &base->epilogue, &work));
     base->plain = base->alpha == 1.0f && base->addend == NULL && base->epilogue.code.count == 0;
     const sb_cuda_tile *tile =
-        sb_cuda_tile_choose(base->batches, base->m, base->n, sb_cuda_call_device(call)->multiprocessors);
+        sb_cuda_tile_choose(base->batches, base->m, base->n, 0, sb_cuda_call_device(call)->multiprocessors);
     base->a.fetch = sb_cuda_tile_fetch(&base->a, tile->m, base->m, matmul.rank, matmul.a_steps);
     base->b.fetch = sb_cuda_tile_fetch(&base->b, tile->n, base->n, matmul.rank, matmul.b_steps);
     if (bound(call, contraction, product, base, &work))

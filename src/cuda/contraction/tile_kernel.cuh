@@ -109,7 +109,7 @@ SB_TILE_KERNEL(SB_TILE_NAME, TYPE, p, THREADS, SB_TILE_BLOCKS) {
 #if SB_TILE_CONVOLUTION
         sb_tile_source a_source = sb_tile_open(&base->a, base->a.data + tile.batch * p->a_group + m * base->a.step,
                                                base->m - m, SB_TILE_M, THREADS);
-        sb_patch_source b_source = sb_patch_open(p, tile.batch, n, SB_TILE_N);
+        sb_patch_source b_source = sb_patch_open(p, tile.batch, n, SB_TILE_N, SB_TILE_K);
 #else
         int64_t a_offset = 0, b_offset = 0, rest = tile.batch;
         SB_CUDA_KEEP_LOOP

@@ -89,6 +89,18 @@
 #define SB_TILE_BLOCKS 4
 #include "cuda/contraction/tile_kernel.cuh"
 
+/* A chain for each thread: for products so small that the longest chain is what they wait for. */
+#define SB_TILE_NAME SB_TILE_SHAPE(4, 32)
+#define SB_TILE_M 4
+#define SB_TILE_N 32
+#define SB_TILE_K 32
+#define SB_TILE_STAGES 4
+#define SB_TILE_ROWS 1
+#define SB_TILE_COLUMNS 1
+#define SB_TILE_LANES 32
+#define SB_TILE_BLOCKS 4
+#include "cuda/contraction/tile_kernel.cuh"
+
 #define SB_TILE_NAME SB_TILE_SHAPE(1, 32)
 #define SB_TILE_M 1
 #define SB_TILE_N 32

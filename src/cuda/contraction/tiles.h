@@ -11,6 +11,7 @@ typedef struct sb_cuda_tile {
     int m, n, threads;
     /* Steps of chains per cycle and multiprocessor, of at most 128: full of blocks, and with one. */
     double whole, alone;
+    int instructions; /* of a warp for each k, but for fetching */
 } sb_cuda_tile;
 
 /** The number of shapes, and shape `index`. */
@@ -18,8 +19,9 @@ int sb_cuda_tile_count(void);
 const sb_cuda_tile *sb_cuda_tile_at(int index);
 
 /** The shape for `batches` matrices of m rows and n columns on a device with that many
- * multiprocessors. Results do not depend on it. */
-const sb_cuda_tile *sb_cuda_tile_choose(int64_t batches, int64_t m, int64_t n, int multiprocessors);
+ * multiprocessors. `patch` is how many instructions an element of the right operand takes that is made on the way, 0 where
+ * it lies there. Results do not depend on the choice. */
+const sb_cuda_tile *sb_cuda_tile_choose(int64_t batches, int64_t m, int64_t n, int patch, int multiprocessors);
 
 /** For tests and measurements: makes shape `index` the choice for everything from now on; -1 leaves
  * the choice alone again. */

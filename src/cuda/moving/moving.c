@@ -4,108 +4,17 @@
 #include "cuda/common/compute.h"
 #include "cuda/common/elements.h"
 #include "cuda/list.h"
+#include "cuda/moving/concat.h"
 #include "cuda/moving/moving_parameters.h"
 #include "ops/axes.h"
 #include "ops/blocks.h"
 #include "ops/constants.h"
-#include "ops/joins.h"
 #include "ops/moving.h"
 #include "ops/pad.h"
 
 /* Operators whose evaluation is copies (sb_call_copy). */
 static sb_status launch_copies(sb_call *call) {
     return call->node->op->eval(call);
-}
-
-/* ---- Concat ---- */
-
-/* The used extents in front of an input, where not all rows are used. */
-typedef struct join {
-    sb_cuda_placed_copy parameters;
-    sb_tensor *output;
-    int axis;
-    int64_t start; /* rows in front that are all used */
-} join;
-
-/* Notes the input, which is in front of others from now on. */
-static sb_status pass_input(const sb_call *call, join *join, int input) {
-    sb_cuda_placed_copy *to = &join->parameters;
-    const int64_t *used = sb_call_used(call, input, join->axis);
-    int64_t extent = sb_call_input(call, input)->dims[join->axis];
-    if (used == NULL) {
-        join->start += extent;
-        return SB_OK;
-    }
-    if (to->count == SB_CUDA_PLACES)
-        return sb_call_fail(call, SB_ERROR_INTERNAL, "more than %d inputs in front are used partly", SB_CUDA_PLACES);
-    to->used[to->count] = used;
-    to->extents[to->count++] = extent;
-    return SB_OK;
-}
-
-/* Whether groups still begin at multiples of their size when they are moved by `step`. */
-static bool keeps_whole(int64_t step, int64_t size) {
-    return step % (SB_CUDA_GROUP * size < 16 ? SB_CUDA_GROUP * size : 16) == 0;
-}
-
-static sb_status copy_behind(sb_call *call, join *join, const sb_tensor *input) {
-    sb_cuda_placed_copy *to = &join->parameters;
-    int64_t size = (int64_t)sb_dtype_size(input->dtype);
-    sb_tensor *part;
-    SB_TRY(sb_tensor_slice(join->output, join->axis, join->start, input->dims[join->axis], 1, &part, call->error));
-    sb_cuda_box_fill(&to->box, part, 1, &input);
-    sb_tensor_release(part);
-    to->step = join->output->strides[join->axis] * size;
-    to->box.whole[0] = to->box.whole[0] && keeps_whole(to->step, size);
-    bool wide = to->step % 16 == 0 && sb_cuda_box_widen(&to->box, size) != size;
-    sb_cuda_work work = {.parameters = to, .parameter_bytes = sizeof *to};
-    sb_cuda_work_writes(&work, join->output);
-    sb_cuda_work_reads(&work, input);
-    for (int i = 0; i < to->count; i++)
-        sb_cuda_work_touches(&work, to->used[i], sizeof *to->used[i], false);
-    return sb_cuda_launch_each(call, &work, "copy", "sb_cuda_placed_copy",
-                               wide ? "64" : sb_cuda_size_suffix(input->dtype),
-                               (to->box.elements + SB_CUDA_GROUP - 1) / SB_CUDA_GROUP);
-}
-
-/* All rows of an input are copied: what is behind its used ones, the next input overwrites. */
-/* Whether all inputs are of 16 bits and have their channels last; and all of each is used. */
-static bool have_channels_last(const sb_call *call) {
-    for (int i = 0; i < call->input_count; i++) {
-        const sb_tensor *input = sb_call_input(call, i);
-        if ((input->dtype != SB_F16 && input->dtype != SB_BF16) || !sb_cuda_has_channels_last(input))
-            return false;
-        for (int d = 0; d < input->rank; d++) {
-            if (sb_call_used(call, i, d) != NULL)
-                return false;
-        }
-    }
-    return true;
-}
-
-static sb_status launch_concat(sb_call *call) {
-    join join = {0};
-    int order[SB_MAX_RANK];
-    bool ordered = have_channels_last(call);
-    SB_TRY(sb_concat_axis(call, &join.axis));
-    if (ordered)
-        sb_cuda_channels_last_order(sb_call_input(call, 0)->rank, order);
-    SB_TRY(sb_concat_output(call, join.axis, ordered ? order : NULL, &join.output));
-    for (int i = 0; i < call->input_count; i++) {
-        const sb_tensor *input = sb_call_input(call, i);
-        if (join.parameters.count != 0)
-            SB_TRY(copy_behind(call, &join, input));
-        else
-            SB_TRY(sb_concat_copy(call, join.output, join.axis, join.start, input));
-        if (i + 1 < call->input_count)
-            SB_TRY(pass_input(call, &join, i));
-    }
-    return SB_OK;
-}
-
-/* Rows of the joined axis are all that is bounded. */
-static bool bounded_concat(const sb_kernel_query *query, int input, int axis) {
-    return input < SB_CUDA_PLACES;
 }
 
 static uint64_t bits_of(const void *element, sb_dtype dtype) {
@@ -322,8 +231,8 @@ const sb_kernel sb_cuda_kernels_moving[] = {
     {.op = "Concat",
      .name = "copies",
      .supports = sb_cuda_supports_all,
-     .bounded = bounded_concat,
-     .launch = launch_concat},
+     .bounded = sb_cuda_concat_bounded,
+     .launch = sb_cuda_concat_launch},
     MOVING("ConstantOfShape", "fill", 1, launch_constant_of_shape),
     MOVING("DepthToSpace", "copies", 0, launch_copies),
     MOVING("EyeLike", "eye", 0, launch_eye_like),

@@ -18,6 +18,19 @@ typedef struct sb_cuda_placed_copy {
     int64_t step; /* from row to row of operand 0, in bytes */
 } sb_cuda_placed_copy;
 
+/* Inputs that one kernel joins; a power of 2. */
+#define SB_CUDA_JOINED 16
+
+/* Lines of `width` units, each of which has a part from each input: the first unit of an input's part, INT64_MAX where there is no
+ * input. Steps, from line to line, are in bytes. */
+typedef struct sb_cuda_line_join {
+    int64_t units, width, out_step;
+    char *out;
+    int64_t starts[SB_CUDA_JOINED], in_steps[SB_CUDA_JOINED];
+    const char *in[SB_CUDA_JOINED];
+    int32_t count, unused;
+} sb_cuda_line_join;
+
 /* Every element gets the same bits. */
 typedef struct sb_cuda_fill {
     int64_t elements;

@@ -6,6 +6,7 @@
 #include "cuda/list.h"
 #include "cuda/rows/row_vectors_parameters.h"
 #include "cuda/rows/rows.h"
+#include "numerics/reduce.h"
 #include "ops/moving.h"
 #include "ops/normalization.h"
 #include "ops/number.h"
@@ -67,36 +68,108 @@ static void choose_kernel(const sb_call *call, sb_cuda_normalization *parameters
         sb_cuda_rows_grid_long(call, rows, rows->count, work);
 }
 
-/* With `bounded` the dimensions are those of input 0, and rows end at its used extents. */
-static sb_status launch_rows(sb_call *call, sb_cuda_normalization *parameters, int rank, const int64_t *dims,
-                             uint32_t inner, const operands *given, bool bounded) {
-    const sb_tensor *in = given->tensors[SB_CUDA_ROW_IN];
-    const sb_tensor *scale = given->tensors[SB_CUDA_ROW_SCALE];
-    const sb_tensor *bias = given->tensors[SB_CUDA_ROW_BIAS];
-    sb_cuda_rows *rows = &parameters->rows;
-    sb_cuda_rows_fill(rows, rank, dims, inner, given->tensors);
-    if (rows->count == 0 || rows->length == 0)
-        return SB_OK;
+/* Rows that are longer, and few, are cut into parts of 4096 elements for many blocks (normalize_long.cu). A block of its own
+ * takes up to four parts at a time. */
+#define LONGEST_WHOLE (SB_CUDA_WAVES * SB_REDUCE_BLOCK)
+
+static bool are_cut(const sb_call *call, const sb_cuda_rows *rows) {
+    return rows->length > LONGEST_WHOLE && rows->count < 2 * sb_cuda_call_device(call)->multiprocessors;
+}
+
+static void fill_parameters(sb_cuda_normalization *parameters, const operands *given) {
+    const sb_tensor *scale = given->tensors[SB_CUDA_ROW_SCALE], *bias = given->tensors[SB_CUDA_ROW_BIAS];
+    const sb_tensor *out = given->tensors[SB_CUDA_ROW_OUT];
+    const sb_tensor *note = given->means != NULL ? given->means : given->inverses;
     parameters->scale_dtype = scale != NULL ? (int32_t)scale->dtype : 0;
     parameters->bias_dtype = bias != NULL ? (int32_t)bias->dtype : 0;
     parameters->means = given->means != NULL ? given->means->data : NULL;
     parameters->inverses = given->inverses != NULL ? given->inverses->data : NULL;
-    parameters->out_dtype =
-        given->tensors[SB_CUDA_ROW_OUT] != NULL ? (int32_t)given->tensors[SB_CUDA_ROW_OUT]->dtype : 0;
-    const sb_tensor *note = given->means != NULL ? given->means : given->inverses;
+    parameters->out_dtype = out != NULL ? (int32_t)out->dtype : 0;
     parameters->note_dtype = note != NULL ? (int32_t)note->dtype : 0;
+}
+
+/* The ranges of the kernel that has the results. */
+static void touch_results(sb_cuda_work *work, const operands *given) {
+    sb_cuda_work_reads(work, given->tensors[SB_CUDA_ROW_SCALE]);
+    sb_cuda_work_reads(work, given->tensors[SB_CUDA_ROW_BIAS]);
+    sb_cuda_work_writes(work, given->tensors[SB_CUDA_ROW_OUT]);
+    sb_cuda_work_writes(work, given->means);
+    sb_cuda_work_writes(work, given->inverses);
+}
+
+/* Rows, and whether and where they end at used extents. */
+typedef struct row_shape {
+    int rank;
+    const int64_t *dims;
+    uint32_t inner;
+    bool bounded; /* the dimensions are those of input 0, and rows end at its used extents */
+} row_shape;
+
+/* One of the three kernels of rows that are cut: `stage` 0 to 2. */
+static sb_status launch_stage(sb_call *call, sb_cuda_long_normalization *parameters, const row_shape *shape,
+                              const operands *given, int stage) {
+    static const char *const stages[] = {"sums", "rest", "spread"};
+    const sb_tensor *in = given->tensors[SB_CUDA_ROW_IN];
+    sb_cuda_rows *rows = &parameters->base.rows;
+    size_t bytes = (size_t)(rows->count * parameters->parts) * sizeof(double);
+    bool has_mean = parameters->sums != NULL, last = stage == 2;
+    char name[NAME_BYTES];
+    snprintf(name, sizeof name, "sb_cuda_normalize_%s_%s", stages[stage], sb_dtype_name(in->dtype));
+    sb_cuda_work work = {.module = "normalize_long",
+                         .kernel = name,
+                         .parameters = parameters,
+                         .parameter_bytes = sizeof *parameters,
+                         .threads = SB_CUDA_WAVE,
+                         .blocks = sb_cuda_call_blocks(call, rows->count * parameters->parts)};
+    if (shape->bounded)
+        sb_cuda_rows_bound(rows, &work, call, 0, shape->inner);
+    sb_cuda_work_reads(&work, in);
+    if (has_mean)
+        sb_cuda_work_touches(&work, parameters->sums, bytes, stage == 0);
+    if (stage > 0)
+        sb_cuda_work_touches(&work, parameters->totals, bytes, !last);
+    if (last)
+        touch_results(&work, given);
+    return sb_cuda_call_launch(call, &work);
+}
+
+static sb_status launch_long(sb_call *call, const sb_cuda_normalization *norms, const row_shape *shape,
+                             const operands *given) {
+    const sb_tensor *alone[SB_CUDA_ROW_OPERANDS] = {[SB_CUDA_ROW_IN] = given->tensors[SB_CUDA_ROW_IN]};
+    bool has_mean = norms->kind == SB_CUDA_NORM_MOMENTS || norms->kind == SB_CUDA_NORM_DEVIATION;
+    int64_t parts = (norms->rows.length + SB_REDUCE_BLOCK - 1) / SB_REDUCE_BLOCK;
+    size_t bytes = (size_t)(norms->rows.count * parts) * sizeof(double);
+    sb_cuda_long_normalization whole = {.base = *norms, .parts = parts}, input = whole;
+    void *sums = NULL, *totals;
+    if (has_mean)
+        SB_TRY(sb_call_workspace(call, bytes, &sums));
+    SB_TRY(sb_call_workspace(call, bytes, &totals));
+    sb_cuda_rows_fill(&input.base.rows, shape->rank, shape->dims, shape->inner, alone);
+    input.sums = whole.sums = sums;
+    input.totals = whole.totals = totals;
+    if (has_mean)
+        SB_TRY(launch_stage(call, &input, shape, given, 0));
+    SB_TRY(launch_stage(call, &input, shape, given, 1));
+    return launch_stage(call, &whole, shape, given, 2);
+}
+
+static sb_status launch_rows(sb_call *call, sb_cuda_normalization *parameters, const row_shape *shape,
+                             const operands *given) {
+    sb_cuda_rows *rows = &parameters->rows;
+    sb_cuda_rows_fill(rows, shape->rank, shape->dims, shape->inner, given->tensors);
+    if (rows->count == 0 || rows->length == 0)
+        return SB_OK;
+    fill_parameters(parameters, given);
+    if (are_cut(call, rows))
+        return launch_long(call, parameters, shape, given);
     char name[NAME_BYTES], module[NAME_BYTES];
     sb_cuda_work work = {
         .module = module, .kernel = name, .parameters = parameters, .parameter_bytes = sizeof *parameters};
     choose_kernel(call, parameters, given, module, name, &work);
-    if (bounded)
-        sb_cuda_rows_bound(rows, &work, call, 0, inner);
-    sb_cuda_work_reads(&work, in);
-    sb_cuda_work_reads(&work, scale);
-    sb_cuda_work_reads(&work, bias);
-    sb_cuda_work_writes(&work, given->tensors[SB_CUDA_ROW_OUT]);
-    sb_cuda_work_writes(&work, given->means);
-    sb_cuda_work_writes(&work, given->inverses);
+    if (shape->bounded)
+        sb_cuda_rows_bound(rows, &work, call, 0, shape->inner);
+    sb_cuda_work_reads(&work, given->tensors[SB_CUDA_ROW_IN]);
+    touch_results(&work, given);
     return sb_cuda_call_launch(call, &work);
 }
 
@@ -150,7 +223,8 @@ static sb_status launch_layer(sb_call *call) {
     uint32_t inner = ((UINT32_C(1) << input->rank) - 1) & ~((UINT32_C(1) << axis) - 1);
     if (sb_move_product(input->dims, axis, input->rank) == 0)
         return note_nothing(call, outputs);
-    return launch_rows(call, &parameters, input->rank, input->dims, inner, &given, true);
+    row_shape shape = {input->rank, input->dims, inner, true};
+    return launch_rows(call, &parameters, &shape, &given);
 }
 
 /* ---- InstanceNormalization and GroupNormalization ---- */
@@ -188,7 +262,8 @@ static sb_status launch_groups(sb_call *call) {
     }
     sb_cuda_normalization parameters = {.kind = SB_CUDA_NORM_MOMENTS, .epsilon = params->epsilon};
     uint32_t inner = ((UINT32_C(1) << split[1].rank) - 1) & ~UINT32_C(3);
-    return launch_rows(call, &parameters, split[1].rank, split[1].dims, inner, &given, false);
+    row_shape shape = {split[1].rank, split[1].dims, inner, false};
+    return launch_rows(call, &parameters, &shape, &given);
 }
 
 /* ---- MeanVarianceNormalization and LpNormalization ---- */
@@ -203,7 +278,8 @@ static sb_status launch_plain(sb_call *call, sb_cuda_norm kind, uint32_t inner) 
     SB_TRY(sb_call_output(call, 0, &output));
     operands given = {.tensors = {output, input}};
     sb_cuda_normalization parameters = {.kind = (int32_t)kind};
-    return launch_rows(call, &parameters, input->rank, input->dims, inner, &given, true);
+    row_shape shape = {input->rank, input->dims, inner, true};
+    return launch_rows(call, &parameters, &shape, &given);
 }
 
 static sb_status launch_mean_variance(sb_call *call) {

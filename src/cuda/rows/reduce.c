@@ -130,8 +130,8 @@ static sb_status launch_stage(sb_call *call, sb_cuda_row_reduction *parameters, 
     } else if (strcmp(stage, "block") == 0) {
         sb_cuda_rows_grid_long(call, &parameters->rows, parameters->rows.count * parameters->parts, &work);
     } else {
-        work.threads = 64;
-        work.blocks = sb_cuda_call_blocks(call, (parameters->rows.count + 63) / 64);
+        work.threads = SB_CUDA_WAVE;
+        work.blocks = sb_cuda_call_blocks(call, parameters->rows.count);
     }
     bool last = parameters->parts == 1 || strcmp(stage, "parts") == 0;
     sb_cuda_work_reads(&work, in);

@@ -81,7 +81,8 @@ SB_CUDA_DEFINE_FINISH(double, f64)
             const char *first = SB_CUDA_ROW_FIRST(&p->rows, SB_CUDA_ROW_IN, row);                                      \
             type shift = SHIFT(p, row, real_suffix, LOAD), total;                                                      \
             SB_CUDA_BLOCK_REDUCE(total, kind, join, type, real_suffix, begin, end,                                     \
-                                 MAP(LOAD(p, first + SB_CUDA_ROW_OFFSET(&p->rows, SB_CUDA_ROW_IN, at), 0), shift, p)); \
+                                 LOAD(p, first + SB_CUDA_ROW_OFFSET(&p->rows, SB_CUDA_ROW_IN, at), 0),                 \
+                                 MAP(x, shift, p));                                                                    \
             total = length == 0 ? (type)(identity) : total;                                                            \
             if (threadIdx.x == 0 && p->parts > 1)                                                                      \
                 ((type *)(void *)p->totals)[item] = total;                                                             \
@@ -90,14 +91,17 @@ SB_CUDA_DEFINE_FINISH(double, f64)
                       sb_cuda_finish_##real_suffix(p, total, shift));                                                  \
         }                                                                                                              \
     }                                                                                                                  \
-    SB_CUDA_KERNEL(sb_cuda_reduce_parts_##name##_##suffix, sb_cuda_row_reduction, p) {                                 \
-        SB_CUDA_EACH(row, SB_CUDA_ROWS_COUNT(&p->rows)) {                                                              \
+    SB_CUDA_BLOCK_KERNEL_BOUNDED(sb_cuda_reduce_parts_##name##_##suffix, sb_cuda_row_reduction, p, SB_CUDA_WAVE, 1) {  \
+        SB_CUDA_SHARED type room[SB_CUDA_WAVE];                                                                        \
+        const int64_t length = SB_CUDA_ROWS_LENGTH(&p->rows), count = SB_CUDA_ROWS_COUNT(&p->rows);                    \
+        const int64_t used = length > 0 ? (length + SB_REDUCE_BLOCK - 1) / SB_REDUCE_BLOCK : 1;                        \
+        for (int64_t row = blockIdx.x; row < count; row += gridDim.x) {                                                \
             const type *totals = (const type *)(const void *)p->totals + row * p->parts;                               \
-            type total = totals[0];                                                                                    \
-            for (int64_t part = 1; part * SB_REDUCE_BLOCK < SB_CUDA_ROWS_LENGTH(&p->rows); part++)                     \
-                total = SB_CUDA_JOIN_##join##_##real_suffix(total, totals[part]);                                      \
-            STORE(p, SB_CUDA_ROW_FIRST(&p->rows, SB_CUDA_ROW_OUT, row),                                                \
-                  sb_cuda_finish_##real_suffix(p, total, SHIFT(p, row, real_suffix, LOAD)));                           \
+            type total;                                                                                                \
+            SB_CUDA_JOIN_PARTS(total, join, type, real_suffix, totals, used, room);                                    \
+            if (threadIdx.x == 0)                                                                                      \
+                STORE(p, SB_CUDA_ROW_FIRST(&p->rows, SB_CUDA_ROW_OUT, row),                                            \
+                      sb_cuda_finish_##real_suffix(p, total, SHIFT(p, row, real_suffix, LOAD)));                       \
         }                                                                                                              \
     }
 

@@ -89,6 +89,15 @@ typedef struct sb_cuda_normalization {
     char *means, *inverses; /* one element a row, packed; may be NULL */
 } sb_cuda_normalization;
 
+/* Normalisation of long rows, each of which is cut into parts of 4096 elements for many blocks. The first two kernels
+ * take rows of the input alone, whose dimensions are fewer then. */
+typedef struct sb_cuda_long_normalization {
+    sb_cuda_normalization base;
+    int64_t parts;
+    /* What each part came to, in the computing type: its elements where there is a mean, and what is left of them. */
+    char *sums, *totals;
+} sb_cuda_long_normalization;
+
 /* Local response normalisation: rows are columns of channels. */
 typedef struct sb_cuda_lrn {
     sb_cuda_rows rows;

@@ -1,4 +1,5 @@
 /* Spectra and windows: BlackmanWindow, DFT, HammingWindow, HannWindow, MelWeightMatrix, STFT. */
+#include <stdio.h>
 #include <string.h>
 
 #include "cuda/common/elements.h"
@@ -54,6 +55,17 @@ static void read_roots(sb_cuda_work *work, const sb_cuda_roots *roots) {
     sb_cuda_work_touches(work, roots->cosines, 2 * (size_t)roots->length * sizeof(double), false);
 }
 
+static sb_status launch_transform(sb_call *call, sb_cuda_work *work, const char *name, sb_dtype dtype,
+                                  int64_t numbers) {
+    char full[64];
+    snprintf(full, sizeof full, "%s_%s", name, sb_dtype_name(dtype));
+    work->module = "signal";
+    work->kernel = full;
+    work->threads = SB_CUDA_TRANSFORM_THREADS;
+    work->blocks = sb_cuda_call_blocks(call, (numbers + SB_CUDA_TRANSFORM_THREADS - 1) / SB_CUDA_TRANSFORM_THREADS);
+    return sb_cuda_call_launch(call, work);
+}
+
 static sb_status launch_dft(sb_call *call) {
     const sb_signal_params *params = call->node->params;
     const sb_tensor *input = sb_call_input(call, 0);
@@ -88,7 +100,7 @@ static sb_status launch_dft(sb_call *call) {
     sb_cuda_work_writes(&work, output);
     sb_cuda_work_reads(&work, input);
     read_roots(&work, &roots);
-    return sb_cuda_launch_each(call, &work, "signal", "sb_cuda_transform_lines", NULL, parameters.numbers);
+    return launch_transform(call, &work, "sb_cuda_transform_lines", input->dtype, parameters.numbers);
 }
 
 static sb_status launch_stft(sb_call *call) {
@@ -126,7 +138,7 @@ static sb_status launch_stft(sb_call *call) {
     sb_cuda_work_reads(&work, signal);
     sb_cuda_work_reads(&work, window);
     read_roots(&work, &roots);
-    return sb_cuda_launch_each(call, &work, "signal", "sb_cuda_transform_frames", NULL, parameters.numbers);
+    return launch_transform(call, &work, "sb_cuda_transform_frames", signal->dtype, parameters.numbers);
 }
 
 #define SIGNAL(op_name, kernel_name, host, launch_function)                                                            \

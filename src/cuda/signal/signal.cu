@@ -1,9 +1,10 @@
 /* Spectra and windows, in f64. Transforms are evaluated as they are defined, one thread for each
- * number of the spectrum. */
+ * number of the spectrum, whose terms it asks for some ahead. */
 #include "cuda/common/index.cuh"
 #include "cuda/signal/signal_parameters.h"
 #include "ops/number.h"
 #include "ops/signal_values.h"
+#include "ops/type_lists.h"
 
 SB_CUDA_KERNEL(sb_cuda_signal_window, sb_cuda_window_fill, p) {
     SB_CUDA_EACH(index, p->size)
@@ -24,62 +25,110 @@ SB_CUDA_KERNEL(sb_cuda_signal_roots, sb_cuda_roots, p) {
     sb_signal_root(index, p->length, &p->cosines[index], &p->sines[index]);
 }
 
-SB_CUDA_KERNEL(sb_cuda_transform_lines, sb_cuda_dft, p) {
-    SB_CUDA_EACH(index, p->numbers) {
-        int64_t rest = index, offset = 0, k = 0, turn = 0;
-        double re = 0.0, im = 0.0;
-        for (int d = p->rank - 1; d >= 0; d--) {
-            int64_t at = sb_cuda_take(&rest, p->dims[d]);
-            if (d == p->axis)
-                k = at;
-            else
-                offset += at * p->strides[d];
-        }
-        for (int64_t m = 0; m < p->length; m++) {
-            /* Half a spectrum is completed by its mirror image. */
-            int reflected = p->mirror && m > p->length / 2;
-            int64_t from = reflected ? p->length - m : m;
-            int64_t at = offset + from * p->strides[p->axis];
-            double real = 0.0, imaginary = 0.0;
-            if (from < p->extent) {
-                real = sb_number_load(p->dtype, p->in, at);
-                if (p->is_complex)
-                    imaginary = sb_number_load(p->dtype, p->in, at + p->part_stride);
-            }
-            imaginary = reflected ? -imaginary : imaginary;
-            double s = p->sines[turn];
-            sb_signal_accumulate(real, imaginary, p->cosines[turn], p->inverse ? -s : s, &re, &im);
-            turn += k;
-            turn = turn >= p->length ? turn - p->length : turn;
-        }
-        if (p->inverse) {
-            re = re / (double)p->length;
-            im = im / (double)p->length;
-        }
-        sb_number_store(p->dtype, p->out, p->mirror ? index : 2 * index, re);
-        if (!p->mirror)
-            sb_number_store(p->dtype, p->out, 2 * index + 1, im);
+/* Numbers, and roots of unity, that a thread asks for before it waits for one. */
+#define AHEAD 8
+
+typedef struct numbers {
+    double real[AHEAD], imaginary[AHEAD], cosines[AHEAD], sines[AHEAD];
+} numbers;
+
+/* The root of place `i`; the next one is `k` further round. */
+SB_CUDA_FUNCTION void take_root(numbers *ahead, int i, const double *cosines, const double *sines, int64_t k,
+                                int64_t length, int64_t *turn) {
+    ahead->cosines[i] = cosines[*turn];
+    ahead->sines[i] = sines[*turn];
+    *turn += k;
+    *turn = *turn >= length ? *turn - length : *turn;
+}
+
+/* Adds the first `count` numbers. */
+SB_CUDA_FUNCTION void accumulate(const numbers *ahead, int64_t count, int inverse, double *re, double *im) {
+    SB_CUDA_UNROLL
+    for (int i = 0; i < AHEAD; i++) {
+        const double s = ahead->sines[i];
+        if (i < count)
+            sb_signal_accumulate(ahead->real[i], ahead->imaginary[i], ahead->cosines[i], inverse ? -s : s, re, im);
     }
 }
 
-SB_CUDA_KERNEL(sb_cuda_transform_frames, sb_cuda_stft, p) {
-    SB_CUDA_EACH(index, p->numbers) {
-        int64_t batch = index, k = sb_cuda_take(&batch, p->bins), turn = 0;
-        int64_t start = sb_cuda_take(&batch, p->frames) * p->step;
-        double re = 0.0, im = 0.0;
-        for (int64_t m = 0; m < p->length; m++) {
-            int64_t at = batch * p->batch_stride + (start + m) * p->sample_stride;
-            double weight = 1.0;
-            if (p->window)
-                weight = m < p->window_length ? sb_number_load(p->dtype, p->window, m * p->window_stride) : 0.0;
-            double real = sb_number_load(p->dtype, p->in, at) * weight, imaginary = 0.0;
-            if (p->is_complex)
-                imaginary = sb_number_load(p->dtype, p->in, at + p->part_stride) * weight;
-            sb_signal_accumulate(real, imaginary, p->cosines[turn], p->sines[turn], &re, &im);
-            turn += k;
-            turn = turn >= p->length ? turn - p->length : turn;
-        }
-        sb_number_store(p->dtype, p->out, 2 * index, re);
-        sb_number_store(p->dtype, p->out, 2 * index + 1, im);
+/* Where a line begins in the input, and which number of its spectrum is wanted. */
+SB_CUDA_FUNCTION int64_t find_line(const sb_cuda_dft *p, int64_t index, int64_t *k) {
+    int64_t offset = 0;
+    *k = 0;
+    SB_CUDA_KEEP_LOOP
+    for (int d = p->rank - 1; d >= 0; d--) {
+        const int64_t at = sb_cuda_take(&index, p->dims[d]);
+        if (d == p->axis)
+            *k = at;
+        else
+            offset += at * p->strides[d];
     }
+    return offset;
 }
+
+/* The dtype is known when compiling. */
+SB_CUDA_FUNCTION void transform_line(const sb_cuda_dft *p, int64_t index, sb_dtype dtype) {
+    int64_t k, turn = 0;
+    const int64_t offset = find_line(p, index, &k);
+    double re = 0.0, im = 0.0;
+    SB_CUDA_KEEP_LOOP
+    for (int64_t start = 0; start < p->length; start += AHEAD) {
+        numbers ahead;
+        SB_CUDA_UNROLL
+        for (int i = 0; i < AHEAD; i++) {
+            /* Half a spectrum is completed by its mirror image. */
+            const int64_t m = start + i;
+            const int reflected = p->mirror && m > p->length / 2;
+            const int64_t from = reflected ? p->length - m : m, at = offset + from * p->strides[p->axis];
+            const int there = from >= 0 && from < p->extent;
+            const double imaginary = there && p->is_complex ? sb_number_load(dtype, p->in, at + p->part_stride) : 0.0;
+            ahead.real[i] = there ? sb_number_load(dtype, p->in, at) : 0.0;
+            ahead.imaginary[i] = reflected ? -imaginary : imaginary;
+            take_root(&ahead, i, p->cosines, p->sines, k, p->length, &turn);
+        }
+        accumulate(&ahead, p->length - start, p->inverse, &re, &im);
+    }
+    if (p->inverse) {
+        re = re / (double)p->length;
+        im = im / (double)p->length;
+    }
+    sb_number_store(dtype, p->out, p->mirror ? index : 2 * index, re);
+    if (!p->mirror)
+        sb_number_store(dtype, p->out, 2 * index + 1, im);
+}
+
+SB_CUDA_FUNCTION void transform_frame(const sb_cuda_stft *p, int64_t index, sb_dtype dtype) {
+    int64_t batch = index, k = sb_cuda_take(&batch, p->bins), turn = 0;
+    const int64_t first = sb_cuda_take(&batch, p->frames) * p->step;
+    double re = 0.0, im = 0.0;
+    SB_CUDA_KEEP_LOOP
+    for (int64_t start = 0; start < p->length; start += AHEAD) {
+        numbers ahead;
+        SB_CUDA_UNROLL
+        for (int i = 0; i < AHEAD; i++) {
+            const int64_t m = start + i, at = batch * p->batch_stride + (first + m) * p->sample_stride;
+            const int there = m < p->length, weighed = p->window != NULL;
+            double weight = weighed ? 0.0 : 1.0;
+            if (there && weighed && m < p->window_length)
+                weight = sb_number_load(dtype, p->window, m * p->window_stride);
+            ahead.real[i] = there ? sb_number_load(dtype, p->in, at) * weight : 0.0;
+            ahead.imaginary[i] =
+                there && p->is_complex ? sb_number_load(dtype, p->in, at + p->part_stride) * weight : 0.0;
+            take_root(&ahead, i, p->cosines, p->sines, k, p->length, &turn);
+        }
+        accumulate(&ahead, p->length - start, 0, &re, &im);
+    }
+    sb_number_store(dtype, p->out, 2 * index, re);
+    sb_number_store(dtype, p->out, 2 * index + 1, im);
+}
+
+#define KERNELS(dtype, suffix, ...)                                                                                    \
+    SB_CUDA_KERNEL_BOUNDED(sb_cuda_transform_lines_##suffix, sb_cuda_dft, p, SB_CUDA_TRANSFORM_THREADS, 4) {           \
+        SB_CUDA_EACH(index, p->numbers)                                                                                \
+        transform_line(p, index, SB_##dtype);                                                                          \
+    }                                                                                                                  \
+    SB_CUDA_KERNEL_BOUNDED(sb_cuda_transform_frames_##suffix, sb_cuda_stft, p, SB_CUDA_TRANSFORM_THREADS, 4) {         \
+        SB_CUDA_EACH(index, p->numbers)                                                                                \
+        transform_frame(p, index, SB_##dtype);                                                                         \
+    }
+SB_FLOAT_TYPES(KERNELS, )

@@ -6,6 +6,9 @@
 
 #include "cuda/common/parameters.h"
 
+/* Threads of a block of transforms: each takes its time, so few numbers are for many multiprocessors. */
+#define SB_CUDA_TRANSFORM_THREADS 64
+
 typedef struct sb_cuda_window_fill {
     int64_t size, period;
     double a, b, c;
