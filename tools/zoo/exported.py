@@ -10,7 +10,8 @@ difference beside the largest value, and times both in turn:
     bench exported/NAME/t1 samebit=MS peer=MS unit=ms ratio=PEER/SAMEBIT worst=DIFFERENCE
 
 What neither exporter can write is said and left out. Exit status 1 when a model is refused, a shape differs, or a difference is above 1e-3:
-where a network decides by comparing numbers (which points are kept), one on the other side is such a difference, too.
+where a network decides by comparing numbers (which points are kept), one on the other side is such a difference, too. exported_gpu.py compares
+with PyTorch on a GPU.
 """
 
 import argparse
@@ -144,8 +145,8 @@ def stop(*_):
     raise Late(f"more than {MOST_SECONDS} s")
 
 
-def make(name):
-    """A network and its inputs by name."""
+def make_single(name):
+    """A network of f32 and its inputs by name."""
     torch.manual_seed(0)
     if name in TRANSFORMERS:
         import transformers
@@ -158,9 +159,15 @@ def make(name):
     return network, {"x": torch.randn(1, *network.default_cfg["input_size"])}
 
 
-def export(name, path):
+def make(name, dtype=torch.float32):
+    """A network and its inputs by name, of which what is floating point has the dtype."""
+    network, inputs = make_single(name)
+    return network.to(dtype), {key: value.to(dtype) if value.is_floating_point() else value for key, value in inputs.items()}
+
+
+def export(name, path, dtype=torch.float32):
     """Writes the file whole or not at all, by either exporter."""
-    network, inputs = make(name)
+    network, inputs = make(name, dtype)
     part = path.with_suffix(".part")
     with torch.no_grad():
         try:
@@ -170,6 +177,16 @@ def export(name, path):
     os.replace(part, path)
 
 
+def difference_of_numbers(mine, other):
+    """The largest beside the largest finite number; not a number and infinity must be in the same places."""
+    mine, other = mine.astype(numpy.float64), other.astype(numpy.float64)
+    differs = (mine != other) & ~(numpy.isnan(mine) & numpy.isnan(other))
+    if not differs.any():
+        return 0.0
+    off = numpy.abs(mine - other)[differs].max()
+    return float(off / (1e-6 + numpy.abs(other[numpy.isfinite(other)]).max(initial=0))) if numpy.isfinite(off) else float("inf")
+
+
 def largest_difference(ours, theirs):
     """Of numbers beside the largest one, of others the share that differs."""
     worst = 0.0
@@ -177,7 +194,7 @@ def largest_difference(ours, theirs):
         if mine.shape != other.shape:
             raise ValueError(f"an output has the shape {mine.shape} where the peer's has {other.shape}")
         if mine.size and other.dtype.kind == "f":
-            worst = max(worst, float(numpy.abs(mine - other).max() / (1e-6 + numpy.abs(other).max())))
+            worst = max(worst, difference_of_numbers(mine, other))
         elif mine.size:
             worst = max(worst, float((mine != other).mean()))
     return worst
