@@ -52,10 +52,6 @@ typedef struct rows {
     sb_tensor *logits;
 } rows;
 
-static void *data_of(sb_tensor *own) {
-    return (void *)(uintptr_t)sb_tensor_data(own);
-}
-
 static double now_us(void) {
     struct timespec time;
     clock_gettime(CLOCK_MONOTONIC, &time);
@@ -67,7 +63,7 @@ static void make_logits(rows *r) {
     const int64_t dims[] = {r->choices, r->vocabulary};
     uint64_t state = 88172645463325252u;
     MUST(sb_tensor_create(SB_F32, 2, dims, &r->logits, error));
-    float *numbers = data_of(r->logits);
+    float *numbers = sb_tensor_mutable_data(r->logits);
     for (int64_t i = 0; i < r->choices * r->vocabulary; i++) {
         double sum = 0;
         for (int j = 0; j < 4; j++) {
@@ -122,7 +118,7 @@ static void make_inputs(const rows *r, const choosing *how, sb_tensor **inputs) 
     MUST(sb_tensor_create(SB_S64, 1, slots, &inputs[0], error));
     MUST(sb_tensor_create(SB_S64, 2, integers, &inputs[1], error));
     MUST(sb_tensor_create(SB_F32, 2, reals, &inputs[2], error));
-    memset(data_of(inputs[0]), 0, (size_t)r->choices * sizeof(int64_t));
+    memset(sb_tensor_mutable_data(inputs[0]), 0, (size_t)r->choices * sizeof(int64_t));
     for (int64_t c = 0; c < r->choices; c++) {
         const sb_choose_settings by = {.temperature = how->temperature,
                                        .top_p = how->top_p,
@@ -131,8 +127,8 @@ static void make_inputs(const rows *r, const choosing *how, sb_tensor **inputs) 
                                        .seed = 7,
                                        .request = (uint32_t)c,
                                        .position = 100};
-        sb_choose_write(&by, c, c, (int64_t *)data_of(inputs[1]) + c * SB_CHOOSE_INTEGER_COLUMNS,
-                        (float *)data_of(inputs[2]) + c * how->columns, how->columns);
+        sb_choose_write(&by, c, c, (int64_t *)sb_tensor_mutable_data(inputs[1]) + c * SB_CHOOSE_INTEGER_COLUMNS,
+                        (float *)sb_tensor_mutable_data(inputs[2]) + c * how->columns, how->columns);
     }
 }
 

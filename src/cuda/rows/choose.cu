@@ -14,6 +14,7 @@ SB_CUDA_FUNCTION bool begin(const sb_cuda_choose *p, int64_t choice, sb_choosing
     c->slot = integers[SB_CHOOSE_SLOT];
     c->vocabulary = p->vocabulary;
     c->scale = p->scale;
+    c->is_real = true;
     if (!sb_choose_is_fit(integers, reals, p->real_columns, p->rows, p->slot_count))
         return false;
     c->logits = p->logits + integers[SB_CHOOSE_ROW] * p->vocabulary;
@@ -92,15 +93,17 @@ SB_CUDA_FUNCTION int64_t units_of_pairs(const sb_logp_pair *held, int32_t maximu
 }
 
 /* What the thread's parts come to, without their pairs; whether a later choice has the slot, whose token stays then. */
-SB_CUDA_FUNCTION sb_choose_found find_in_parts(const sb_cuda_choose *p, int64_t choice, int64_t slot, int32_t *is_lost) {
+SB_CUDA_FUNCTION sb_choose_found find_in_parts(const sb_cuda_choose *p, const sb_choosing *c, int64_t choice,
+                                               int32_t *is_lost) {
     const sb_cuda_choose_part *parts = p->part + choice * p->parts;
+    const int64_t count = c->is_real ? p->parts : 0, choices = c->is_real ? p->choices : 0;
     sb_choose_found found;
     found.first = found.drawn = 0;
     found.logit = 0.0f;
-    found.odd = (int32_t)p->vocabulary;
+    found.odd = (int32_t)c->vocabulary;
     *is_lost = 0;
     SB_CUDA_KEEP_LOOP
-    for (int64_t i = threadIdx.x; i < p->parts; i += THREADS) {
+    for (int64_t i = threadIdx.x; i < count; i += THREADS) {
         const sb_cuda_choose_part part = parts[i];
         found.first = LARGER(part.first, found.first);
         found.logit = part.drawn > found.drawn ? part.logit : found.logit;
@@ -108,8 +111,8 @@ SB_CUDA_FUNCTION sb_choose_found find_in_parts(const sb_cuda_choose *p, int64_t 
         found.odd = SMALLER(part.odd, found.odd);
     }
     SB_CUDA_KEEP_LOOP
-    for (int64_t later = choice + 1 + threadIdx.x; later < p->choices; later += THREADS)
-        *is_lost |= p->integers[later * SB_CHOOSE_INTEGER_COLUMNS + SB_CHOOSE_SLOT] == slot;
+    for (int64_t later = choice + 1 + threadIdx.x; later < choices; later += THREADS)
+        *is_lost |= p->integers[later * SB_CHOOSE_INTEGER_COLUMNS + SB_CHOOSE_SLOT] == c->slot;
     return found;
 }
 
@@ -119,13 +122,13 @@ SB_CUDA_FUNCTION sb_choose_sum sum_parts(const sb_cuda_choose *p, const sb_choos
     SB_CUDA_SHARED int32_t maxima[WARPS], lost[WARPS];
     SB_CUDA_SHARED int64_t units[WARPS];
     const sb_logp_pair *pairs = p->pairs + choice * p->parts * SB_CUDA_CHOOSE_PAIRS;
-    const int64_t count = p->parts * SB_CUDA_CHOOSE_PAIRS;
+    const int64_t count = c->is_real ? p->parts * SB_CUDA_CHOOSE_PAIRS : 0;
     const int warp = (int)threadIdx.x / 32, other = (int)threadIdx.x % WARPS;
     sb_logp_pair held[PAIRS];
     sb_choose_sum all;
     int32_t later;
     load_pairs(pairs, 2 * (int64_t)threadIdx.x, count, held);
-    sb_choose_found found = find_in_parts(p, choice, c->slot, &later);
+    sb_choose_found found = find_in_parts(p, c, choice, &later);
     all.maximum = largest_of_pairs(held, INT32_MIN);
     EACH_PAIRS(first, PAIRS * THREADS, count) {
         sb_logp_pair more[PAIRS];
@@ -191,16 +194,19 @@ typedef struct sb_choose_result {
 } sb_choose_result;
 
 /* Puts down what has been chosen, by one thread. */
-SB_CUDA_FUNCTION void put(const sb_cuda_choose *p, int64_t choice, int64_t slot, bool is_lost,
+SB_CUDA_FUNCTION void put(const sb_cuda_choose *p, const sb_choosing *c, int64_t choice, bool is_lost,
                           const sb_choose_result *result) {
+    const int64_t slot = c->slot;
     double *chosen = p->chosen + choice * SB_CHOOSE_CHOSEN_COLUMNS, logp = sb_nan_f64();
-    if (slot >= 0 && slot < p->slot_count && !is_lost)
+    if (c->is_real && slot >= 0 && slot < p->slot_count && !is_lost)
         p->slots[slot * p->slot_step] = result->token >= 0 ? result->token : 0;
-    chosen[SB_CHOOSE_TOKEN] = (double)result->token;
     if (result->token >= 0)
         logp = (double)sb_logp_value(SB_LOGP_TARGET_VALID, result->logit, p->scale,
                                      sb_logp_row(result->maximum, result->units, 0), result->units);
-    chosen[SB_CHOOSE_LOGP] = logp;
+    if (c->is_real) {
+        chosen[SB_CHOOSE_TOKEN] = (double)result->token;
+        chosen[SB_CHOOSE_LOGP] = logp;
+    }
 }
 
 /* Begins a row of which tokens are left out, and of which one can be chosen. */
@@ -219,11 +225,12 @@ SB_CUDA_FUNCTION void end_row(const sb_cuda_choose *p, int64_t choice, bool fits
         result.token = sb_choose_failed(SB_CHOOSE_UNFIT, 0);
         is_lost = is_overwritten(p, choice, c->slot);
         if (threadIdx.x == 0)
-            put(p, choice, c->slot, is_lost, &result);
+            put(p, c, choice, is_lost, &result);
         return;
     }
     const sb_choose_sum all = sum_parts(p, c, choice, &is_lost);
     result.token = choose(c, &all, &result.logit);
+    result.token = c->is_real ? result.token : 0;
     result.maximum = all.maximum;
     result.units = all.units;
     /* Where one could come of all tokens, one can of those that are kept. */
@@ -237,7 +244,7 @@ SB_CUDA_FUNCTION void end_row(const sb_cuda_choose *p, int64_t choice, bool fits
     if (leaves_out && !alone)
         leave_out(c, &all, &p->row[choice]);
     else
-        put(p, choice, c->slot, is_lost, &result);
+        put(p, c, choice, is_lost, &result);
 }
 
 /* Nothing goes on with the row, unless leave_out says so. */
@@ -251,17 +258,44 @@ SB_CUDA_FUNCTION void clear_row(sb_cuda_choose_row *row) {
         row->search.goal = SB_CHOOSE_NO_SEARCH;
 }
 
-SB_CUDA_BLOCK_KERNEL_BOUNDED(sb_cuda_choose_tokens, sb_cuda_choose, p, THREADS, 1) {
+/* A choice that begin_part might find, of no tokens. */
+SB_CUDA_FUNCTION void begin_walk(const sb_cuda_choose *p, sb_choosing *c, float *logits) {
+    c->logits = p->logits;
+    c->noisy = p->noisy;
+    c->vocabulary = c->slot = 0;
+    c->scale = p->scale;
+    c->factor = c->by.temperature = c->by.top_p = 1.0f;
+    c->by.min_p = 0.0f;
+    c->by.top_k = c->by.position = 0;
+    c->by.seed = c->by.request = 0;
+    c->maximum = 0;
+    c->cuts = c->is_real = false;
+    SB_CUDA_UNROLL
+    for (int i = 0; i < OWN; i++)
+        logits[i] = 0.0f;
+}
+
+SB_CUDA_BLOCK_KERNEL_EARLY(sb_cuda_choose_tokens, sb_cuda_choose, p, THREADS, 1) {
     const int64_t choice = blockIdx.x / p->parts, at = blockIdx.x % p->parts;
-    float logits[OWN];
-    sb_choosing c;
-    const bool fits = begin_part(p, choice, at, &c, logits);
-    if (fits)
-        look(&c, at, logits, p->part + blockIdx.x, p->pairs + blockIdx.x * SB_CUDA_CHOOSE_PAIRS);
-    if (p->row != NULL && at == 0)
-        clear_row(&p->row[choice]);
-    if (p->arrived != NULL && is_last_block(p->arrived + choice, p->parts))
-        end_row(p, choice, fits, false, &c);
+    SB_CUDA_LET_FOLLOW();
+    SB_CUDA_KEEP_LOOP
+    for (int turn = p->walks ? 0 : 1; turn < 2; turn++) {
+        float logits[OWN];
+        sb_choosing c;
+        bool fits = true;
+        if (turn == 0) {
+            begin_walk(p, &c, logits);
+        } else {
+            SB_CUDA_FOLLOW();
+            fits = begin_part(p, choice, at, &c, logits);
+        }
+        if (fits)
+            look(&c, at, logits, p->part + blockIdx.x, p->pairs + blockIdx.x * SB_CUDA_CHOOSE_PAIRS);
+        if (c.is_real && p->row != NULL && at == 0)
+            clear_row(&p->row[choice]);
+        if (p->arrived != NULL && is_last_block(p->arrived + choice, p->parts, c.is_real))
+            end_row(p, choice, fits, false, &c);
+    }
 }
 
 SB_CUDA_BLOCK_KERNEL_BOUNDED(sb_cuda_choose_of_parts, sb_cuda_choose, p, THREADS, 1) {
@@ -285,7 +319,7 @@ SB_CUDA_BLOCK_KERNEL_BOUNDED(sb_cuda_choose_step, sb_cuda_choose, p, THREADS, 1)
     if (row->search.goal == SB_CHOOSE_FOUND)
         return;
     count_block(&c, token, row);
-    if (!is_last_block(p->arrived + choice, p->parts))
+    if (!is_last_block(p->arrived + choice, p->parts, true))
         return;
     take_step(&c, row);
     if (p->step + 1 == SB_CUDA_CHOOSE_STEPS && row->search.goal != SB_CHOOSE_FOUND) {
@@ -304,7 +338,7 @@ SB_CUDA_BLOCK_KERNEL_BOUNDED(sb_cuda_choose_kept, sb_cuda_choose, p, THREADS, 1)
     if (row->search.goal == SB_CHOOSE_NO_SEARCH || !begin(p, choice, &c))
         return;
     draw_block(&c, token, row);
-    if (!is_last_block(p->arrived + choice, p->parts))
+    if (!is_last_block(p->arrived + choice, p->parts, true))
         return;
     const bool is_lost = is_overwritten(p, choice, c.slot);
     if (threadIdx.x != 0)
@@ -314,7 +348,7 @@ SB_CUDA_BLOCK_KERNEL_BOUNDED(sb_cuda_choose_kept, sb_cuda_choose, p, THREADS, 1)
     result.logit = result.token >= 0 ? c.logits[result.token] : 0.0f;
     result.maximum = (int32_t)row->logit_maximum;
     result.units = row->units;
-    put(p, choice, c.slot, is_lost, &result);
+    put(p, &c, choice, is_lost, &result);
 }
 
 /* ---- PendingTokens ---- */

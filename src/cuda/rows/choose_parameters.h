@@ -68,6 +68,7 @@ typedef struct sb_cuda_choose {
     sb_cuda_choose_row *row; /* [choices]; NULL: where tokens are left out, one block does all of it */
     uint32_t *arrived;       /* [choices], zeros between launches; NULL: another kernel chooses */
     int64_t step;            /* of the search: which launch */
+    int32_t walks; /* blocks go through their instructions ahead, while they wait for those that make logits */
 } sb_cuda_choose;
 
 typedef struct sb_cuda_pending {
