@@ -78,7 +78,8 @@ static void make_logits(rows *r) {
 
 static void add_input(sb_builder *b, const char *name, sb_dtype dtype, int rank, const int64_t *dims,
                       sb_builder_value *value) {
-    const sb_value_description input = {.name = name, .kind = SB_KIND_TENSOR, .dtype = dtype, .rank = rank, .dims = dims};
+    const sb_value_description input = {
+        .name = name, .kind = SB_KIND_TENSOR, .dtype = dtype, .rank = rank, .dims = dims};
     MUST(sb_builder_input(b, &input, value, error));
 }
 

@@ -18,9 +18,9 @@ typedef struct sb_choosing {
     sb_logp_scale scale; /* of log-probabilities */
     sb_choose_settings by;
     float factor;
-    int32_t maximum; /* that weights are relative to */
+    int32_t maximum;    /* that weights are relative to */
     bool cuts, is_real; /* is_real: not a walk through the instructions ahead, which touches no memory */
-    float *noisy; /* where it does: [vocabulary] */
+    float *noisy;       /* where it does: [vocabulary] */
 } sb_choosing;
 
 /* Logits that a thread asks for together: while they come, others are looked at by nobody. */

@@ -330,7 +330,8 @@ SB_CUDA_FUNCTION int64_t sum_behind(int64_t value) {
 
 /* The range with which the goal is reached, from the last one down; 0 where it is in none of the thread's. `sum` is that of all ranges
  * behind them, and becomes that of all behind the range. */
-SB_CUDA_FUNCTION int find_range(const sb_choosing *c, const sb_choose_search *state, const int64_t *sums, int64_t *sum) {
+SB_CUDA_FUNCTION int find_range(const sb_choosing *c, const sb_choose_search *state, const int64_t *sums,
+                                int64_t *sum) {
     const int first = OWN_RANGES * (int)threadIdx.x;
     int64_t with = *sum;
     int found = 0;
