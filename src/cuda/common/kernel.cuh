@@ -31,15 +31,6 @@
 #define SB_CUDA_DEPEND() (void)0
 #endif
 
-/* The same in two: the kernel behind may be launched; those ahead have ended. */
-#if defined(__CUDA_ARCH__)
-#define SB_CUDA_LET_FOLLOW() asm volatile("griddepcontrol.launch_dependents; // 9.0" ::: "memory")
-#define SB_CUDA_FOLLOW() asm volatile("griddepcontrol.wait; // 9.0" ::: "memory")
-#else
-#define SB_CUDA_LET_FOLLOW() (void)0
-#define SB_CUDA_FOLLOW() (void)0
-#endif
-
 /* A hint that a condition is true less often than not, so that what it guards may lie apart. */
 #define SB_CUDA_SELDOM(condition) __builtin_expect((condition), 0)
 
@@ -60,14 +51,6 @@
         name##_body(&given);                                                                                           \
     }                                                                                                                  \
     static __device__ __forceinline__ void name##_body(const type *parameters)
-/* The same of a kernel that says itself when it waits for those ahead, which every thread does: by SB_CUDA_LET_FOLLOW() and
- * SB_CUDA_FOLLOW(). */
-#define SB_CUDA_BLOCK_KERNEL_EARLY(name, type, parameters, threads, blocks)                                            \
-    static __device__ __forceinline__ void name##_body(const type *parameters);                                        \
-    extern "C" __global__ void __launch_bounds__(threads, blocks) name(const __grid_constant__ type given) {           \
-        name##_body(&given);                                                                                           \
-    }                                                                                                                  \
-    static __device__ __forceinline__ void name##_body(const type *parameters)
 #define SB_CUDA_BLOCK_KERNEL(name, type, parameters) SB_CUDA_KERNEL(name, type, parameters)
 #define SB_CUDA_BLOCK_KERNEL_BOUNDED(name, type, parameters, threads, blocks)                                          \
     SB_CUDA_KERNEL_BOUNDED(name, type, parameters, threads, blocks)
@@ -81,7 +64,6 @@
 #define SB_CUDA_KERNEL_BOUNDED(name, type, parameters, threads, blocks) SB_CUDA_KERNEL(name, type, parameters)
 #define SB_CUDA_BLOCK_KERNEL_BOUNDED(name, type, parameters, threads, blocks)                                          \
     SB_CUDA_BLOCK_KERNEL(name, type, parameters)
-#define SB_CUDA_BLOCK_KERNEL_EARLY(name, type, parameters, threads, blocks) SB_CUDA_BLOCK_KERNEL(name, type, parameters)
 #endif
 
 /* How many rows of an axis are used (sb_call_used): `extent` where there is no number. To be read in each launch, and

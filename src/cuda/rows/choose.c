@@ -1,8 +1,6 @@
 /* ChooseTokens, onto the slots themselves where nobody else needs them any more, and PendingTokens. */
 #include "ops/choose.h"
 
-#include <stdlib.h>
-
 #include "cuda/common/elements.h"
 #include "cuda/list.h"
 #include "cuda/moving/tensor_scatter.h"
@@ -79,7 +77,6 @@ static sb_status choose(sb_call *call, const sb_tensor *logits, const sb_tensor 
                         .vocabulary = vocabulary,
                         .choices = integers->dims[0],
                         .parts = (vocabulary + SB_CUDA_CHOOSE_TOKENS - 1) / SB_CUDA_CHOOSE_TOKENS,
-                        .walks = getenv("SB_CHOOSE_WALK") != NULL,
                         .scale = sb_logp_scale_of(1.0f),
                         .integers = (const int64_t *)(const void *)integers->data,
                         .reals = (const float *)(const void *)reals->data,

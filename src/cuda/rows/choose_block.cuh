@@ -18,9 +18,9 @@ typedef struct sb_choosing {
     sb_logp_scale scale; /* of log-probabilities */
     sb_choose_settings by;
     float factor;
-    int32_t maximum;    /* that weights are relative to */
-    bool cuts, is_real; /* is_real: not a walk through the instructions ahead, which touches no memory */
-    float *noisy;       /* where it does: [vocabulary] */
+    int32_t maximum; /* that weights are relative to */
+    bool cuts;
+    float *noisy; /* where it does: [vocabulary] */
 } sb_choosing;
 
 /* Logits that a thread asks for together: while they come, others are looked at by nobody. */
@@ -110,13 +110,12 @@ SB_CUDA_FUNCTION void raise_to(uint64_t *key, uint64_t value) {
 #endif
 }
 
-/* Whether this block of a row is the last of its `count` to come here; all threads of it ask. What the others have written is seen by it.
- * It is where it does not count itself. */
-SB_CUDA_FUNCTION bool is_last_block(uint32_t *arrived, int64_t count, bool counts) {
+/* Whether this block of a row is the last of its `count` to come here; all threads of it ask. What the others have written is seen by it. */
+SB_CUDA_FUNCTION bool is_last_block(uint32_t *arrived, int64_t count) {
     SB_CUDA_SHARED int is_last;
     SB_CUDA_BARRIER();
     if (threadIdx.x == 0)
-        is_last = !counts || sb_cuda_arrives_last(arrived, (uint32_t)count);
+        is_last = sb_cuda_arrives_last(arrived, (uint32_t)count);
     SB_CUDA_BARRIER();
     return is_last;
 }

@@ -119,15 +119,14 @@ SB_CUDA_FUNCTION void look(const sb_choosing *c, int64_t at, const float *logits
     const sb_logp_pair pair = pair_of_warp(logits, count, c->scale);
     if (threadIdx.x % 32 == 0) {
         found[warp] = own;
-        if (c->is_real)
-            pairs[warp] = pair;
+        pairs[warp] = pair;
     }
     SB_CUDA_BARRIER();
     if (warp != 0)
         return;
     own = found[threadIdx.x % WARPS];
     own = over_warp(c, &own);
-    if (threadIdx.x == 0 && c->is_real) {
+    if (threadIdx.x == 0) {
         part->first = own.first;
         part->drawn = own.drawn;
         part->logit = own.logit;

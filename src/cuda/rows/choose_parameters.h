@@ -64,12 +64,10 @@ typedef struct sb_cuda_choose {
     double *chosen;
     sb_cuda_choose_part *part; /* [choices][parts] */
     sb_logp_pair *pairs; /* [choices][parts][SB_CUDA_CHOOSE_PAIRS]: of blocks without columns, what adds nothing */
-    float
-        *noisy; /* [choices][vocabulary]: of choices that leave tokens out, sb_choose_noisy of each; NULL: none does */
+    float *noisy;        /* [choices][vocabulary]: where choices leave tokens out, sb_choose_noisy of each; else NULL */
     sb_cuda_choose_row *row; /* [choices]; NULL: where tokens are left out, one block does all of it */
     uint32_t *arrived;       /* [choices], zeros between launches; NULL: another kernel chooses */
     int64_t step;            /* of the search: which launch */
-    int32_t walks; /* blocks go through their instructions ahead, while they wait for those that make logits */
 } sb_cuda_choose;
 
 typedef struct sb_cuda_pending {
