@@ -69,6 +69,12 @@ static SB_HD_HOT int64_t sb_choose_token(uint64_t key) {
     return (int64_t)(uint32_t) ~(uint32_t)key;
 }
 
+/** The number that has such a key; +0 of both zeros. */
+static SB_HD_HOT float sb_choose_value(uint64_t key) {
+    int32_t order = (int32_t)((uint32_t)(key >> 32) ^ 0x80000000u);
+    return sb_bits_to_f32((uint32_t)(order ^ (order >> 31 & INT32_MAX)));
+}
+
 /* ---- noise ---- */
 
 /* The bits of what is behind everything else in the order, and of a sum that is NaN, of infinities, which is behind all but that. */

@@ -49,6 +49,28 @@ SB_CUDA_DEFINE_SHUFFLE(f64, double, double)
 SB_CUDA_DEFINE_SHUFFLE(u64, uint64_t, unsigned long long)
 SB_CUDA_DEFINE_SHUFFLE(s32, int32_t, int)
 
+/* The largest and the smallest value of the warp's threads, which all of them get. */
+#if defined(__CUDACC__)
+#define SB_CUDA_DEFINE_OVER_WARP(name, suffix, type, instruction, BETTER)                                              \
+    SB_CUDA_FUNCTION type sb_cuda_##name##_##suffix(type value) {                                                      \
+        type all;                                                                                                      \
+        asm volatile("redux.sync." instruction " %0, %1, 0xffffffff;" : "=r"(all) : "r"(value));                       \
+        return all;                                                                                                    \
+    }
+#else
+#define SB_CUDA_DEFINE_OVER_WARP(name, suffix, type, instruction, BETTER)                                              \
+    SB_CUDA_FUNCTION type sb_cuda_##name##_##suffix(type value) {                                                      \
+        for (int distance = 1; distance < 32; distance *= 2) {                                                         \
+            const type other = (type)sb_cuda_shuffle_exchange_s32((int32_t)value, distance);                           \
+            value = other BETTER value ? other : value;                                                                \
+        }                                                                                                              \
+        return value;                                                                                                  \
+    }
+#endif
+SB_CUDA_DEFINE_OVER_WARP(largest, u32, uint32_t, "max.u32", >)
+SB_CUDA_DEFINE_OVER_WARP(largest, s32, int32_t, "max.s32", >)
+SB_CUDA_DEFINE_OVER_WARP(smallest, s32, int32_t, "min.s32", <)
+
 /* The first of the warp's threads for which `is` holds; -1: for none. */
 SB_CUDA_FUNCTION int sb_cuda_first_lane(bool is) {
 #if defined(__CUDACC__)

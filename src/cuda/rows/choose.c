@@ -23,16 +23,18 @@ static sb_status make_room(sb_call *call, int64_t choices, int64_t each, size_t 
 }
 
 static sb_status make_parts(sb_call *call, sb_cuda_choose *p, sb_cuda_work *work) {
-    void *parts, *noisy = NULL, *row = NULL;
+    const size_t pair_bytes = SB_CUDA_CHOOSE_PAIRS * sizeof *p->pairs;
+    void *pairs, *noisy = NULL, *row = NULL;
     bool cuts = p->real_columns != SB_CHOOSE_COLUMNS_OF_ALL;
     if (cuts)
         SB_TRY(make_room(call, p->choices, p->vocabulary, sizeof *p->noisy, work, &noisy));
     if (cuts && p->arrived != NULL)
         SB_TRY(make_room(call, p->choices, 1, sizeof *p->row, work, &row));
-    SB_TRY(make_room(call, p->choices, p->parts, sizeof *p->part, work, &parts));
+    SB_TRY(make_room(call, p->choices, p->parts, pair_bytes + sizeof *p->part, work, &pairs));
     p->noisy = noisy;
     p->row = row;
-    p->part = parts;
+    p->pairs = pairs;
+    p->part = (sb_cuda_choose_part *)(void *)((char *)pairs + (size_t)(p->choices * p->parts) * pair_bytes);
     return SB_OK;
 }
 
@@ -60,7 +62,7 @@ static sb_status give(sb_call *call, sb_cuda_choose *p, sb_cuda_work *work) {
     work->module = "choose";
     work->parameters = p;
     work->parameter_bytes = sizeof *p;
-    work->threads = SB_CUDA_CHOOSE_TOKENS;
+    work->threads = SB_CUDA_CHOOSE_THREADS;
     SB_TRY(launch_blocks(call, "sb_cuda_choose_tokens", p->choices * p->parts, work));
     if (p->arrived == NULL)
         return launch_blocks(call, "sb_cuda_choose_of_parts", p->choices, work);
@@ -75,6 +77,7 @@ static sb_status choose(sb_call *call, const sb_tensor *logits, const sb_tensor 
                         .vocabulary = vocabulary,
                         .choices = integers->dims[0],
                         .parts = (vocabulary + SB_CUDA_CHOOSE_TOKENS - 1) / SB_CUDA_CHOOSE_TOKENS,
+                        .scale = sb_logp_scale_of(1.0f),
                         .integers = (const int64_t *)(const void *)integers->data,
                         .reals = (const float *)(const void *)reals->data,
                         .real_columns = reals->dims[1],

@@ -3,16 +3,19 @@
 #define SB_CUDA_ROWS_CHOOSE_BLOCK_CUH
 
 #include "cuda/common/arrival.cuh"
+#include "cuda/common/words.cuh"
 #include "cuda/logp/logp.cuh"
 #include "cuda/rows/choose_parameters.h"
 
-#define THREADS SB_CUDA_CHOOSE_TOKENS
+#define THREADS SB_CUDA_CHOOSE_THREADS
 #define WARPS (THREADS / 32)
+#define OWN SB_CUDA_CHOOSE_OWN
 
 /* A row that is chosen from. */
 typedef struct sb_choosing {
     const float *logits;
-    int64_t vocabulary;
+    int64_t vocabulary, slot;
+    sb_logp_scale scale; /* of log-probabilities */
     sb_choose_settings by;
     float factor;
     int32_t maximum; /* that weights are relative to */
@@ -33,32 +36,43 @@ typedef struct sb_choosing {
     for (int held = 0; held < HELD; held++)                                                                            \
         for (int64_t token = (first) + held * THREADS, again = 1; again != 0 && token < (count); again = 0)
 
-/* ---- over a block ---- */
+#define LARGER(a, b) ((a) > (b) ? (a) : (b))
+#define SMALLER(a, b) ((a) < (b) ? (a) : (b))
 
-#define OVER_BLOCK(name, type, BETTER)                                                                                 \
+/* ---- over a warp ---- */
+
+SB_CUDA_FUNCTION uint64_t largest_key_of_warp(uint64_t key) {
+    const uint32_t high = sb_cuda_largest_u32((uint32_t)(key >> 32));
+    const uint32_t low = sb_cuda_largest_u32((uint32_t)(key >> 32) == high ? (uint32_t)key : 0);
+    return (uint64_t)high << 32 | low;
+}
+
+/* The sum over the lanes whose numbers differ in the bits below `lanes`, a power of 2. */
+SB_CUDA_FUNCTION int64_t sum_of_lanes(int64_t value, int lanes) {
+    SB_CUDA_UNROLL
+    for (int distance = 1; distance < lanes; distance *= 2)
+        value += (int64_t)sb_cuda_shuffle_exchange_u64((uint64_t)value, distance);
+    return value;
+}
+
+/* ---- over a block: each warp by itself, then of what the warps have found every warp the same ---- */
+
+#define OVER_BLOCK(name, type, of_warp, of_found)                                                                      \
     SB_CUDA_FUNCTION type name(type value) {                                                                           \
         SB_CUDA_SHARED type found[WARPS];                                                                              \
-        for (int half = 16; half > 0; half /= 2) {                                                                     \
-            const type other = (type)sb_cuda_shuffle_down_u64((uint64_t)value, half, 32);                              \
-            value = BETTER(other, value);                                                                              \
-        }                                                                                                              \
+        value = of_warp;                                                                                               \
         if (threadIdx.x % 32 == 0)                                                                                     \
             found[threadIdx.x / 32] = value;                                                                           \
         SB_CUDA_BARRIER();                                                                                             \
-        value = found[0];                                                                                              \
-        SB_CUDA_KEEP_LOOP                                                                                              \
-        for (int warp = 1; warp < WARPS; warp++)                                                                       \
-            value = BETTER(found[warp], value);                                                                        \
+        value = found[threadIdx.x % WARPS];                                                                            \
         SB_CUDA_BARRIER();                                                                                             \
-        return value;                                                                                                  \
+        return of_found;                                                                                               \
     }
-#define LARGER(a, b) ((a) > (b) ? (a) : (b))
-#define SMALLER(a, b) ((a) < (b) ? (a) : (b))
-#define SUM(a, b) ((a) + (b))
-OVER_BLOCK(largest_key, uint64_t, LARGER)
-OVER_BLOCK(largest_number, int64_t, LARGER)
-OVER_BLOCK(smallest_number, int64_t, SMALLER)
-OVER_BLOCK(sum_of_numbers, int64_t, SUM)
+OVER_BLOCK(largest_key, uint64_t, largest_key_of_warp(value), largest_key_of_warp(value))
+OVER_BLOCK(largest_number, int32_t, sb_cuda_largest_s32(value), sb_cuda_largest_s32(value))
+OVER_BLOCK(sum_of_numbers, int64_t, sum_of_lanes(value, 32), sum_of_lanes(value, WARPS))
+
+/* ---- words that several write ---- */
 
 /* The next place in a list of the block's. */
 SB_CUDA_FUNCTION uint32_t take_place(uint32_t *count) {
@@ -104,6 +118,29 @@ SB_CUDA_FUNCTION bool is_last_block(uint32_t *arrived, int64_t count) {
         is_last = sb_cuda_arrives_last(arrived, (uint32_t)count);
     SB_CUDA_BARRIER();
     return is_last;
+}
+
+/* ---- a thread's own tokens: OWN neighbours ---- */
+
+/* Of a block of the row. */
+SB_CUDA_FUNCTION int64_t own_tokens(int64_t part) {
+    return part * SB_CUDA_CHOOSE_TOKENS + (int64_t)threadIdx.x * OWN;
+}
+
+/* Whether neighbours can be had by one access. */
+SB_CUDA_FUNCTION bool are_aligned(const float *row, int64_t token, int64_t vocabulary) {
+    return token + OWN <= vocabulary && (uintptr_t)(row + token) % (OWN * sizeof(float)) == 0;
+}
+
+/* Zeros behind the vocabulary. */
+SB_CUDA_FUNCTION void load_own(const float *row, int64_t token, int64_t vocabulary, float *numbers) {
+    if (are_aligned(row, token, vocabulary)) {
+        sb_cuda_load_four((const char *)(row + token), sizeof(float), numbers);
+        return;
+    }
+    SB_CUDA_UNROLL
+    for (int i = 0; i < OWN; i++)
+        numbers[i] = token + i < vocabulary ? row[token + i] : 0.0f;
 }
 
 SB_CUDA_FUNCTION float scaled_of(const sb_choosing *c, int64_t token) {

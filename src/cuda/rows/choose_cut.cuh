@@ -267,24 +267,33 @@ typedef struct sb_choose_counts {
 } sb_choose_counts;
 #define HALF_BITS 20
 
-/* Adds the block's tokens to those of the row. */
+/* Adds a token to the block's. */
+SB_CUDA_FUNCTION void count_token(const sb_choosing *c, const sb_choose_digit *digit, bool weighs, int64_t token,
+                                  float scaled, sb_choose_counts *own) {
+    const uint64_t key = sb_choose_key(scaled, token);
+    const uint32_t range = (uint32_t)(key >> (digit->end - digit->bits)) & ((1u << digit->bits) - 1);
+    if (!is_in_play(digit, key))
+        return;
+    const uint64_t units = weighs ? (uint64_t)sb_choose_units(scaled, c->maximum) : 1;
+    add_to(&own->counts[range], 1);
+    add_to(&own->low[range], (uint32_t)(units & ((1u << HALF_BITS) - 1)));
+    add_to(&own->high[range], (uint32_t)(units >> HALF_BITS));
+}
+
+/* Adds the block's tokens, of which the thread's begin with `token`, to those of the row. */
 SB_CUDA_FUNCTION void count_block(const sb_choosing *c, int64_t token, sb_cuda_choose_row *row) {
     SB_CUDA_SHARED sb_choose_counts own;
+    float logits[OWN];
     const sb_choose_digit digit = digit_of(&row->search);
+    const bool weighs = row->search.goal == SB_CHOOSE_BY_WEIGHT;
+    load_own(c->logits, token, c->vocabulary, logits);
     for (int r = threadIdx.x; r < SB_CUDA_CHOOSE_RANGES; r += THREADS)
         own.counts[r] = own.low[r] = own.high[r] = 0;
     SB_CUDA_BARRIER();
-    if (token < c->vocabulary) {
-        const float scaled = scaled_of(c, token);
-        const uint64_t key = sb_choose_key(scaled, token);
-        const uint32_t range = (uint32_t)(key >> (digit.end - digit.bits)) & ((1u << digit.bits) - 1);
-        if (is_in_play(&digit, key)) {
-            const uint64_t units =
-                row->search.goal == SB_CHOOSE_BY_WEIGHT ? (uint64_t)sb_choose_units(scaled, c->maximum) : 1;
-            add_to(&own.counts[range], 1);
-            add_to(&own.low[range], (uint32_t)(units & ((1u << HALF_BITS) - 1)));
-            add_to(&own.high[range], (uint32_t)(units >> HALF_BITS));
-        }
+    SB_CUDA_UNROLL
+    for (int i = 0; i < OWN; i++) {
+        if (token + i < c->vocabulary)
+            count_token(c, &digit, weighs, token + i, logits[i] * c->factor, &own);
     }
     SB_CUDA_BARRIER();
     for (int r = threadIdx.x; r < SB_CUDA_CHOOSE_RANGES; r += THREADS) {
@@ -300,6 +309,7 @@ SB_CUDA_FUNCTION int64_t sum_behind(int64_t value) {
     SB_CUDA_SHARED int64_t sums[WARPS];
     const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
     int64_t all = value;
+    SB_CUDA_UNROLL
     for (int step = 1; step < 32; step *= 2) {
         const int64_t other = (int64_t)sb_cuda_shuffle_down_u64((uint64_t)all, step, 32);
         all += lane + step < 32 ? other : 0;
@@ -308,31 +318,56 @@ SB_CUDA_FUNCTION int64_t sum_behind(int64_t value) {
         sums[warp] = all;
     SB_CUDA_BARRIER();
     all -= value;
-    SB_CUDA_KEEP_LOOP
-    for (int w = warp + 1; w < WARPS; w++)
-        all += sums[w];
+    SB_CUDA_UNROLL
+    for (int w = 1; w < WARPS; w++)
+        all += w > warp ? sums[w] : 0;
     SB_CUDA_BARRIER();
     return all;
 }
 
-/* Goes on with the range in which the goal is reached, by all threads of one block, of whose ranges each looks at two. */
+/* Ranges of a step that a thread looks at. */
+#define OWN_RANGES (SB_CUDA_CHOOSE_RANGES / THREADS)
+
+/* The range with which the goal is reached, from the last one down; 0 where it is in none of the thread's. `sum` is that of all ranges
+ * behind them, and becomes that of all behind the range. */
+SB_CUDA_FUNCTION int find_range(const sb_choosing *c, const sb_choose_search *state, const int64_t *sums,
+                                int64_t *sum) {
+    const int first = OWN_RANGES * (int)threadIdx.x;
+    int64_t with = *sum;
+    int found = 0;
+    bool has = false;
+    SB_CUDA_UNROLL
+    for (int r = OWN_RANGES - 1; r >= 0; r--) {
+        const int64_t before = with;
+        with += sums[r];
+        const bool is = !has && (is_reached(c, state, with) || first + r == 0);
+        found = is ? first + r : found;
+        *sum = is ? before : *sum;
+        has = has || is;
+    }
+    return found;
+}
+
+/* Goes on with the range in which the goal is reached, by all threads of one block. */
 SB_CUDA_FUNCTION void take_step(const sb_choosing *c, sb_cuda_choose_row *row) {
     SB_CUDA_SHARED int64_t before;
-    const int first = 2 * (int)threadIdx.x;
+    const int first = OWN_RANGES * (int)threadIdx.x;
     sb_choose_search state = row->search;
-    const int64_t upper = row->sums[first + 1], lower = row->sums[first], behind = sum_behind(upper + lower);
-    const int64_t total = sum_of_numbers(upper + lower);
+    int64_t sums[OWN_RANGES], own = 0;
+    SB_CUDA_UNROLL
+    for (int r = 0; r < OWN_RANGES; r++) {
+        sums[r] = row->sums[first + r];
+        own += sums[r];
+    }
+    int64_t sum = state.before + sum_behind(own);
+    const int64_t total = sum_of_numbers(own);
     if (state.end == 64)
         state.enough = (double)c->by.top_p * (double)total;
     bool ends = state.end == 64 && !is_reached(c, &state, total);
     if (!ends) {
-        const int64_t with_upper = state.before + behind + upper, with_lower = with_upper + lower;
-        const int64_t found = is_reached(c, &state, with_upper)   ? first + 1
-                              : is_reached(c, &state, with_lower) ? first
-                                                                  : 0;
-        const int64_t range = largest_number(found);
-        if (range / 2 == (int64_t)threadIdx.x)
-            before = range == first ? with_upper : with_upper - upper;
+        const int32_t found = find_range(c, &state, sums, &sum), range = largest_number(found);
+        if (range / OWN_RANGES == (int)threadIdx.x)
+            before = sum;
         SB_CUDA_BARRIER();
         state.before = before;
         state.end -= SMALLER(state.end, SB_CUDA_CHOOSE_BITS);
@@ -344,40 +379,58 @@ SB_CUDA_FUNCTION void take_step(const sb_choosing *c, sb_cuda_choose_row *row) {
         next_search(c, &state);
     }
     SB_CUDA_BARRIER();
-    row->sums[first] = row->sums[first + 1] = 0;
-    row->counts[first] = row->counts[first + 1] = 0;
+    SB_CUDA_UNROLL
+    for (int r = 0; r < OWN_RANGES; r++) {
+        row->sums[first + r] = 0;
+        row->counts[first + r] = 0;
+    }
     if (threadIdx.x == 0)
         row->search = state;
     SB_CUDA_BARRIER();
 }
 
-/* Begins a row, whose ranges are zeros: `first` is the first by logits. */
-SB_CUDA_FUNCTION void begin_row(const sb_choosing *c, int64_t first, sb_cuda_choose_row *row) {
-    row->heaviest = scaled_of(c, first);
+/* Begins a row, whose ranges are zeros: `logit` is the first by logits. */
+SB_CUDA_FUNCTION void begin_row(const sb_choosing *c, float logit, sb_cuda_choose_row *row) {
+    row->heaviest = logit * c->factor;
     row->maximum = sb_choose_maximum(row->heaviest);
     row->light = row->drawn = 0;
     row->search.least = 0;
     begin_search(c, SB_CHOOSE_BY_NUMBER, &row->search);
 }
 
-/* The block's largest key of tokens that are too light. */
+/* The block's largest key of tokens that are too light; the thread's begin with `token`. */
 SB_CUDA_FUNCTION void find_light(const sb_choosing *c, int64_t token, sb_cuda_choose_row *row) {
     const int64_t most = sb_choose_units(row->heaviest, c->maximum);
+    float logits[OWN];
     uint64_t light = 0;
-    if (token < c->vocabulary && is_light(c, scaled_of(c, token), most))
-        light = sb_choose_key(scaled_of(c, token), token);
+    load_own(c->logits, token, c->vocabulary, logits);
+    SB_CUDA_UNROLL
+    for (int i = 0; i < OWN; i++) {
+        const float scaled = logits[i] * c->factor;
+        const uint64_t key = sb_choose_key(scaled, token + i);
+        if (token + i < c->vocabulary && key > light && is_light(c, scaled, most))
+            light = key;
+    }
     light = largest_key(light);
     if (threadIdx.x == 0)
         raise_to(&row->light, light);
 }
 
-/* The first by noise of a block's tokens that are kept. */
+/* The first by noise of a block's tokens that are kept; the thread's begin with `token`. */
 SB_CUDA_FUNCTION void draw_block(const sb_choosing *c, int64_t token, sb_cuda_choose_row *row) {
     uint64_t drawn = 0, least = row->search.least;
+    float logits[OWN], noisy[OWN];
+    load_own(c->logits, token, c->vocabulary, logits);
+    load_own(c->noisy, token, c->vocabulary, noisy);
     if (c->by.min_p != 0.0f)
         least = LARGER(row->light + 1, least);
-    if (token < c->vocabulary && sb_choose_key(scaled_of(c, token), token) >= least)
-        drawn = sb_choose_drawn_key(c->noisy[token], token);
+    SB_CUDA_UNROLL
+    for (int i = 0; i < OWN; i++) {
+        if (token + i < c->vocabulary && sb_choose_key(logits[i] * c->factor, token + i) >= least) {
+            const uint64_t key = sb_choose_drawn_key(noisy[i], token + i);
+            drawn = LARGER(key, drawn);
+        }
+    }
     drawn = largest_key(drawn);
     if (threadIdx.x == 0)
         raise_to(&row->drawn, drawn);

@@ -4,16 +4,18 @@
 
 #include "numerics/choose.h"
 
-/* Tokens that a block looks at, one for each thread: eight blocks of a log-probability. */
+/* Tokens that a block looks at, four for each thread: eight blocks of a log-probability, one for each warp. */
 #define SB_CUDA_CHOOSE_TOKENS 1024
+#define SB_CUDA_CHOOSE_OWN 4
+#define SB_CUDA_CHOOSE_THREADS (SB_CUDA_CHOOSE_TOKENS / SB_CUDA_CHOOSE_OWN)
 #define SB_CUDA_CHOOSE_PAIRS (SB_CUDA_CHOOSE_TOKENS / SB_LOGP_BLOCK)
 
-/* What a block's tokens come to. */
+/* What a block's tokens come to, without their log-probability's pairs. */
 typedef struct sb_cuda_choose_part {
     uint64_t first; /* key of the first by logits */
-    uint64_t drawn; /* … with noise; 0: none can be chosen */
-    int64_t odd;    /* the first token whose logit is NaN or infinite; the vocabulary's size: none */
-    sb_logp_pair pairs[SB_CUDA_CHOOSE_PAIRS];
+    uint64_t drawn; /* … with noise; 0: none can be chosen, or none is drawn */
+    float logit;    /* of the token drawn */
+    int32_t odd;    /* the first token whose logit is NaN or infinite; the vocabulary's size: none */
 } sb_cuda_choose_part;
 
 /* What a search for the least key that is kept is for, in this order. */
@@ -53,6 +55,7 @@ typedef struct sb_cuda_choose_row {
 typedef struct sb_cuda_choose {
     const float *logits;
     int64_t rows, vocabulary, choices, parts;
+    sb_logp_scale scale; /* of log-probabilities */
     const int64_t *integers;
     const float *reals;
     int64_t real_columns;
@@ -60,8 +63,8 @@ typedef struct sb_cuda_choose {
     int64_t slot_count, slot_step;
     double *chosen;
     sb_cuda_choose_part *part; /* [choices][parts] */
-    float
-        *noisy; /* [choices][vocabulary]: of choices that leave tokens out, sb_choose_noisy of each; NULL: none does */
+    sb_logp_pair *pairs; /* [choices][parts][SB_CUDA_CHOOSE_PAIRS]: of blocks without columns, what adds nothing */
+    float *noisy;        /* [choices][vocabulary]: where choices leave tokens out, sb_choose_noisy of each; else NULL */
     sb_cuda_choose_row *row; /* [choices]; NULL: where tokens are left out, one block does all of it */
     uint32_t *arrived;       /* [choices], zeros between launches; NULL: another kernel chooses */
     int64_t step;            /* of the search: which launch */
