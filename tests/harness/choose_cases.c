@@ -2,6 +2,7 @@
  * values and of many, odd ones, weights that end with a token, units that vanish. */
 #include <math.h>
 
+#include "cuda/rows/choose.h"
 #include "harness/harness.h"
 #include "numerics/choose.h"
 
@@ -100,6 +101,18 @@ HARNESS_GROUP(choose, large, HARNESS_CUDA) {
         choose(h, 1, 2, 20011, kind);
     }
     choose(h, 1, 2, 128256, NORMAL);
+}
+
+/* The same by launches behind each other, as devices before Hopper do it. */
+HARNESS_GROUP(choose, steps, HARNESS_CUDA) {
+    sb_cuda_choose_force_steps(true);
+    for (int kind = 0; kind < KINDS; kind++) {
+        choose(h, 2, 4, 1 + random_between(&h->random, 0, 3000), kind);
+        choose(h, 2, 4, 5000 + random_between(&h->random, 0, 3000), kind);
+        choose(h, 1, 2, 20011, kind);
+    }
+    choose(h, 1, 2, 128256, NORMAL);
+    sb_cuda_choose_force_steps(false);
 }
 
 /* More choices than arrivals are counted for: another kernel chooses. */

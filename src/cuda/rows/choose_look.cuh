@@ -48,13 +48,6 @@ SB_CUDA_FUNCTION sb_logp_pair pair_of_warp(const float *logits, int64_t count, s
     return pair;
 }
 
-/* The first of some tokens by logit, and with noise; the first odd one. */
-typedef struct sb_choose_found {
-    uint64_t first, drawn;
-    float logit; /* of the token drawn */
-    int32_t odd;
-} sb_choose_found;
-
 /* Adds a token that is drawn with such a number. */
 SB_CUDA_FUNCTION void find_drawn(float noisy, float logit, int64_t token, sb_choose_found *found) {
     const uint64_t key = sb_choose_drawn_key(noisy, token);
@@ -113,7 +106,7 @@ SB_CUDA_FUNCTION void look(const sb_choosing *c, int64_t at, const float *logits
         own.first = LARGER(key, own.first);
         own.odd = i < count && !(logits[i] < sb_infinity_f32()) ? (int32_t)(token + i) : own.odd;
     }
-    if (c->by.temperature != 0.0f)
+    if (c->by.temperature != 0.0f && (c->noisy != NULL || !c->cuts))
         draw(c, logits, token, count, &own);
     own = over_warp(c, &own);
     const sb_logp_pair pair = pair_of_warp(logits, count, c->scale);
