@@ -7,7 +7,7 @@
 #include "numerics/choose.h"
 
 /* How the logits of a case lie. */
-enum { NORMAL, FEW_VALUES, EQUAL, ONE_FAR_AHEAD, SPREAD, ODD, KINDS };
+enum { NORMAL, FEW_VALUES, EQUAL, ONE_FAR_AHEAD, LONG_TAIL, SPREAD, ODD, KINDS };
 
 static float logit(harness *h, int kind) {
     double u = (double)random_between(&h->random, -1000000, 1000000) / 1e6;
@@ -20,6 +20,8 @@ static float logit(harness *h, int kind) {
         return 1.5f;
     case ONE_FAR_AHEAD:
         return random_between(&h->random, 0, 5000) == 0 ? 40.0f : (float)u;
+    case LONG_TAIL: /* whose weights are below 2^32 units, and come to more than the first's */
+        return random_between(&h->random, 0, 5000) == 0 ? 6.0f : (float)u * 0.1f;
     case SPREAD:
         return (float)(u * exp2((double)random_between(&h->random, -140, 100)));
     default:

@@ -43,11 +43,11 @@ SB_CUDA_FUNCTION void end_row(const sb_cuda_choose *p, int64_t choice, bool fits
         return;
     }
     const sb_choose_sum all = sum_parts(p, c, choice, of_warps, units);
-    result.token = choose(c, &all, &result.logit);
+    const bool leaves_out = does_leave_out(c, &all);
     result.maximum = all.maximum;
     result.units = all.units;
-    /* Where one could come of all tokens, one can of those that are kept. */
-    const bool leaves_out = result.token >= 0 && c->cuts && c->by.temperature != 0.0f;
+    if (!leaves_out)
+        result.token = choose(c, &all, &result.logit);
     if (leaves_out && alone) {
         result.token = token_of(draw_kept(c, sb_choose_token(all.found.first)));
         result.logit = result.token >= 0 ? c->logits[result.token] : 0.0f;

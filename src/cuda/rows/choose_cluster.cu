@@ -181,10 +181,9 @@ SB_CUDA_FUNCTION void choose_row(const sb_cuda_choose *p, uint32_t rank, sb_cuda
         return;
     }
     const sb_choose_sum all = sum_parts(p, &c, choice, memory->of_warps, memory->sums);
-    const bool leaves_out = c.cuts && c.by.temperature != 0.0f && failure_of(&c, &all) == 0;
     result.maximum = all.maximum;
     result.units = all.units;
-    if (leaves_out) {
+    if (does_leave_out(&c, &all)) {
         result.token = leave_out(&c, &all, rank, memory);
         result.logit = rank == 0 && result.token >= 0 ? c.logits[result.token] : 0.0f;
     } else {

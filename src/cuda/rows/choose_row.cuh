@@ -43,6 +43,11 @@ SB_CUDA_FUNCTION int64_t failure_of(const sb_choosing *c, const sb_choose_sum *a
     return sb_choose_value(all->found.first) > -sb_infinity_f32() ? 0 : sb_choose_failed(SB_CHOOSE_NOTHING, 0);
 }
 
+/* Whether tokens are left out before one is drawn. */
+SB_CUDA_FUNCTION bool does_leave_out(const sb_choosing *c, const sb_choose_sum *all) {
+    return c->cuts && c->by.temperature != 0.0f && failure_of(c, all) == 0;
+}
+
 /* The token that is chosen where none is left out, and its logit. */
 SB_CUDA_FUNCTION int64_t choose(const sb_choosing *c, const sb_choose_sum *all, float *logit) {
     const int64_t failure = failure_of(c, all);
