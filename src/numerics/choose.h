@@ -120,6 +120,16 @@ static SB_HD_HOT uint64_t sb_choose_drawn_key(float noisy, int64_t token) {
 
 /* ---- leaving tokens out ---- */
 
+/* The least min_p that leaves out, by itself, all that a top_p of 1 would: what has no weight, and what adds so little behind all others
+ * that a sum in f64 does not tell. Of tokens in front of the first that is too light each weighs 2^17 units or more, and sums below 2^63 are
+ * rounded by no more than 2^10. */
+#define SB_CHOOSE_LEAST_MIN_P 0x1p-20f
+
+/* Whether a search by weight is needed. */
+static SB_HD bool sb_choose_weighs(float top_p, float min_p) {
+    return top_p != 1.0f || (min_p != 0.0f && min_p < SB_CHOOSE_LEAST_MIN_P);
+}
+
 /* The exponent that weights are relative to: of the first token's logit. */
 static SB_HD int32_t sb_choose_maximum(float first) {
     sb_logp_scale scale = sb_logp_scale_of(1.0f);

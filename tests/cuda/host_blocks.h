@@ -13,7 +13,7 @@
 #include "host_words.h"
 
 enum {
-    HOST_MOST_THREADS = 1024, /* of a block, and of a cluster */
+    HOST_MOST_THREADS = 4096, /* of a cluster */
     HOST_MOST_BLOCKS = 8,     /* of a cluster */
     HOST_NAMED_BARRIERS = 16,
     HOST_MOST_SHARED = 8, /* named pieces of static shared memory */

@@ -261,6 +261,22 @@ void host_cluster_store_two(uint32_t shared, uint32_t rank, float first, float s
     memcpy(host_dynamic_shared(host_block_of(rank), shared, sizeof both), both, sizeof both);
 }
 
+void host_cluster_store_long(uint32_t shared, uint32_t rank, uint64_t value) {
+    memcpy(host_dynamic_shared(host_block_of(rank), shared, sizeof value), &value, sizeof value);
+}
+
+uint32_t host_cluster_load(uint32_t shared, uint32_t rank) {
+    uint32_t value;
+    memcpy(&value, host_dynamic_shared(host_block_of(rank), shared, sizeof value), sizeof value);
+    return value;
+}
+
+uint32_t host_cluster_add(uint32_t shared, uint32_t rank, uint32_t number) {
+    const uint32_t before = host_cluster_load(shared, rank), after = before + number;
+    memcpy(host_dynamic_shared(host_block_of(rank), shared, sizeof after), &after, sizeof after);
+    return before;
+}
+
 void host_warpgroup_sync(int number) {
     if (number < 1 || number >= HOST_NAMED_BARRIERS)
         host_refuse("there is no barrier %d for a warpgroup", number);

@@ -29,6 +29,9 @@ void host_cluster_arrive(void);
 void host_cluster_wait(void);
 void host_cluster_store(uint32_t shared, uint32_t rank, float value);
 void host_cluster_store_two(uint32_t shared, uint32_t rank, float first, float second);
+void host_cluster_store_long(uint32_t shared, uint32_t rank, uint64_t value);
+uint32_t host_cluster_load(uint32_t shared, uint32_t rank);
+uint32_t host_cluster_add(uint32_t shared, uint32_t rank, uint32_t number);
 void host_tensor_map_prefetch(const void *map);
 uint64_t host_streaming_policy(void);
 void host_tensor_load(uint32_t shared, const void *map, uint32_t barrier, int x, int y, int z, int w);
@@ -93,6 +96,9 @@ void host_products_wait(unsigned left);
 #define sb_cluster_wait host_cluster_wait
 #define sb_cluster_store host_cluster_store
 #define sb_cluster_store_two host_cluster_store_two
+#define sb_cluster_store_long host_cluster_store_long
+#define sb_cluster_load host_cluster_load
+#define sb_cluster_add host_cluster_add
 #define sb_tensor_map_prefetch host_tensor_map_prefetch
 #define sb_streaming_policy host_streaming_policy
 #define sb_tensor_load host_tensor_load

@@ -2,11 +2,12 @@
  * values and of many, odd ones, weights that end with a token, units that vanish. */
 #include <math.h>
 
+#include "cuda/rows/choose.h"
 #include "harness/harness.h"
 #include "numerics/choose.h"
 
 /* How the logits of a case lie. */
-enum { NORMAL, FEW_VALUES, EQUAL, ONE_FAR_AHEAD, SPREAD, ODD, KINDS };
+enum { NORMAL, FEW_VALUES, EQUAL, ONE_FAR_AHEAD, LONG_TAIL, SPREAD, ODD, KINDS };
 
 static float logit(harness *h, int kind) {
     double u = (double)random_between(&h->random, -1000000, 1000000) / 1e6;
@@ -19,6 +20,8 @@ static float logit(harness *h, int kind) {
         return 1.5f;
     case ONE_FAR_AHEAD:
         return random_between(&h->random, 0, 5000) == 0 ? 40.0f : (float)u;
+    case LONG_TAIL: /* whose weights are below 2^32 units, and come to more than the first's */
+        return random_between(&h->random, 0, 5000) == 0 ? 6.0f : (float)u * 0.1f;
     case SPREAD:
         return (float)(u * exp2((double)random_between(&h->random, -140, 100)));
     default:
@@ -55,9 +58,11 @@ static void settle(harness *h, int64_t rows, int64_t slots, int64_t vocabulary, 
     reals[SB_CHOOSE_MIN_P] = cuts ? pick(h, min_ps, 6) : 0;
 }
 
-static void choose(harness *h, int64_t rows, int64_t choices, int64_t vocabulary, int kind) {
+/* Choices by settings that vary, or, where there are some, by these. */
+static void choose_by(harness *h, int64_t rows, int64_t choices, int64_t vocabulary, int kind,
+                      const sb_choose_settings *by) {
     const int64_t dims[] = {1, rows, vocabulary}, wide[] = {choices, SB_CHOOSE_INTEGER_COLUMNS};
-    bool cuts = random_between(&h->random, 0, 3) > 0;
+    bool cuts = by != NULL || random_between(&h->random, 0, 3) > 0;
     const int64_t real[] = {choices, cuts ? SB_CHOOSE_REAL_COLUMNS : SB_CHOOSE_COLUMNS_OF_ALL};
     const int64_t slots = 1 + random_between(&h->random, 0, 2 * choices);
     harness_case test = harness_op("ChooseTokens", 1);
@@ -75,14 +80,23 @@ static void choose(harness *h, int64_t rows, int64_t choices, int64_t vocabulary
         numbers[i] = logit(h, kind);
     if (kind == ODD)
         spoil(h, numbers, rows * vocabulary);
-    for (int64_t c = 0; c < choices; c++)
+    for (int64_t c = 0; c < choices; c++) {
+        int64_t *integer = (int64_t *)(void *)integers->data + c * wide[1];
+        float *settings = (float *)(void *)reals->data + c * real[1];
         settle(h, rows, slots, vocabulary, c % 2 == 0 && c < 8 && (cuts || random_between(&h->random, 0, 5) == 0),
-               (int64_t *)(void *)integers->data + c * wide[1], real[1], (float *)(void *)reals->data + c * real[1]);
+               integer, real[1], settings);
+        if (by != NULL)
+            sb_choose_write(by, integer[SB_CHOOSE_ROW], integer[SB_CHOOSE_SLOT], integer, settings, real[1]);
+    }
     add_input(&test, waiting);
     add_input(&test, logits);
     add_input(&test, integers);
     add_input(&test, reals);
     harness_run(h, &test);
+}
+
+static void choose(harness *h, int64_t rows, int64_t choices, int64_t vocabulary, int kind) {
+    choose_by(h, rows, choices, vocabulary, kind, NULL);
 }
 
 HARNESS_GROUP(choose, sizes, HARNESS_CUDA) {
@@ -100,6 +114,33 @@ HARNESS_GROUP(choose, large, HARNESS_CUDA) {
         choose(h, 1, 2, 20011, kind);
     }
     choose(h, 1, 2, 128256, NORMAL);
+}
+
+/* Small weights whose sums are large, and many equal ones: with each of the settings, and with several at a time. */
+HARNESS_GROUP(choose, weights, HARNESS_CUDA) {
+    static const sb_choose_settings by[] = {
+        {.temperature = 1, .top_p = 0.5f, .seed = 1},
+        {.temperature = 0.9f, .top_p = 0.9f, .seed = 2, .min_p = 1e-8f},
+        {.temperature = 1, .top_p = 0.7f, .seed = 3, .top_k = 9000},
+        {.temperature = 1, .top_p = 1, .seed = 4, .top_k = 12000, .min_p = 0.002f},
+        {.temperature = 1, .top_p = 1, .seed = 5, .min_p = 1e-3f},
+    };
+    for (size_t i = 0; i < sizeof by / sizeof *by; i++) {
+        choose_by(h, 2, 2, 20011, LONG_TAIL, &by[i]);
+        choose_by(h, 1, 1, 20011, EQUAL, &by[i]);
+    }
+}
+
+/* The same by launches behind each other, as devices before Hopper do it. */
+HARNESS_GROUP(choose, steps, HARNESS_CUDA) {
+    sb_cuda_choose_force_steps(true);
+    for (int kind = 0; kind < KINDS; kind++) {
+        choose(h, 2, 4, 1 + random_between(&h->random, 0, 3000), kind);
+        choose(h, 2, 4, 5000 + random_between(&h->random, 0, 3000), kind);
+        choose(h, 1, 2, 20011, kind);
+    }
+    choose(h, 1, 2, 128256, NORMAL);
+    sb_cuda_choose_force_steps(false);
 }
 
 /* More choices than arrivals are counted for: another kernel chooses. */

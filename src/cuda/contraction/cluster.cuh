@@ -36,6 +36,37 @@ SB_CUDA_FUNCTION void sb_cluster_store_two(uint32_t shared, uint32_t rank, float
                  "r"(rank), "f"(first), "f"(second)
                  : "memory");
 }
+
+SB_CUDA_FUNCTION void sb_cluster_store_long(uint32_t shared, uint32_t rank, uint64_t value) {
+    asm volatile("{\n\t.reg .b32 remote;\n\t"
+                 "mapa.shared::cluster.u32 remote, %0, %1;\n\t"
+                 "st.shared::cluster.u64 [remote], %2;\n\t}" ::"r"(shared),
+                 "r"(rank), "l"(value)
+                 : "memory");
+}
+
+/* The word at the same place of block `rank`; and adding to it, which returns what it was. */
+SB_CUDA_FUNCTION uint32_t sb_cluster_load(uint32_t shared, uint32_t rank) {
+    uint32_t value;
+    asm volatile("{\n\t.reg .b32 remote;\n\t"
+                 "mapa.shared::cluster.u32 remote, %1, %2;\n\t"
+                 "ld.shared::cluster.u32 %0, [remote];\n\t}"
+                 : "=r"(value)
+                 : "r"(shared), "r"(rank)
+                 : "memory");
+    return value;
+}
+
+SB_CUDA_FUNCTION uint32_t sb_cluster_add(uint32_t shared, uint32_t rank, uint32_t number) {
+    uint32_t before;
+    asm volatile("{\n\t.reg .b32 remote;\n\t"
+                 "mapa.shared::cluster.u32 remote, %1, %2;\n\t"
+                 "atom.shared::cluster.add.u32 %0, [remote], %3;\n\t}"
+                 : "=r"(before)
+                 : "r"(shared), "r"(rank), "r"(number)
+                 : "memory");
+    return before;
+}
 #endif
 
 #endif

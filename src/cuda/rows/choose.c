@@ -1,9 +1,13 @@
 /* ChooseTokens, onto the slots themselves where nobody else needs them any more, and PendingTokens. */
 #include "ops/choose.h"
 
+#include <stdatomic.h>
+
 #include "cuda/common/elements.h"
+#include "cuda/contraction/gemm16_conv.h"
 #include "cuda/list.h"
 #include "cuda/moving/tensor_scatter.h"
+#include "cuda/rows/choose.h"
 #include "cuda/rows/choose_parameters.h"
 
 static int in_place_choose(const sb_kernel_query *query) {
@@ -22,13 +26,13 @@ static sb_status make_room(sb_call *call, int64_t choices, int64_t each, size_t 
     return SB_OK;
 }
 
-static sb_status make_parts(sb_call *call, sb_cuda_choose *p, sb_cuda_work *work) {
+static sb_status make_parts(sb_call *call, sb_cuda_choose *p, bool clusters, sb_cuda_work *work) {
     const size_t pair_bytes = SB_CUDA_CHOOSE_PAIRS * sizeof *p->pairs;
     void *pairs, *noisy = NULL, *row = NULL;
     bool cuts = p->real_columns != SB_CHOOSE_COLUMNS_OF_ALL;
-    if (cuts)
+    if (cuts && !clusters)
         SB_TRY(make_room(call, p->choices, p->vocabulary, sizeof *p->noisy, work, &noisy));
-    if (cuts && p->arrived != NULL)
+    if (cuts && !clusters && p->arrived != NULL)
         SB_TRY(make_room(call, p->choices, 1, sizeof *p->row, work, &row));
     SB_TRY(make_room(call, p->choices, p->parts, pair_bytes + sizeof *p->part, work, &pairs));
     p->noisy = noisy;
@@ -52,18 +56,43 @@ static sb_status launch_steps(sb_call *call, sb_cuda_choose *p, sb_cuda_work *wo
     return launch_blocks(call, "sb_cuda_choose_kept", blocks, work);
 }
 
+/* ---- by clusters ---- */
+
+static _Atomic bool without_clusters;
+
+void sb_cuda_choose_force_steps(bool are_forced) {
+    atomic_store(&without_clusters, are_forced);
+}
+
+/* Whether a cluster chooses from each row: where tokens may be left out, and rows are not so many that one block for each keeps the device
+ * busy. */
+static bool takes_clusters(const sb_call *call, const sb_cuda_choose *p) {
+    return p->real_columns != SB_CHOOSE_COLUMNS_OF_ALL && p->choices <= SB_CUDA_ARRIVALS &&
+           sb_gemm16_has_hopper_code(sb_cuda_call_device(call)) && !atomic_load(&without_clusters);
+}
+
+static sb_status launch_clusters(sb_call *call, sb_cuda_choose *p, sb_cuda_work *work) {
+    work->module = "choose_cluster";
+    work->threads = SB_CUDA_CHOOSE_CLUSTER_THREADS;
+    work->shared_bytes = sizeof(sb_cuda_choose_memory);
+    return launch_blocks(call, "sb_cuda_choose_cluster", p->choices * SB_CUDA_CHOOSE_BLOCKS, work);
+}
+
 static sb_status give(sb_call *call, sb_cuda_choose *p, sb_cuda_work *work) {
     uint32_t *arrivals = sb_cuda_call_queue(call)->arrivals;
-    if (arrivals != NULL && p->choices <= SB_CUDA_ARRIVALS) {
+    const bool clusters = takes_clusters(call, p);
+    if (arrivals != NULL && p->choices <= SB_CUDA_ARRIVALS && !clusters) {
         p->arrived = arrivals;
         sb_cuda_work_touches(work, arrivals, SB_CUDA_ARRIVALS * sizeof *arrivals, true);
     }
-    SB_TRY(make_parts(call, p, work));
+    SB_TRY(make_parts(call, p, clusters, work));
     work->module = "choose";
     work->parameters = p;
     work->parameter_bytes = sizeof *p;
     work->threads = SB_CUDA_CHOOSE_THREADS;
     SB_TRY(launch_blocks(call, "sb_cuda_choose_tokens", p->choices * p->parts, work));
+    if (clusters)
+        return launch_clusters(call, p, work);
     if (p->arrived == NULL)
         return launch_blocks(call, "sb_cuda_choose_of_parts", p->choices, work);
     return p->row != NULL ? launch_steps(call, p, work) : SB_OK;

@@ -3,29 +3,11 @@
  * who does it when changes no bit. Threads meet at every SB_CUDA_BARRIER. Where tokens are left out (choose_cut.cuh), the row is chosen from
  * in launches behind. */
 #include "cuda/rows/choose_cut.cuh"
-#include "cuda/rows/choose_sum.cuh"
+#include "cuda/rows/choose_row.cuh"
 
 /* ---- a row's beginning ---- */
 
-/* The settings of a choice; false: they are none that it can be made by. */
-SB_CUDA_FUNCTION bool begin(const sb_cuda_choose *p, int64_t choice, sb_choosing *c) {
-    const int64_t *integers = p->integers + choice * SB_CHOOSE_INTEGER_COLUMNS;
-    const float *reals = p->reals + choice * p->real_columns;
-    c->slot = integers[SB_CHOOSE_SLOT];
-    c->vocabulary = p->vocabulary;
-    c->scale = p->scale;
-    if (!sb_choose_is_fit(integers, reals, p->real_columns, p->rows, p->slot_count))
-        return false;
-    c->logits = p->logits + integers[SB_CHOOSE_ROW] * p->vocabulary;
-    c->by = sb_choose_read(integers, reals, p->real_columns);
-    c->factor = c->by.temperature != 0.0f ? sb_div_f32(1.0f, c->by.temperature) : 0.0f;
-    c->maximum = 0;
-    c->cuts = sb_choose_cuts(c->by.top_k, c->by.top_p, c->by.min_p);
-    c->noisy = p->noisy != NULL ? p->noisy + choice * p->vocabulary : NULL;
-    return true;
-}
-
-/* The same, with the logits of the thread's tokens of part `at`. Mostly they are those of the row whose number the choice has, which are
+/* begin, with the logits of the thread's tokens of part `at`. Mostly they are those of the row whose number the choice has, which are
  * asked for before it is known: one wait for memory less. */
 SB_CUDA_FUNCTION bool begin_part(const sb_cuda_choose *p, int64_t choice, int64_t at, sb_choosing *c, float *logits) {
     const float *guess = p->logits + SMALLER(choice, p->rows - 1) * p->vocabulary;
@@ -39,54 +21,6 @@ SB_CUDA_FUNCTION bool begin_part(const sb_cuda_choose *p, int64_t choice, int64_
 
 /* ---- choosing ---- */
 
-/* Of two choices for a slot the later one's token stays. */
-SB_CUDA_FUNCTION bool is_overwritten(const sb_cuda_choose *p, int64_t choice, int64_t slot) {
-    int32_t is = 0;
-    if (choice + 1 == p->choices)
-        return false;
-    for (int64_t c = choice + 1 + threadIdx.x; c < p->choices; c += THREADS)
-        is |= p->integers[c * SB_CHOOSE_INTEGER_COLUMNS + SB_CHOOSE_SLOT] == slot;
-    return largest_number(is) != 0;
-}
-
-SB_CUDA_FUNCTION int64_t token_of(uint64_t drawn) {
-    return drawn != 0 ? sb_choose_token(drawn) : sb_choose_failed(SB_CHOOSE_VANISHED, 0);
-}
-
-/* The token that is chosen where none is left out, and its logit. */
-SB_CUDA_FUNCTION int64_t choose(const sb_choosing *c, const sb_choose_sum *all, float *logit) {
-    if (all->found.odd < c->vocabulary)
-        return sb_choose_failed(c->logits[all->found.odd] > 0 ? SB_CHOOSE_INFINITE : SB_CHOOSE_NAN, all->found.odd);
-    *logit = sb_choose_value(all->found.first);
-    if (!(*logit > -sb_infinity_f32()))
-        return sb_choose_failed(SB_CHOOSE_NOTHING, 0);
-    if (c->by.temperature == 0.0f)
-        return sb_choose_token(all->found.first);
-    *logit = all->found.logit;
-    return token_of(all->found.drawn);
-}
-
-/* A choice's result, but for its place. */
-typedef struct sb_choose_result {
-    int64_t token, units;
-    int32_t maximum;
-    float logit; /* the token's, if there is one */
-} sb_choose_result;
-
-/* Puts down what has been chosen, by one thread. */
-SB_CUDA_FUNCTION void put(const sb_cuda_choose *p, const sb_choosing *c, int64_t choice, bool is_lost,
-                          const sb_choose_result *result) {
-    const int64_t slot = c->slot;
-    double *chosen = p->chosen + choice * SB_CHOOSE_CHOSEN_COLUMNS, logp = sb_nan_f64();
-    if (slot >= 0 && slot < p->slot_count && !is_lost)
-        p->slots[slot * p->slot_step] = result->token >= 0 ? result->token : 0;
-    if (result->token >= 0)
-        logp = (double)sb_logp_value(SB_LOGP_TARGET_VALID, result->logit, p->scale,
-                                     sb_logp_row(result->maximum, result->units, 0), result->units);
-    chosen[SB_CHOOSE_TOKEN] = (double)result->token;
-    chosen[SB_CHOOSE_LOGP] = logp;
-}
-
 /* Begins a row of which tokens are left out, and of which one can be chosen. */
 SB_CUDA_FUNCTION void leave_out(const sb_choosing *c, const sb_choose_sum *all, sb_cuda_choose_row *row) {
     begin_row(c, sb_choose_value(all->found.first), row);
@@ -97,20 +31,23 @@ SB_CUDA_FUNCTION void leave_out(const sb_choosing *c, const sb_choose_sum *all, 
 /* Chooses from a row whose parts are there, or begins it for the launches behind. `alone`: where there are none, this block leaves tokens
  * out. */
 SB_CUDA_FUNCTION void end_row(const sb_cuda_choose *p, int64_t choice, bool fits, bool alone, const sb_choosing *c) {
+    SB_CUDA_SHARED sb_choose_sum of_warps[WARPS];
+    SB_CUDA_SHARED int64_t units[WARPS];
+    SB_CUDA_SHARED int32_t found[WARPS];
     sb_choose_result result;
     if (!fits) {
         result.token = sb_choose_failed(SB_CHOOSE_UNFIT, 0);
-        const bool is_lost = is_overwritten(p, choice, c->slot);
+        const bool is_lost = is_overwritten(p, choice, c->slot, found);
         if (threadIdx.x == 0)
             put(p, c, choice, is_lost, &result);
         return;
     }
-    const sb_choose_sum all = sum_parts(p, c, choice);
-    result.token = choose(c, &all, &result.logit);
+    const sb_choose_sum all = sum_parts(p, c, choice, of_warps, units);
+    const bool leaves_out = does_leave_out(c, &all);
     result.maximum = all.maximum;
     result.units = all.units;
-    /* Where one could come of all tokens, one can of those that are kept. */
-    const bool leaves_out = result.token >= 0 && c->cuts && c->by.temperature != 0.0f;
+    if (!leaves_out)
+        result.token = choose(c, &all, &result.logit);
     if (leaves_out && alone) {
         result.token = token_of(draw_kept(c, sb_choose_token(all.found.first)));
         result.logit = result.token >= 0 ? c->logits[result.token] : 0.0f;
@@ -189,7 +126,8 @@ SB_CUDA_BLOCK_KERNEL_BOUNDED(sb_cuda_choose_kept, sb_cuda_choose, p, THREADS, 1)
     draw_block(&c, token, row);
     if (!is_last_block(p->arrived + choice, p->parts))
         return;
-    const bool is_lost = is_overwritten(p, choice, c.slot);
+    SB_CUDA_SHARED int32_t found[WARPS];
+    const bool is_lost = is_overwritten(p, choice, c.slot, found);
     if (threadIdx.x != 0)
         return;
     sb_choose_result result;

@@ -7,7 +7,10 @@
 #include "cuda/logp/logp.cuh"
 #include "cuda/rows/choose_parameters.h"
 
+/* Threads of a block: a source whose blocks have others says so first. */
+#ifndef THREADS
 #define THREADS SB_CUDA_CHOOSE_THREADS
+#endif
 #define WARPS (THREADS / 32)
 #define OWN SB_CUDA_CHOOSE_OWN
 
@@ -58,8 +61,7 @@ SB_CUDA_FUNCTION int64_t sum_of_lanes(int64_t value, int lanes) {
 /* ---- over a block: each warp by itself, then of what the warps have found every warp the same ---- */
 
 #define OVER_BLOCK(name, type, of_warp, of_found)                                                                      \
-    SB_CUDA_FUNCTION type name(type value) {                                                                           \
-        SB_CUDA_SHARED type found[WARPS];                                                                              \
+    SB_CUDA_FUNCTION type name##_by(type *found, type value) {                                                         \
         value = of_warp;                                                                                               \
         if (threadIdx.x % 32 == 0)                                                                                     \
             found[threadIdx.x / 32] = value;                                                                           \
@@ -67,28 +69,50 @@ SB_CUDA_FUNCTION int64_t sum_of_lanes(int64_t value, int lanes) {
         value = found[threadIdx.x % WARPS];                                                                            \
         SB_CUDA_BARRIER();                                                                                             \
         return of_found;                                                                                               \
+    }                                                                                                                  \
+    SB_CUDA_FUNCTION type name(type value) {                                                                           \
+        SB_CUDA_SHARED type found[WARPS];                                                                              \
+        return name##_by(found, value);                                                                                \
     }
 OVER_BLOCK(largest_key, uint64_t, largest_key_of_warp(value), largest_key_of_warp(value))
 OVER_BLOCK(largest_number, int32_t, sb_cuda_largest_s32(value), sb_cuda_largest_s32(value))
 OVER_BLOCK(sum_of_numbers, int64_t, sum_of_lanes(value, 32), sum_of_lanes(value, WARPS))
 
-/* ---- words that several write ---- */
-
-/* The next place in a list of the block's. */
-SB_CUDA_FUNCTION uint32_t take_place(uint32_t *count) {
-#if defined(__CUDA_ARCH__)
-    return atomicAdd(count, 1u);
-#else
-    return (*count)++;
-#endif
+/* The sum of the values of threads behind this one. */
+SB_CUDA_FUNCTION int64_t sum_behind_by(int64_t *sums, int64_t value) {
+    const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
+    int64_t all = value;
+    SB_CUDA_UNROLL
+    for (int step = 1; step < 32; step *= 2) {
+        const int64_t other = (int64_t)sb_cuda_shuffle_down_u64((uint64_t)all, step, 32);
+        all += lane + step < 32 ? other : 0;
+    }
+    if (lane == 0)
+        sums[warp] = all;
+    SB_CUDA_BARRIER();
+    all -= value;
+    SB_CUDA_UNROLL
+    for (int w = 1; w < WARPS; w++)
+        all += w > warp ? sums[w] : 0;
+    SB_CUDA_BARRIER();
+    return all;
 }
 
-/* Adds to a word of the block's, or of all blocks'. */
-SB_CUDA_FUNCTION void add_to(uint32_t *word, uint32_t number) {
+SB_CUDA_FUNCTION int64_t sum_behind(int64_t value) {
+    SB_CUDA_SHARED int64_t sums[WARPS];
+    return sum_behind_by(sums, value);
+}
+
+/* ---- words that several write ---- */
+
+/* Adds to a word of the block's, or of all blocks': returns what it was. */
+SB_CUDA_FUNCTION uint32_t add_to(uint32_t *word, uint32_t number) {
 #if defined(__CUDA_ARCH__)
-    atomicAdd(word, number);
+    return atomicAdd(word, number);
 #else
+    const uint32_t before = *word;
     *word += number;
+    return before;
 #endif
 }
 

@@ -8,34 +8,12 @@
 #ifndef SB_CUDA_ROWS_CHOOSE_CUT_CUH
 #define SB_CUDA_ROWS_CHOOSE_CUT_CUH
 
-#include "cuda/rows/choose_block.cuh"
+#include "cuda/rows/choose_search.cuh"
 
 #define RANGE_BITS 3
 #define RANGES (1 << RANGE_BITS)
 
 /* ---- by one block ---- */
-
-/* Whether the sum of tokens in their order, a number of them or of units, is what the search is for. */
-SB_CUDA_FUNCTION bool is_reached(const sb_choosing *c, const sb_choose_search *state, int64_t sum) {
-    return state->goal == SB_CHOOSE_BY_WEIGHT ? (double)sum >= state->enough : sum >= c->by.top_k;
-}
-
-/* Begins the search for `goal`, or for the next one that the settings have. */
-SB_CUDA_FUNCTION void begin_search(const sb_choosing *c, int32_t goal, sb_choose_search *state) {
-    if (goal == SB_CHOOSE_BY_NUMBER && c->by.top_k == 0)
-        goal = SB_CHOOSE_BY_WEIGHT;
-    if (goal == SB_CHOOSE_BY_WEIGHT && c->by.top_p == 1.0f && c->by.min_p == 0.0f)
-        goal = SB_CHOOSE_FOUND;
-    state->goal = goal;
-    state->end = 64;
-    state->prefix = 0;
-    state->before = 0;
-    state->enough = 0;
-}
-
-SB_CUDA_FUNCTION void next_search(const sb_choosing *c, sb_choose_search *state) {
-    begin_search(c, state->goal + 1, state);
-}
 
 /* The logits of a turn, divided by the temperature. */
 SB_CUDA_FUNCTION void ask_for(const sb_choosing *c, int64_t first, float *scaled) {
@@ -78,31 +56,6 @@ SB_CUDA_FUNCTION void sum_ranges(const sb_choose_ranges *own, sb_choose_ranges *
     SB_CUDA_BARRIER();
 }
 
-/* Keys in the making: those from `least` on that begin as `prefix` does, but for their lowest `end` bits, of which the upper `bits` say
- * which range it is. */
-typedef struct sb_choose_digit {
-    uint64_t least, prefix;
-    int end, bits;
-} sb_choose_digit;
-
-SB_CUDA_FUNCTION sb_choose_digit digit_of(const sb_choose_search *state) {
-    sb_choose_digit digit;
-    digit.least = state->least;
-    digit.prefix = state->prefix;
-    digit.end = state->end;
-    digit.bits = SMALLER(state->end, SB_CUDA_CHOOSE_BITS);
-    return digit;
-}
-
-/* What keys have in common but for their lowest `bits`. */
-SB_CUDA_FUNCTION uint64_t above(uint64_t key, int bits) {
-    return bits < 64 ? key >> bits : 0;
-}
-
-SB_CUDA_FUNCTION bool is_in_play(const sb_choose_digit *digit, uint64_t key) {
-    return key >= digit->least && above(key, digit->end) == above(digit->prefix, digit->end);
-}
-
 SB_CUDA_FUNCTION void add_token(const sb_choosing *c, bool weighs, const sb_choose_digit *digit, uint64_t key,
                                 float scaled, sb_choose_ranges *ranges) {
     if (!is_in_play(digit, key))
@@ -132,7 +85,7 @@ SB_CUDA_FUNCTION void list_range(const sb_choosing *c, const sb_choose_digit *di
         EACH_TOKEN(token, h, first, c->vocabulary) {
             const uint64_t key = sb_choose_key(scaled[h], token);
             if (is_in_play(digit, key))
-                list->keys[take_place(&list->count)] = key;
+                list->keys[add_to(&list->count, 1)] = key;
         }
     }
     SB_CUDA_BARRIER();
@@ -205,11 +158,6 @@ SB_CUDA_FUNCTION void end_searches(const sb_choosing *c, sb_choose_search *state
     SB_CUDA_KEEP_LOOP
     while (state->goal < SB_CHOOSE_FOUND)
         search(c, state);
-}
-
-/* Whether the token with such a logit, divided by the temperature, is too light for min_p, where the heaviest weighs `most` units. */
-SB_CUDA_FUNCTION bool is_light(const sb_choosing *c, float scaled, int64_t most) {
-    return (double)sb_choose_units(scaled, c->maximum) < (double)c->by.min_p * (double)most;
 }
 
 /* The least key behind all tokens that are too light: behind the first of them none is kept, whatever it weighs. */
@@ -302,27 +250,6 @@ SB_CUDA_FUNCTION void count_block(const sb_choosing *c, int64_t token, sb_cuda_c
             add_to_sum(&row->sums[r], ((int64_t)own.high[r] << HALF_BITS) + own.low[r]);
         }
     }
-}
-
-/* The sum of the values of threads behind this one. */
-SB_CUDA_FUNCTION int64_t sum_behind(int64_t value) {
-    SB_CUDA_SHARED int64_t sums[WARPS];
-    const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
-    int64_t all = value;
-    SB_CUDA_UNROLL
-    for (int step = 1; step < 32; step *= 2) {
-        const int64_t other = (int64_t)sb_cuda_shuffle_down_u64((uint64_t)all, step, 32);
-        all += lane + step < 32 ? other : 0;
-    }
-    if (lane == 0)
-        sums[warp] = all;
-    SB_CUDA_BARRIER();
-    all -= value;
-    SB_CUDA_UNROLL
-    for (int w = 1; w < WARPS; w++)
-        all += w > warp ? sums[w] : 0;
-    SB_CUDA_BARRIER();
-    return all;
 }
 
 /* Ranges of a step that a thread looks at. */

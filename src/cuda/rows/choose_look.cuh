@@ -48,13 +48,6 @@ SB_CUDA_FUNCTION sb_logp_pair pair_of_warp(const float *logits, int64_t count, s
     return pair;
 }
 
-/* The first of some tokens by logit, and with noise; the first odd one. */
-typedef struct sb_choose_found {
-    uint64_t first, drawn;
-    float logit; /* of the token drawn */
-    int32_t odd;
-} sb_choose_found;
-
 /* Adds a token that is drawn with such a number. */
 SB_CUDA_FUNCTION void find_drawn(float noisy, float logit, int64_t token, sb_choose_found *found) {
     const uint64_t key = sb_choose_drawn_key(noisy, token);
@@ -62,18 +55,53 @@ SB_CUDA_FUNCTION void find_drawn(float noisy, float logit, int64_t token, sb_cho
     found->drawn = LARGER(key, found->drawn);
 }
 
-/* Draws the thread's tokens. */
-SB_CUDA_FUNCTION void draw(const sb_choosing *c, const float *logits, int64_t token, int64_t count,
-                           sb_choose_found *found) {
-    float noisy[OWN];
+/* Between which numbers a token's noise is, by its random word. */
+typedef struct sb_choose_between {
+    float low, high;
+} sb_choose_between;
+
+/* Noise is -log(-log1p(-u)). -log1p(-u) is u or more, and up to 1/2 no more than 1.387 u, whose logarithm is below 0.328; u's logarithm to base 2 is
+ * what its float's bits say as an integer, or up to 0.0861 more. */
+SB_CUDA_FUNCTION sb_choose_between noise_between(uint32_t word) {
+    const float uniform = sb_choose_uniform(word);
+    const float logarithm = (float)((int32_t)sb_bits_from_f32(uniform) - 0x3f800000) * 0x1p-23f * 0.69314718f;
+    sb_choose_between between;
+    between.high = 0.001f - logarithm;
+    between.low = uniform <= 0.5f ? -0.389f - logarithm : -sb_infinity_f32();
+    return between;
+}
+
+/* Draws the warp's first token, exactly where it can be that: its number with the most noise is not below any other's with the least. */
+SB_CUDA_FUNCTION void draw_first(const sb_choosing *c, const float *logits, int64_t token, int64_t count,
+                                 sb_choose_found *found) {
+    uint32_t words[OWN];
+    int32_t most[OWN], best = INT32_MIN;
     SB_CUDA_UNROLL
     for (int i = 0; i < OWN; i++) {
-        noisy[i] = sb_choose_drawn(logits[i] * c->factor, &c->by, token + i);
-        if (i < count)
-            find_drawn(noisy[i], logits[i], token + i, found);
+        const float scaled = logits[i] * c->factor;
+        words[i] = sb_choose_word(c->by.seed, c->by.request, c->by.position, (uint32_t)(token + i));
+        const sb_choose_between between = noise_between(words[i]);
+        const float least = scaled + between.low;
+        most[i] = sb_choose_order(scaled + between.high);
+        if (i < count && least == least)
+            best = LARGER(sb_choose_order(least), best);
     }
-    if (!c->cuts)
-        return;
+    best = sb_cuda_largest_s32(best);
+    SB_CUDA_UNROLL
+    for (int i = 0; i < OWN; i++) {
+        if (i < count && most[i] >= best) {
+            const float exponent = sb_choose_exponent(sb_choose_uniform(words[i]));
+            find_drawn(sb_choose_noisy(logits[i] * c->factor, exponent), logits[i], token + i, found);
+        }
+    }
+}
+
+/* Draws all of the thread's tokens, whose numbers are kept. */
+SB_CUDA_FUNCTION void draw_all(const sb_choosing *c, const float *logits, int64_t token, int64_t count) {
+    float noisy[OWN];
+    SB_CUDA_UNROLL
+    for (int i = 0; i < OWN; i++)
+        noisy[i] = sb_choose_drawn(logits[i] * c->factor, &c->by, token + i);
     if (are_aligned(c->noisy, token, c->vocabulary)) {
         sb_cuda_store_four((char *)(c->noisy + token), sizeof(float), noisy);
         return;
@@ -113,8 +141,10 @@ SB_CUDA_FUNCTION void look(const sb_choosing *c, int64_t at, const float *logits
         own.first = LARGER(key, own.first);
         own.odd = i < count && !(logits[i] < sb_infinity_f32()) ? (int32_t)(token + i) : own.odd;
     }
-    if (c->by.temperature != 0.0f)
-        draw(c, logits, token, count, &own);
+    if (c->by.temperature != 0.0f && !c->cuts)
+        draw_first(c, logits, token, count, &own);
+    else if (c->by.temperature != 0.0f && c->noisy != NULL)
+        draw_all(c, logits, token, count);
     own = over_warp(c, &own);
     const sb_logp_pair pair = pair_of_warp(logits, count, c->scale);
     if (threadIdx.x % 32 == 0) {

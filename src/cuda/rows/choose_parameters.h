@@ -18,6 +18,21 @@ typedef struct sb_cuda_choose_part {
     int32_t odd;    /* the first token whose logit is NaN or infinite; the vocabulary's size: none */
 } sb_cuda_choose_part;
 
+/* The first of some tokens by logit, and with noise; the first odd one. */
+typedef struct sb_choose_found {
+    uint64_t first, drawn;
+    float logit; /* of the token drawn */
+    int32_t odd;
+} sb_choose_found;
+
+/* What a row's parts come to, or some of them. */
+typedef struct sb_choose_sum {
+    sb_choose_found found;
+    int32_t maximum; /* of their pairs */
+    int32_t is_lost; /* a later choice has the slot, whose token stays then */
+    int64_t units;
+} sb_choose_sum;
+
 /* What a search for the least key that is kept is for, in this order. */
 enum {
     SB_CHOOSE_BY_NUMBER, /* top_k */
@@ -50,6 +65,49 @@ typedef struct sb_cuda_choose_row {
     float heaviest;               /* the largest logit, divided by the temperature … */
     int32_t maximum;              /* … and the exponent that weights are relative to */
 } sb_cuda_choose_row;
+
+/* By clusters: a row of which tokens are left out has one. */
+#define SB_CUDA_CHOOSE_BLOCKS 8
+#define SB_CUDA_CHOOSE_CLUSTER_THREAD_BITS 9
+#define SB_CUDA_CHOOSE_CLUSTER_THREADS (1 << SB_CUDA_CHOOSE_CLUSTER_THREAD_BITS)
+#define SB_CUDA_CHOOSE_CLUSTER_WARPS (SB_CUDA_CHOOSE_CLUSTER_THREADS / 32)
+/* Ranges of keys that a pass over all tokens tells apart: one for each thread of the cluster. */
+#define SB_CUDA_CHOOSE_SLOT_BITS 12
+#define SB_CUDA_CHOOSE_SLOTS (1 << SB_CUDA_CHOOSE_SLOT_BITS)
+/* Keys of one range that one block can have: two for each of its threads. */
+#define SB_CUDA_CHOOSE_LISTED (2 * SB_CUDA_CHOOSE_CLUSTER_THREADS)
+/* Keys that wait for their noise: fewer than threads, and those of another turn. */
+#define SB_CUDA_CHOOSE_WAITING ((1 + SB_CUDA_CHOOSE_OWN) * SB_CUDA_CHOOSE_CLUSTER_THREADS)
+
+/* What a block's tokens come to, by ranges. Units are below 2^40. */
+typedef struct sb_cuda_choose_slots {
+    uint32_t counts[SB_CUDA_CHOOSE_SLOTS], low[SB_CUDA_CHOOSE_SLOTS], high[SB_CUDA_CHOOSE_SLOTS];
+} sb_cuda_choose_slots;
+
+/* A block's keys, once the range in which the search ends is known. */
+typedef struct sb_cuda_choose_lists {
+    uint64_t waiting[SB_CUDA_CHOOSE_WAITING], listed[SB_CUDA_CHOOSE_LISTED];
+} sb_cuda_choose_lists;
+
+/* The shared memory of a block. */
+typedef struct sb_cuda_choose_memory {
+    union {
+        sb_cuda_choose_slots slots;
+        sb_cuda_choose_lists lists;
+    } now;
+    uint64_t gathered[SB_CUDA_CHOOSE_LISTED]; /* the first block's: keys of all blocks' lists */
+    /* Of each block, in all of them. */
+    uint64_t totals[SB_CUDA_CHOOSE_BLOCKS], lights[SB_CUDA_CHOOSE_BLOCKS], drawn[SB_CUDA_CHOOSE_BLOCKS];
+    /* Where the search goes on, in all blocks: the sum in front, and a range << 32 | the tokens that it has. */
+    uint64_t before, range;
+    uint64_t least;
+    uint32_t waiting, listed, gathered_count, place;
+    /* For sums and maxima over the block. */
+    sb_choose_sum of_warps[SB_CUDA_CHOOSE_CLUSTER_WARPS];
+    int64_t sums[SB_CUDA_CHOOSE_CLUSTER_WARPS];
+    uint64_t keys[SB_CUDA_CHOOSE_CLUSTER_WARPS];
+    int32_t numbers[SB_CUDA_CHOOSE_CLUSTER_WARPS];
+} sb_cuda_choose_memory;
 
 /* ChooseTokens: `parts` blocks for each choice. The last one that finishes chooses, or another kernel behind. */
 typedef struct sb_cuda_choose {

@@ -4,14 +4,6 @@
 
 #include "cuda/rows/choose_look.cuh"
 
-/* Of a row's parts, or of some of them. */
-typedef struct sb_choose_sum {
-    sb_choose_found found;
-    int32_t maximum; /* of their pairs */
-    int32_t is_lost; /* a later choice has the slot, whose token stays then */
-    int64_t units;
-} sb_choose_sum;
-
 /* ---- pairs of the log-probability ---- */
 
 /* Pairs that a thread has at a time: two in each of so many accesses. */
@@ -80,8 +72,7 @@ SB_CUDA_FUNCTION void sum_of_warp(const sb_choosing *c, sb_choose_sum *sum) {
 }
 
 /* Of the block's. */
-SB_CUDA_FUNCTION void sum_of_block(const sb_choosing *c, sb_choose_sum *sum) {
-    SB_CUDA_SHARED sb_choose_sum of_warps[WARPS];
+SB_CUDA_FUNCTION void sum_of_block(const sb_choosing *c, sb_choose_sum *of_warps, sb_choose_sum *sum) {
     sum_of_warp(c, sum);
     if (threadIdx.x % 32 == 0)
         of_warps[threadIdx.x / 32] = *sum;
@@ -91,8 +82,9 @@ SB_CUDA_FUNCTION void sum_of_block(const sb_choosing *c, sb_choose_sum *sum) {
 }
 
 /* Everything of a row, for all threads of a block. Exponents and sums take two steps, since units are relative to the largest; pairs that a
- * thread has room for are asked for once. */
-SB_CUDA_FUNCTION sb_choose_sum sum_parts(const sb_cuda_choose *p, const sb_choosing *c, int64_t choice) {
+ * thread has room for are asked for once. `of_warps` and `units` are the block's. */
+SB_CUDA_FUNCTION sb_choose_sum sum_parts(const sb_cuda_choose *p, const sb_choosing *c, int64_t choice,
+                                         sb_choose_sum *of_warps, int64_t *units) {
     const int64_t count = p->parts * SB_CUDA_CHOOSE_PAIRS;
     const sb_logp_pair *pairs = p->pairs + choice * count;
     sb_logp_pair held[PAIRS], more[PAIRS];
@@ -105,7 +97,7 @@ SB_CUDA_FUNCTION sb_choose_sum sum_parts(const sb_cuda_choose *p, const sb_choos
         load_pairs(pairs, first, count, more);
         sum.maximum = largest_of_pairs(more, sum.maximum);
     }
-    sum_of_block(c, &sum);
+    sum_of_block(c, of_warps, &sum);
     if (sum.found.odd < c->vocabulary) /* a pair with a NaN has no sum */
         return sum;
     sum.units = units_of_pairs(held, sum.maximum);
@@ -113,7 +105,7 @@ SB_CUDA_FUNCTION sb_choose_sum sum_parts(const sb_cuda_choose *p, const sb_choos
         load_pairs(pairs, first, count, more);
         sum.units += units_of_pairs(more, sum.maximum);
     }
-    sum.units = sum_of_numbers(sum.units);
+    sum.units = sum_of_numbers_by(units, sum.units);
     return sum;
 }
 
