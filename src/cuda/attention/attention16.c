@@ -264,12 +264,11 @@ static sb_status launch_one(sb_call *call, sb_cuda_work *work, const sb_cuda_att
     return sb_cuda_call_launch(call, work);
 }
 
-/* Whether blocks of streams fold: where each has one tile, as to say that a tile has come takes a tenth of its time from those that go on to
- * another one; and of rows with few splits, as a kernel of its own has more warps for them (docs/notes/cuda.md). */
-static bool can_streams_fold(const sb_call *call, const sb_cuda_attention_call *made, const sb_cuda_attention *p,
-                             int64_t tiles, int64_t at_once) {
-    const int64_t most = at_once * sb_cuda_call_device(call)->multiprocessors;
-    return p->splits <= 16 && tiles <= most / p->splits && sb_cuda_attention16_stream_has_words(call, made, p);
+/* Whether blocks of streams fold: rows with few splits, as a kernel of its own has more warps for many of them. To count costs a tenth of a
+ * tile's time, and such a kernel 4 us and more (docs/results/2026-11-27-attention.md). */
+#define MOST_FOLDED_SPLITS 16
+static bool can_streams_fold(const sb_call *call, const sb_cuda_attention_call *made, const sb_cuda_attention *p) {
+    return p->splits <= MOST_FOLDED_SPLITS && sb_cuda_attention16_stream_has_words(call, made, p);
 }
 
 /* *folded: with splits apart, whether nobody has to fold them any more. */
@@ -292,7 +291,7 @@ static sb_status launch_share(sb_call *call, const sb_cuda_attention_call *made,
     /* Launched early, its blocks come to lie two on each multiprocessor that the product ahead has left idle. */
     work->apart = way->rows != SB_CUDA_ATTENTION16_ROWS;
     if (way->streams) {
-        *folded = share->is_split && plan->count == 1 && can_streams_fold(call, made, &p, share->tiles, way->at_once);
+        *folded = share->is_split && plan->count == 1 && can_streams_fold(call, made, &p);
         return sb_cuda_attention16_stream_run(call, made, work, &p, way->width, blocks, *folded);
     }
     snprintf(module, sizeof module, "%s%s_%d_%s", way->family, a->pages.table != NULL ? "_paged" : "", way->width,
@@ -332,11 +331,12 @@ static bool can_clusters(const sb_call *call, const sb_cuda_attention_call *made
              a->batch * a->key_heads <= SB_CUDA_ARRIVALS / SB_CUDA_ATTENTION16_FEW_BLOCKS));
 }
 
-/* Whether they are quicker, by what an H200 said (docs/results/2026-11-24-attention.md): not up to some 256 keys, and not where one goes on to
- * another split. */
+/* Whether they are quicker, by what an H200 said (docs/results/2026-11-27-attention.md): not up to some 256 keys, and only where each block
+ * has a multiprocessor for itself. */
 static bool are_clusters_quicker(const sb_call *call, const sb_attention_work *a) {
-    return a->keys > 2 * SB_ATTENTION_BLOCK &&
-           a->batch * a->key_heads <= clusters_at_once(call) / up(a->keys, SB_ATTENTION_SPLIT);
+    const int64_t splits = up(a->keys, SB_ATTENTION_SPLIT);
+    const int64_t most = sb_cuda_call_device(call)->multiprocessors / SB_CUDA_ATTENTION16_FEW_BLOCKS;
+    return a->keys > 2 * SB_ATTENTION_BLOCK && a->batch * a->key_heads <= most / splits;
 }
 
 static bool takes_clusters(const sb_call *call, const sb_cuda_attention_call *made) {
@@ -379,10 +379,15 @@ static sb_status launch_clusters(sb_call *call, sb_cuda_attention_call *made) {
 
 /* ---- few rows by TMA ---- */
 
-/* Whether rows are few for each head of keys, so that tiles of 8 of them read keys as seldom as others. */
-static bool are_streams_quicker(const sb_attention_work *a) {
+/* Whether they are quicker: where rows are few for each head of keys, so that tiles of 8 of them read keys as seldom as others, and where
+ * there are several splits, heads are wide, or tiles are so many that they keep the ring full. */
+static bool are_streams_quicker(const sb_call *call, const sb_attention_work *a) {
     const int64_t sharing = a->heads / a->key_heads * a->queries;
-    return sharing <= SB_CUDA_ATTENTION16_STREAM_ROWS * (a->pages.table != NULL ? a->pages.sequences : 1);
+    if (a->pages.table != NULL)
+        return sharing <= SB_CUDA_ATTENTION16_STREAM_ROWS * a->pages.sequences;
+    return sharing <= SB_CUDA_ATTENTION16_STREAM_ROWS &&
+           (a->keys > SB_ATTENTION_SPLIT || widest_of(a) > 128 ||
+            a->batch * a->key_heads > sb_cuda_call_device(call)->multiprocessors);
 }
 
 static bool takes_streams(const sb_call *call, const sb_cuda_attention_call *made) {
@@ -390,7 +395,7 @@ static bool takes_streams(const sb_call *call, const sb_cuda_attention_call *mad
     if (choice == SB_CUDA_ATTENTION_TILES || choice == SB_CUDA_ATTENTION_CLUSTERS ||
         sb_cuda_attention16_refuses_stream(made) != NULL)
         return false;
-    return choice == SB_CUDA_ATTENTION_STREAMS || are_streams_quicker(&made->attention);
+    return choice == SB_CUDA_ATTENTION_STREAMS || are_streams_quicker(call, &made->attention);
 }
 
 sb_status sb_cuda_attention16_run(sb_call *call, sb_cuda_attention_call *made, bool *given) {

@@ -9,6 +9,9 @@
 #define FOUR 4
 /* Tiles that would fit are not made smaller than this: they see the rows around them once more each. */
 #define FEWEST_ROWS 4
+/* Products of a plane under which a tile is not worth its barriers: 3x3 over 7x7 took 8.3 us for 5.8 without, 5x5 over 14x14 11.6 for 13.9
+ * (docs/results/2026-11-27-gpu-kernels.md). */
+#define FEWEST_PRODUCTS 1000
 
 static int64_t parts(int64_t extent, int64_t part) {
     return (extent + part - 1) / part;
@@ -55,6 +58,8 @@ bool sb_cuda_depthwise_plan(sb_cuda_depthwise *p, int multiprocessors) {
     if (!is_flat || conv->channels != 1 || conv->base.k == 0 || conv->stride[2] != 1 || conv->dilation[2] != 1)
         return false;
     int64_t taps = rounded(conv->kernel[2].divisor, FOUR);
+    if ((int64_t)conv->positions.divisor * conv->base.k < FEWEST_PRODUCTS)
+        return false;
     if (taps > MOST_FLOATS || (int64_t)conv->kernel[1].divisor > MOST_FLOATS)
         return false;
     p->planes = samples * conv->base.batches * conv->base.m;

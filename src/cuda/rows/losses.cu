@@ -72,10 +72,9 @@ SB_CUDA_FUNCTION int64_t target_of(const sb_cuda_losses *p, int64_t row) {
         for (int64_t row = blockIdx.x; row < p->rows.count; row += gridDim.x) {                                        \
             const char *scores = SB_CUDA_ROW_FIRST(&p->rows, SB_CUDA_ROW_IN, row);                                     \
             real highest, sum;                                                                                         \
-            SB_CUDA_BLOCK_REDUCE(highest, MAX, MAX, real, real_suffix, begin, length, score_##suffix(p, scores, at),   \
-                                 x);                                                                                   \
-            SB_CUDA_BLOCK_REDUCE(sum, SUM, SUM, real, real_suffix, begin, length, score_##suffix(p, scores, at),       \
-                                 sb_exp_##real_suffix(x - highest));                                                   \
+            SB_CUDA_BLOCK_REDUCE(highest, MAX, MAX, real, real_suffix, begin, length, score_##suffix(p, scores, at));  \
+            SB_CUDA_BLOCK_REDUCE(sum, SUM, SUM, real, real_suffix, begin, length,                                      \
+                                 sb_exp_##real_suffix(score_##suffix(p, scores, at) - highest));                       \
             if (threadIdx.x == 0)                                                                                      \
                 store_entropy_##suffix(p, row, scores, highest, sum);                                                  \
         }                                                                                                              \

@@ -50,16 +50,15 @@
             ROW_POINTERS;                                                                                              \
             real mean = 0, total;                                                                                      \
             if (HAS_MEAN(p)) {                                                                                         \
-                SB_CUDA_BLOCK_REDUCE(mean, SUM, SUM, real, real_suffix, begin, length, VALUE_AT(type, load, at), x);   \
+                SB_CUDA_BLOCK_REDUCE(mean, SUM, SUM, real, real_suffix, begin, length, VALUE_AT(type, load, at));      \
                 mean = sb_div_##real_suffix(mean, (real)length);                                                       \
-                SB_CUDA_BLOCK_REDUCE(total, SQUARES, SUM, real, real_suffix, begin, length, VALUE_AT(type, load, at),  \
-                                     x - mean);                                                                        \
+                SB_CUDA_BLOCK_REDUCE(total, SQUARES, SUM, real, real_suffix, begin, length,                            \
+                                     VALUE_AT(type, load, at) - mean);                                                 \
             } else if (p->kind == SB_CUDA_NORM_L1) {                                                                   \
-                SB_CUDA_BLOCK_REDUCE(total, SUM, SUM, real, real_suffix, begin, length, VALUE_AT(type, load, at),      \
-                                     sb_abs_##real_suffix(x));                                                         \
+                SB_CUDA_BLOCK_REDUCE(total, SUM, SUM, real, real_suffix, begin, length,                                \
+                                     sb_abs_##real_suffix(VALUE_AT(type, load, at)));                                  \
             } else {                                                                                                   \
-                SB_CUDA_BLOCK_REDUCE(total, SQUARES, SUM, real, real_suffix, begin, length, VALUE_AT(type, load, at),  \
-                                     x);                                                                               \
+                SB_CUDA_BLOCK_REDUCE(total, SQUARES, SUM, real, real_suffix, begin, length, VALUE_AT(type, load, at)); \
             }                                                                                                          \
             real norm = norm_##real_suffix(p, total);                                                                  \
             if (threadIdx.x == 0)                                                                                      \

@@ -81,8 +81,7 @@ SB_CUDA_DEFINE_FINISH(double, f64)
             const char *first = SB_CUDA_ROW_FIRST(&p->rows, SB_CUDA_ROW_IN, row);                                      \
             type shift = SHIFT(p, row, real_suffix, LOAD), total;                                                      \
             SB_CUDA_BLOCK_REDUCE(total, kind, join, type, real_suffix, begin, end,                                     \
-                                 LOAD(p, first + SB_CUDA_ROW_OFFSET(&p->rows, SB_CUDA_ROW_IN, at), 0),                 \
-                                 MAP(x, shift, p));                                                                    \
+                                 MAP(LOAD(p, first + SB_CUDA_ROW_OFFSET(&p->rows, SB_CUDA_ROW_IN, at), 0), shift, p)); \
             total = length == 0 ? (type)(identity) : total;                                                            \
             if (threadIdx.x == 0 && p->parts > 1)                                                                      \
                 ((type *)(void *)p->totals)[item] = total;                                                             \

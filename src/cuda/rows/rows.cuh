@@ -140,14 +140,11 @@ SB_CUDA_DEFINE_FOLDS(MIN, double, f64)
             sb_cuda_fold_team_##join##_##suffix(lanes_, t, team, length < SB_REDUCE_LANES ? length : SB_REDUCE_LANES); \
     } while (0)
 
-/* Elements of a lane that a block asks for before it waits for one. */
-#define SB_CUDA_BLOCK_AHEAD 4
-
-/* The same by a block, over the elements [begin, end) of a row; `begin` is a multiple of 4096. `element` is an expression
- * of the int64_t at, which loads what `value` is an expression of, as x: elements are asked for some ahead, since a lane's
- * sum waits for them one by one. `lanes` and `parts` are shared memory, for the lanes of all waves and one value per wave.
- * Waves take one block of 4096 each at a time; their totals are joined in ascending order. 0 for an empty range. */
-#define SB_CUDA_BLOCK_REDUCE(result, kind, join, type, suffix, begin, end, element, value)                             \
+/* The same by a block, over the elements [begin, end) of a row; `begin` is a multiple of 4096.
+ * `value` is an expression of the int64_t at. `lanes` and `parts` are shared memory, for the lanes of
+ * all waves and one value per wave. Waves take one block of 4096 each at a time; their totals are
+ * joined in ascending order. 0 for an empty range. */
+#define SB_CUDA_BLOCK_REDUCE(result, kind, join, type, suffix, begin, end, value)                                      \
     do {                                                                                                               \
         int wave_ = (int)threadIdx.x / SB_CUDA_WAVE, lane_ = (int)threadIdx.x % SB_CUDA_WAVE;                          \
         int waves_ = (int)blockDim.x / SB_CUDA_WAVE;                                                                   \
@@ -156,23 +153,11 @@ SB_CUDA_DEFINE_FOLDS(MIN, double, f64)
             int64_t own_ = start_ + (int64_t)wave_ * SB_REDUCE_BLOCK, left_ = (end)-own_;                              \
             int size_ = left_ <= 0 ? 0 : left_ < SB_REDUCE_BLOCK ? (int)left_ : SB_REDUCE_BLOCK;                       \
             type sum_ = 0;                                                                                             \
-            SB_CUDA_KEEP_LOOP                                                                                          \
-            for (int each_ = lane_; each_ < size_; each_ += SB_CUDA_BLOCK_AHEAD * SB_REDUCE_LANES) {                   \
-                type ahead_[SB_CUDA_BLOCK_AHEAD];                                                                      \
-                SB_CUDA_UNROLL                                                                                         \
-                for (int i_ = 0; i_ < SB_CUDA_BLOCK_AHEAD; i_++) {                                                     \
-                    int64_t at = own_ + each_ + i_ * SB_REDUCE_LANES;                                                  \
-                    ahead_[i_] = at < own_ + size_ ? (element) : (type)0;                                              \
-                }                                                                                                      \
-                SB_CUDA_UNROLL                                                                                         \
-                for (int i_ = 0; i_ < SB_CUDA_BLOCK_AHEAD; i_++) {                                                     \
-                    type x = ahead_[i_];                                                                               \
-                    if (each_ + i_ * SB_REDUCE_LANES < size_) {                                                        \
-                        type value_ = (value);                                                                         \
-                        sum_ = i_ == 0 && each_ == lane_ ? SB_CUDA_FIRST_##kind(value_)                                \
-                                                         : SB_CUDA_NEXT_##kind##_##suffix(value_, sum_);               \
-                    }                                                                                                  \
-                }                                                                                                      \
+            SB_CUDA_UNROLL_BY_4                                                                                        \
+            for (int each_ = lane_; each_ < size_; each_ += SB_REDUCE_LANES) {                                         \
+                int64_t at = own_ + each_;                                                                             \
+                type value_ = (value);                                                                                 \
+                sum_ = each_ == lane_ ? SB_CUDA_FIRST_##kind(value_) : SB_CUDA_NEXT_##kind##_##suffix(value_, sum_);   \
             }                                                                                                          \
             sum_ = sb_cuda_fold_wave_##join##_##suffix(sum_, lane_, size_ < SB_REDUCE_LANES ? size_ : SB_REDUCE_LANES, \
                                                        lanes);                                                         \

@@ -56,9 +56,9 @@
             char *out = SB_CUDA_ROW_FIRST(rows, SB_CUDA_ROW_OUT, row);                                                 \
             real highest, sum;                                                                                         \
             SB_CUDA_BLOCK_REDUCE(highest, MAX, MAX, real, real_suffix, begin, length,                                  \
-                                 load(AT(type, in, SB_CUDA_ROW_IN, at)), x);                                           \
+                                 load(AT(type, in, SB_CUDA_ROW_IN, at)));                                              \
             SB_CUDA_BLOCK_REDUCE(sum, SUM, SUM, real, real_suffix, begin, length,                                      \
-                                 load(AT(type, in, SB_CUDA_ROW_IN, at)), sb_exp_##real_suffix(x - highest));           \
+                                 sb_exp_##real_suffix(load(AT(type, in, SB_CUDA_ROW_IN, at)) - highest));              \
             real log_sum = p->log ? sb_log_##real_suffix(sum) : 0;                                                     \
             for (int64_t at = threadIdx.x; at < length; at += blockDim.x) {                                            \
                 real shifted = load(AT(type, in, SB_CUDA_ROW_IN, at)) - highest;                                       \
