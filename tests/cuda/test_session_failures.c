@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "host_schedules.h"
 #include "session_models.h"
 
 #define RUNS 5
@@ -219,7 +220,7 @@ static void test_failing_allocations(void **unused) {
     finish(&s);
 }
 
-/* ---- several kernels of one node, and its workspaces ---- */
+/* ---- kernels with maps and workspaces of their own ---- */
 
 #define LONG_ROW 20000
 
@@ -234,8 +235,20 @@ static sb_model *long_row(bool passes) {
     return model_of(&b, passes);
 }
 
+#define KEYS 600
+#define HEAD 64
+
+/* Two queries over keys of two splits, which the copy engine brings and the last block folds. */
+static sb_model *few_rows(bool passes) {
+    builder b = builder_create();
+    sb_value_id keys = builder_input(&b, SB_F16, 4, (int64_t[]){1, 1, KEYS, HEAD});
+    sb_value_id queries = builder_constant(&b, random_tensor(SB_F16, 4, (int64_t[]){1, 2, 1, HEAD}, 82));
+    mark_output(&b, builder_node(&b, "Attention", 3, (sb_value_id[]){queries, keys, keys}, NULL));
+    return model_of(&b, passes);
+}
+
 /* Runs with each of a session's allocations, or calls of the driver, failing in turn; what follows goes well. */
-static void check_long_row(const setting *s, sb_tensor *input, sb_tensor *expected, bool calls) {
+static void check_failing_run(const setting *s, sb_tensor *input, sb_tensor *expected, bool calls) {
     bool happened = true;
     for (int successes = 0; happened; successes++) {
         sb_session *session = open_session(s, SB_GRAPHS_OFF, false, NULL);
@@ -264,15 +277,24 @@ static void check_long_row(const setting *s, sb_tensor *input, sb_tensor *expect
     }
 }
 
-static void test_failing_long_row(void **unused) {
-    setting s = start(long_row, false);
-    sb_tensor *input = random_tensor(SB_F32, 2, (int64_t[]){1, LONG_ROW}, 81), *expected;
+static void check_failing_runs(sb_model *(*model)(bool passes), sb_dtype dtype, int rank, const int64_t *dims) {
+    setting s = start(model, false);
+    sb_tensor *input = random_tensor(dtype, rank, dims, 81), *expected;
     run_session(s.cpu, &input, &expected);
-    check_long_row(&s, input, expected, true);
-    check_long_row(&s, input, expected, false);
+    check_failing_run(&s, input, expected, true);
+    check_failing_run(&s, input, expected, false);
     sb_tensor_release(input);
     sb_tensor_release(expected);
     finish(&s);
+}
+
+static void test_failing_long_row(void **unused) {
+    check_failing_runs(long_row, SB_F32, 2, (int64_t[]){1, LONG_ROW});
+}
+
+static void test_failing_few_rows(void **unused) {
+    check_failing_runs(few_rows, SB_F16, 4, (int64_t[]){1, 1, KEYS, HEAD});
+    assert_non_null(strstr(host_last_rings().kernel, "attention16_stream"));
 }
 
 /* ---- a device that is lost ---- */
@@ -386,9 +408,10 @@ static void test_faults(void **unused) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_failing_calls),        cmocka_unit_test(test_failing_allocations),
-        cmocka_unit_test(test_failing_long_row),     cmocka_unit_test(test_lost_device),
-        cmocka_unit_test(test_lost_while_recording), cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_failing_calls),    cmocka_unit_test(test_failing_allocations),
+        cmocka_unit_test(test_failing_long_row), cmocka_unit_test(test_failing_few_rows),
+        cmocka_unit_test(test_lost_device),      cmocka_unit_test(test_lost_while_recording),
+        cmocka_unit_test(test_faults),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
