@@ -170,10 +170,22 @@ HARNESS_GROUP(attention_nodes, large_blocks, HARNESS_CPU_IF_ANY | HARNESS_CUDA) 
                       i == 8);
 }
 
+/* More than 256 keys, so that lanes of the sum have two, and blocks of 16 rows and of 32. */
+HARNESS_GROUP(attention_nodes, two_lanes, HARNESS_CPU_IF_ANY | HARNESS_CUDA) {
+    static const attention_shape shapes[] = {{1, 1, 257, 257, 8, 8},
+                                             {1, 1, 64, 300, 72, 8},
+                                             {1, 1, 65, 512, 8, 16},
+                                             {2, 2, 66, 260, 8, 8},
+                                             {1, 1, 64, 511, 8, 72}};
+    static const unsigned kinds[] = {MASKS, SCALES | MASKS | MASK_OF_ROWS | MASK_LOW, DIVIDES | ROOT};
+    for (int i = 0; i < 10; i++)
+        run_attention(h, &shapes[i % 5], i < 5 ? SB_F16 : SB_BF16, kinds[i % 3], i == 4 ? 0 : KEYS_IN_LINES, i == 8);
+}
+
 /* More keys than stay in registers: chunks and blocks of the sum that are not full, and several of either. */
 HARNESS_GROUP(attention_nodes, long_rows, HARNESS_CPU_IF_ANY | HARNESS_CUDA) {
-    static const attention_shape shapes[] = {{1, 1, 257, 257, 8, 8},
-                                             {1, 1, 64, 300, 72, 40},
+    static const attention_shape shapes[] = {{1, 1, 66, 577, 8, 8},
+                                             {1, 1, 64, 600, 72, 40},
                                              {1, 1, 67, 513, 16, 8},
                                              {1, 1, 64, 4096, 8, 8},
                                              {1, 1, 64, 4165, 8, 8}};

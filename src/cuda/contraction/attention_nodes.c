@@ -203,7 +203,7 @@ static void cut(attention *attention, int64_t tile_rows) {
 static void cut_rows(attention *attention) {
     sb_cuda_attention_nodes *p = &attention->parameters;
     const int64_t enough = 2 * (int64_t)sb_cuda_call_device(attention->call)->multiprocessors;
-    int64_t rows = SB_CUDA_ATTENTION_MOST_ROWS;
+    int64_t rows = SB_CUDA_ATTENTION_MOST_ROWS(p->key_count);
     cut(attention, stays_in_registers(p) ? rows : SB_CUDA_ATTENTION_LONG_ROWS);
     while (stays_in_registers(p) && attention->tiles < enough && rows > SB_CUDA_ATTENTION_LEAST_ROWS) {
         rows /= 2;
@@ -236,7 +236,7 @@ static sb_status launch_kernel(attention *attention) {
     const char *suffix = sb_dtype_name(attention->result->dtype);
     sb_cuda_work *work = &attention->work;
     const bool in_registers = stays_in_registers(p);
-    const int rows = (int)p->tile_rows, keys = p->key_count <= 128 ? 128 : SB_CUDA_ATTENTION_REGISTER_KEYS;
+    const int rows = (int)p->tile_rows, keys = p->key_count <= 128 ? 128 : p->key_count <= 256 ? 256 : 512;
     const int width = p->width <= 64 && p->value_width <= 64 ? 64 : SB_CUDA_ATTENTION_WIDTH;
     char module[64], name[64];
     snprintf(module, sizeof module, "attention_nodes_%s%s", in_registers ? "" : "long_", suffix);

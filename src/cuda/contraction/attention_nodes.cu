@@ -8,7 +8,7 @@
  * the weights go through shared memory: of the second product, whose chains go over all keys in order, each warp has a quarter of
  * the columns.
  *
- * With more than 256 keys: attention_nodes_long.cu.
+ * With more than 512 keys: attention_nodes_long.cu.
  *
  * Keys, and then values, come 64 lines at a time into a ring in shared memory. Keys behind the last one have scores of -inf, of
  * which softmax makes zeros, and values of zero. Where that is not so, the row has a NaN anyway, and so is NaN: exp(-inf - m) is
@@ -125,8 +125,8 @@ SB_CUDA_FUNCTION int reversed(int number, int count) {
     return result;
 }
 
-/* The powers of a row, and their sum as far as a thread has it, in the order of numerics/reduce.h. Its lanes are the keys, since there
- * are at most 256; folding by halves adds what is half of the keys apart, and so on, down to 32 here: by this tree, gone through
+/* The powers of a row, and their sum as far as a thread has it, in the order of numerics/reduce.h. Its 256 lanes are the keys, and of more
+ * keys a lane adds that 256 further on first; folding by halves adds what is 128 apart, and so on, down to 32 here: by this tree, gone through
  * depth first so that few sums are held. Lanes without a key are left out, or have a power of +0, which changes no sum of powers. */
 template <int HALF, int COUNT>
 SB_CUDA_FUNCTION void sum_powers(const uint32_t (*scores)[2], int r, float highest, float (*powers)[2], float *sum) {
@@ -283,8 +283,9 @@ template <int HALF, int ROWS, int KEYS, int WIDTH> SB_CUDA_FUNCTION void attend_
         attend<HALF, ROWS, KEYS, WIDTH>(p, keys, shared);
 }
 
-/* Blocks of a multiprocessor: as many as leave a thread 64, 80 or 128 registers. */
-#define THREADS_AT_ONCE(rows, keys, width) ((keys) > 128 || (width) > 64 ? 512 : (rows) == 64 ? 768 : 1024)
+/* Blocks of a multiprocessor: as many as leave a thread 64, 80, 128 or 255 registers. */
+#define THREADS_AT_ONCE(rows, keys, width)                                                                             \
+    ((keys) > 256 ? 256 : (keys) > 128 || (width) > 64 ? 512 : (rows) == 64 ? 768 : 1024)
 #define BLOCKS(rows, keys, width) (THREADS_AT_ONCE(rows, keys, width) / SB_CUDA_ATTENTION_THREADS(rows, keys))
 #define KERNEL(rows, keys, width, suffix, HALF)                                                                        \
     SB_CUDA_BLOCK_KERNEL_BOUNDED(sb_cuda_attention_nodes_##rows##x##keys##x##width##_##suffix,                         \

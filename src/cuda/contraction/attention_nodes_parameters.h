@@ -9,12 +9,12 @@
  * common to do than four, where there are blocks enough and registers for what a thread has. */
 #define SB_CUDA_ATTENTION_TEAM(rows, keys) ((rows) == 64 && (keys) <= 128 ? 2 : 4)
 #define SB_CUDA_ATTENTION_THREADS(rows, keys) ((rows) / 16 * SB_CUDA_ATTENTION_TEAM(rows, keys) * 32)
-#define SB_CUDA_ATTENTION_MOST_ROWS 64
+#define SB_CUDA_ATTENTION_MOST_ROWS(keys) ((keys) > 256 ? 32 : 64)
 #define SB_CUDA_ATTENTION_LEAST_ROWS 16
 #define SB_CUDA_ATTENTION_LONG_THREADS 128
 #define SB_CUDA_ATTENTION_LONG_ROWS 64
 /* Most keys whose scores stay in registers, and most of all: numbers of chunks are int. */
-#define SB_CUDA_ATTENTION_REGISTER_KEYS 256
+#define SB_CUDA_ATTENTION_REGISTER_KEYS 512
 #define SB_CUDA_ATTENTION_MOST_KEYS (1 << 28)
 /* The widest heads. */
 #define SB_CUDA_ATTENTION_WIDTH 128
@@ -34,8 +34,11 @@
     SB_CUDA_ATTENTION_BLOCKS(X, 128, 64, __VA_ARGS__)                                                                  \
     SB_CUDA_ATTENTION_BLOCKS(X, 128, 128, __VA_ARGS__)                                                                 \
     SB_CUDA_ATTENTION_BLOCKS(X, 256, 64, __VA_ARGS__)                                                                  \
-    SB_CUDA_ATTENTION_BLOCKS(X, 256, 128, __VA_ARGS__)
-#define SB_CUDA_ATTENTION_BLOCKS(X, ...) X(16, __VA_ARGS__) X(32, __VA_ARGS__) X(64, __VA_ARGS__)
+    SB_CUDA_ATTENTION_BLOCKS(X, 256, 128, __VA_ARGS__)                                                                 \
+    SB_CUDA_ATTENTION_SMALL_BLOCKS(X, 512, 64, __VA_ARGS__)                                                            \
+    SB_CUDA_ATTENTION_SMALL_BLOCKS(X, 512, 128, __VA_ARGS__)
+#define SB_CUDA_ATTENTION_SMALL_BLOCKS(X, ...) X(16, __VA_ARGS__) X(32, __VA_ARGS__)
+#define SB_CUDA_ATTENTION_BLOCKS(X, ...) SB_CUDA_ATTENTION_SMALL_BLOCKS(X, __VA_ARGS__) X(64, __VA_ARGS__)
 
 /* Dimensions besides those of a matrix. */
 #define SB_CUDA_ATTENTION_RANK (SB_CUDA_RANK - 2)
