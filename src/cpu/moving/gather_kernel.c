@@ -83,8 +83,7 @@ static sb_status gather(sb_call *call, const sb_tensor *data, int axis, const sb
                       .indices = indices->values,
                       .count = indices->count,
                       .extent = data->dims[axis],
-                      .block =
-                          (size_t)sb_move_product(data->dims, axis + 1, data->rank) * sb_dtype_size(data->dtype)};
+                      .block = (size_t)sb_move_product(data->dims, axis + 1, data->rank) * sb_dtype_size(data->dtype)};
     int64_t blocks = sb_move_product(data->dims, 0, axis) * work.count;
     sb_workers_run(call->workers, blocks, 1 + GRAIN_BYTES / (int64_t)(work.block + sizeof *work.indices), gather_blocks,
                    &work);
@@ -95,8 +94,8 @@ static sb_status launch_gather(sb_call *call) {
     sb_tensor *data;
     sb_indices indices = {NULL};
     int axis;
-    SB_TRY(sb_move_axis(call, ((const sb_gather_params *)call->node->params)->axis, sb_call_input(call, 0)->rank,
-                        &axis));
+    SB_TRY(
+        sb_move_axis(call, ((const sb_gather_params *)call->node->params)->axis, sb_call_input(call, 0)->rank, &axis));
     SB_TRY(sb_call_contiguous(call, 0, &data));
     sb_status status = sb_indices_read(call, sb_call_input(call, 1), &indices);
     if (status == SB_OK)

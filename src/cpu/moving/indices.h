@@ -13,8 +13,7 @@ typedef struct sb_indices {
 
 /** All elements of an s32 or s64 tensor in row-major order, until sb_indices_release, and no longer than the tensor. */
 static inline sb_status sb_indices_read(const sb_call *call, const sb_tensor *tensor, sb_indices *indices) {
-    *indices = (sb_indices){.values = (const int64_t *)(const void *)tensor->data,
-                            .count = sb_tensor_elements(tensor)};
+    *indices = (sb_indices){.values = (const int64_t *)(const void *)tensor->data, .count = sb_tensor_elements(tensor)};
     if (tensor->dtype == SB_S64 && sb_tensor_is_contiguous(tensor))
         return SB_OK;
     SB_TRY(sb_move_indices(call, tensor, &indices->copy, &indices->count));
