@@ -31,6 +31,9 @@ static int weight(const sb_kernel *family, const sb_node *node) {
 }
 
 sb_status sb_cpu_find_kernel(const sb_kernel_query *query, const sb_kernel **kernel, char *why, sb_error *error) {
-    sb_reason_operator(why, telling_op(query->node));
-    return sb_kernel_choose(families, query, weight, "CPU's", kernel, why, error);
+    why[0] = '\0';
+    SB_TRY(sb_kernel_choose(families, query, weight, "CPU's", kernel, why, error));
+    if (*kernel == NULL && why[0] == '\0')
+        sb_reason_operator(why, telling_op(query->node));
+    return SB_OK;
 }

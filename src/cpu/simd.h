@@ -3,7 +3,8 @@
  * Kernels are written once over `vf` and compiled once per instruction set (sources that end in
  * _isa.c). Every function is one rounding per lane at most and the same bits in every lane and for
  * every width, so a kernel's result cannot depend on which width it was compiled for: lanes never
- * mix. The scalar form has one lane; it is what a machine without known vector units runs.
+ * mix, but in vf_fold_add and vf_fold_max, whose results say how. The scalar form has one lane; it is
+ * what a machine without known vector units runs.
  *
  * SB_VF_LANES     floats in a vf
  * SB_VF_REGISTERS architectural vector registers, from which kernels choose their tile */
@@ -48,6 +49,10 @@ SB_VF_INLINE void vf_store(float *p, vf v) {
 SB_VF_INLINE vf vf_load_first(const float *p, int64_t count) {
     return _mm512_maskz_loadu_ps((__mmask16)((1u << count) - 1), p);
 }
+/* Lanes past them read as those of `others`. */
+SB_VF_INLINE vf vf_load_first_or(const float *p, int64_t count, vf others) {
+    return _mm512_mask_loadu_ps(others, (__mmask16)((1u << count) - 1), p);
+}
 SB_VF_INLINE void vf_store_first(float *p, vf v, int64_t count) {
     _mm512_mask_storeu_ps(p, (__mmask16)((1u << count) - 1), v);
 }
@@ -63,6 +68,9 @@ SB_VF_INLINE vf vf_mul(vf a, vf b) {
 }
 SB_VF_INLINE vf vf_div(vf a, vf b) {
     return _mm512_div_ps(a, b);
+}
+SB_VF_INLINE vf vf_abs(vf x) {
+    return _mm512_abs_ps(x);
 }
 /* x < least ? least : x. The instruction returns its second operand where the two are equal (zeros of
  * either sign) or unordered (NaN), just as the comparison does. */
@@ -87,6 +95,16 @@ SB_VF_INLINE vf_lanes vf_lanes_or(vf_lanes a, vf_lanes b) {
 }
 SB_VF_INLINE vf vf_with_nans(vf v, vf_lanes nans) {
     return _mm512_mask_mov_ps(v, nans, _mm512_castsi512_ps(_mm512_set1_epi32(0x7fc00000)));
+}
+/* Lanes by which a vector is turned by 8, 4, 2 and 1: its other half, and the halves of halves. */
+SB_VF_INLINE vf vf_turned(vf v, int lanes) {
+    return lanes == 8   ? _mm512_shuffle_f32x4(v, v, 0x4e)
+           : lanes == 4 ? _mm512_shuffle_f32x4(v, v, 0xb1)
+           : lanes == 2 ? _mm512_permute_ps(v, 0x4e)
+                        : _mm512_permute_ps(v, 0xb1);
+}
+SB_VF_INLINE float vf_lowest(vf v) {
+    return _mm512_cvtss_f32(v);
 }
 
 #elif defined(SB_ISA_avx2)
@@ -115,6 +133,10 @@ SB_VF_INLINE __m256i vf_first_mask(int64_t count) {
 SB_VF_INLINE vf vf_load_first(const float *p, int64_t count) {
     return _mm256_maskload_ps(p, vf_first_mask(count));
 }
+SB_VF_INLINE vf vf_load_first_or(const float *p, int64_t count, vf others) {
+    __m256i mask = vf_first_mask(count);
+    return _mm256_blendv_ps(others, _mm256_maskload_ps(p, mask), _mm256_castsi256_ps(mask));
+}
 SB_VF_INLINE void vf_store_first(float *p, vf v, int64_t count) {
     _mm256_maskstore_ps(p, vf_first_mask(count), v);
 }
@@ -129,6 +151,9 @@ SB_VF_INLINE vf vf_mul(vf a, vf b) {
 }
 SB_VF_INLINE vf vf_div(vf a, vf b) {
     return _mm256_div_ps(a, b);
+}
+SB_VF_INLINE vf vf_abs(vf x) {
+    return _mm256_andnot_ps(_mm256_set1_ps(-0.0f), x);
 }
 SB_VF_INLINE vf vf_at_least(vf least, vf x) {
     return _mm256_max_ps(least, x);
@@ -149,6 +174,14 @@ SB_VF_INLINE vf_lanes vf_lanes_or(vf_lanes a, vf_lanes b) {
 }
 SB_VF_INLINE vf vf_with_nans(vf v, vf_lanes nans) {
     return _mm256_or_ps(v, nans);
+}
+SB_VF_INLINE vf vf_turned(vf v, int lanes) {
+    return lanes == 4   ? _mm256_permute2f128_ps(v, v, 1)
+           : lanes == 2 ? _mm256_permute_ps(v, 0x4e)
+                        : _mm256_permute_ps(v, 0xb1);
+}
+SB_VF_INLINE float vf_lowest(vf v) {
+    return _mm256_cvtss_f32(v);
 }
 
 #elif defined(__aarch64__)
@@ -175,6 +208,12 @@ SB_VF_INLINE vf vf_load_first(const float *p, int64_t count) {
     memcpy(lanes, p, (size_t)count * sizeof *p);
     return vld1q_f32(lanes);
 }
+SB_VF_INLINE vf vf_load_first_or(const float *p, int64_t count, vf others) {
+    float lanes[SB_VF_LANES];
+    vst1q_f32(lanes, others);
+    memcpy(lanes, p, (size_t)count * sizeof *p);
+    return vld1q_f32(lanes);
+}
 SB_VF_INLINE void vf_store_first(float *p, vf v, int64_t count) {
     float lanes[SB_VF_LANES];
     vst1q_f32(lanes, v);
@@ -191,6 +230,9 @@ SB_VF_INLINE vf vf_mul(vf a, vf b) {
 }
 SB_VF_INLINE vf vf_div(vf a, vf b) {
     return vdivq_f32(a, b);
+}
+SB_VF_INLINE vf vf_abs(vf x) {
+    return vabsq_f32(x);
 }
 SB_VF_INLINE vf vf_at_least(vf least, vf x) {
     return vbslq_f32(vcltq_f32(x, least), least, x);
@@ -211,6 +253,12 @@ SB_VF_INLINE vf_lanes vf_lanes_or(vf_lanes a, vf_lanes b) {
 }
 SB_VF_INLINE vf vf_with_nans(vf v, vf_lanes nans) {
     return v;
+}
+SB_VF_INLINE vf vf_turned(vf v, int lanes) {
+    return lanes == 2 ? vextq_f32(v, v, 2) : vrev64q_f32(v);
+}
+SB_VF_INLINE float vf_lowest(vf v) {
+    return vgetq_lane_f32(v, 0);
 }
 
 #else
@@ -234,6 +282,9 @@ SB_VF_INLINE void vf_store(float *p, vf v) {
 SB_VF_INLINE vf vf_load_first(const float *p, int64_t count) {
     return count > 0 ? *p : 0.0f;
 }
+SB_VF_INLINE vf vf_load_first_or(const float *p, int64_t count, vf others) {
+    return count > 0 ? *p : others;
+}
 SB_VF_INLINE void vf_store_first(float *p, vf v, int64_t count) {
     if (count > 0)
         *p = v;
@@ -249,6 +300,9 @@ SB_VF_INLINE vf vf_mul(vf a, vf b) {
 }
 SB_VF_INLINE vf vf_div(vf a, vf b) {
     return a / b;
+}
+SB_VF_INLINE vf vf_abs(vf x) {
+    return fabsf(x);
 }
 SB_VF_INLINE vf vf_at_least(vf least, vf x) {
     return x < least ? least : x;
@@ -269,12 +323,34 @@ SB_VF_INLINE vf_lanes vf_lanes_or(vf_lanes a, vf_lanes b) {
 SB_VF_INLINE vf vf_with_nans(vf v, vf_lanes nans) {
     return v;
 }
+SB_VF_INLINE vf vf_turned(vf v, int lanes) {
+    return v;
+}
+SB_VF_INLINE float vf_lowest(vf v) {
+    return v;
+}
 
 #endif
 
 /* The contract's maximum: NaN wins, +0 > -0. */
 SB_VF_INLINE vf vf_max(vf a, vf b) {
     return vf_with_nans(vf_larger(a, b), vf_nans_of(a, b));
+}
+
+/* The lanes added by halves: the upper half to the lower one, until one is left. */
+SB_VF_INLINE float vf_fold_add(vf v) {
+    SB_UNROLL
+    for (int half = SB_VF_LANES / 2; half > 0; half /= 2)
+        v = vf_add(v, vf_turned(v, half));
+    return vf_lowest(v);
+}
+
+/* The contract's maximum of the lanes, which has no order. */
+SB_VF_INLINE float vf_fold_max(vf v) {
+    SB_UNROLL
+    for (int half = SB_VF_LANES / 2; half > 0; half /= 2)
+        v = vf_max(v, vf_turned(v, half));
+    return vf_lowest(v);
 }
 
 #endif

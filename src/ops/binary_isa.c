@@ -29,7 +29,9 @@ SB_BINARY_REMAINDER_FLOATS(REMAINDER_LOOPS, )
 
 #define IS_TWO(y) ((y) == 2.0f)
 #define SQUARE(x) ((x) * (x))
-SB_COMMON_BINARY(Pow_f32, sb_binary_value_Pow_f32, sb_power_is_common, sb_power_common_f32, IS_TWO, SQUARE)
+#define IS_THREE(y) ((y) == 3.0f)
+SB_COMMON_BINARY(Pow_f32, sb_binary_value_Pow_f32, sb_power_is_common, sb_power_common_f32, IS_TWO, SQUARE, IS_THREE,
+                 sb_cube_f32)
 OTHER_LONG_LOOPS(Pow)
 
 #define COMPARISON_LOOPS(op, unused)                                                                                   \

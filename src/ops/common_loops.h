@@ -32,9 +32,9 @@
         }                                                                                                              \
     }
 
-/* The same for out = value(left, right), where a piece may also have a `shortcut`: if wants_shortcut(right) holds for all of
- * a piece, the value is shortcut(left). */
-#define SB_COMMON_BINARY(name, value, is_common, common, wants_shortcut, shortcut)                                     \
+/* The same for out = value(left, right), where a piece may also have one of two shortcuts: if wants_first(right) holds for all
+ * of a piece, the value is first(left), and second(left) likewise. */
+#define SB_COMMON_BINARY(name, value, is_common, common, wants_first, first, wants_second, second)                     \
     static void name(void *opaque, int64_t count, char *const *data, const int64_t *steps) {                           \
         if (steps[0] != sizeof(float) || steps[1] != sizeof(float) || steps[2] != sizeof(float))                       \
             SB_DENSE_PIECES(name, float, float, 2);                                                                    \
@@ -43,12 +43,16 @@
             const float *left = (const float *)(const void *)data[1] + start;                                          \
             const float *right = (const float *)(const void *)data[2] + start;                                         \
             float results[SB_COMMON_PIECE];                                                                            \
-            int32_t others = 0, without = 0;                                                                           \
-            for (int64_t i = 0; i < size; i++)                                                                         \
-                without += !wants_shortcut(right[i]);                                                                  \
-            for (int64_t i = 0; without == 0 && i < size; i++)                                                         \
-                results[i] = shortcut(left[i]);                                                                        \
-            for (int64_t i = 0; without != 0 && i < size; i++) {                                                       \
+            int32_t others = 0, not_first = 0, not_second = 0;                                                         \
+            for (int64_t i = 0; i < size; i++) {                                                                       \
+                not_first += !wants_first(right[i]);                                                                   \
+                not_second += !wants_second(right[i]);                                                                 \
+            }                                                                                                          \
+            for (int64_t i = 0; not_first == 0 && i < size; i++)                                                       \
+                results[i] = first(left[i]);                                                                           \
+            for (int64_t i = 0; not_second == 0 && i < size; i++)                                                      \
+                results[i] = second(left[i]);                                                                          \
+            for (int64_t i = 0; not_first != 0 && not_second != 0 && i < size; i++) {                                  \
                 results[i] = common(left[i], right[i]);                                                                \
                 others += !is_common(left[i], right[i]);                                                               \
             }                                                                                                          \

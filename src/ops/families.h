@@ -26,8 +26,8 @@
     F(pad,                    ops,  no,   no,   cpu,  no,   __VA_ARGS__) \
     F(blocks,                 ops,  axes, no,   no,   no,   __VA_ARGS__) \
     F(moving,                 no,   no,   cost, no,   cuda, __VA_ARGS__) \
-    F(gather,                 ops,  no,   no,   no,   cuda, __VA_ARGS__) \
-    F(scatter,                ops,  no,   no,   no,   no,   __VA_ARGS__) \
+    F(gather,                 ops,  no,   no,   cpu,  cuda, __VA_ARGS__) \
+    F(scatter,                ops,  no,   no,   cpu,  no,   __VA_ARGS__) \
     F(tensor_scatter,         ops,  axes, cost, cpu,  cuda, __VA_ARGS__) \
     F(features,               ops,  axes, cost, no,   no,   __VA_ARGS__) \
     F(selection,              ops,  no,   no,   no,   cuda, __VA_ARGS__) \

@@ -6,9 +6,13 @@
 #include "numerics/power.h"
 #include "numerics/power_f64.h"
 
-static SB_HD_HOT float sb_power_f32(float x, float y) {
+static SB_HD_HOT float sb_cube_f32(float x) {
     double wide = (double)x;
-    return y == 2.0f ? x * x : y == 3.0f ? (float)(wide * wide * wide) : sb_pow_f32(x, y);
+    return (float)(wide * wide * wide);
+}
+
+static SB_HD_HOT float sb_power_f32(float x, float y) {
+    return y == 2.0f ? x * x : y == 3.0f ? sb_cube_f32(x) : sb_pow_f32(x, y);
 }
 
 static SB_HD_HOT double sb_power_f64(double x, double y) {
@@ -25,9 +29,8 @@ static SB_HD_HOT int sb_power_is_common(float x, float y) {
 }
 
 static SB_HD_HOT float sb_power_common_f32(float x, float y) {
-    double wide = (double)x;
     float power = x == 0.0f ? 0.0f : sb_pow_of_magnitude_f32(x, y);
-    power = y == 3.0f ? (float)(wide * wide * wide) : power;
+    power = y == 3.0f ? sb_cube_f32(x) : power;
     return y == 2.0f ? x * x : power;
 }
 

@@ -152,6 +152,7 @@ static sb_value_id add_statistics(harness *h, builder *b, int64_t channels, sb_v
 
 /* Residuals, factors of batch normalisation and bounds behind convolutions of all kinds. */
 HARNESS_GROUP(conv, epilogues, HARNESS_CUDA) {
+    static const char *const joins[] = {"Add", "Sub", "Mul", "Add", "Sub"};
     for (int round = 0; round < 2 * SHAPES; round++) {
         const convolution *conv = &shapes[round % SHAPES];
         builder b = builder_create();
@@ -163,7 +164,7 @@ HARNESS_GROUP(conv, epilogues, HARNESS_CUDA) {
         const sb_fact *fact = &b.graph->values[value].fact;
         int64_t dims[SB_MAX_RANK];
         assert_true(sb_fact_is_concrete(fact, dims));
-        value = builder_binary(&b, "Add", value,
+        value = builder_binary(&b, joins[round % 5], value,
                                graph_input(h, &b, SB_F32, fact->rank, dims, (enum layout)(round % LAYOUTS), tensors));
         value =
             round % 3 != 0

@@ -65,7 +65,9 @@ sb_epilogue random_epilogue(harness *h, distribution kind, int64_t m, int64_t n,
                                    .addend = vectors[2 * longest + matrix + random_between(random, 0, 2)],
                                    .call = scale_by_position,
                                    .context = &factor};
-        if (step->kind == SB_EPILOGUE_ADD_MATRIX) {
+        if (step->kind == SB_EPILOGUE_ADD_MATRIX)
+            step->scalar = random_between(random, 0, 1) == 0 ? 1.0f : -1.0f;
+        if (step->kind == SB_EPILOGUE_ADD_MATRIX || step->kind == SB_EPILOGUE_MUL_MATRIX) {
             step->vector = vectors + 2 * longest;
             step->column_stride = random_between(random, 1, 2);
             step->row_stride = n * step->column_stride;

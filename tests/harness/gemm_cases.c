@@ -147,7 +147,7 @@ HARNESS_GROUP(gemm, gemm, HARNESS_CUDA) {
         check_gemm(h, SB_F32, round, -1, round % 8 == 0 ? sb_cuda_tile_count() - 1 : -1);
 }
 
-/* Nodes behind a product: a bias, a sum with something of the whole shape or less, bounds. */
+/* Nodes behind a product: a bias, sums, differences and products with something of the whole shape or less, bounds. */
 static sb_value_id add_epilogue(harness *h, builder *b, sb_value_id value, int rank, const int64_t *dims, int round,
                                 sb_tensor **tensors) {
     int64_t narrow[5];
@@ -155,9 +155,12 @@ static sb_value_id add_epilogue(harness *h, builder *b, sb_value_id value, int r
     for (int d = 0; d < rank; d++)
         narrow[d] = (round >> d & 1) != 0 ? dims[d] : 1;
     value = builder_binary(b, "Add", value, graph_input(h, b, SB_F32, 1, &last, PACKED, tensors));
-    if (round % 2 == 0)
-        value = builder_binary(b, "Add", graph_input(h, b, SB_F32, rank, dims, (enum layout)(round % LAYOUTS), tensors),
-                               value);
+    if (round % 2 == 0) {
+        sb_value_id other = graph_input(h, b, SB_F32, rank, dims, (enum layout)(round % LAYOUTS), tensors);
+        value = round % 4 == 0 ? builder_binary(b, "Add", other, value) : builder_binary(b, "Sub", value, other);
+        if (round % 8 == 6)
+            value = builder_binary(b, "Mul", graph_input(h, b, SB_F32, rank, dims, PACKED, tensors), value);
+    }
     if (round % 3 == 0)
         value = builder_unary(b, "Relu", value);
     value = builder_binary(b, "Mul", value,

@@ -349,6 +349,29 @@ HARNESS_GROUP(rows, vectors, HARNESS_CUDA) {
     }
 }
 
+/* Rows of f32 side by side, more of them than are taken together, of every length that ends within some vectors, and of lengths
+ * about the lanes and the blocks of the order of sums. */
+HARNESS_GROUP(rows, lengths, HARNESS_CPU | HARNESS_CUDA) {
+    static const char *const ops[] = {"Softmax",   "LogSoftmax", "LayerNormalization", "ReduceSum",
+                                      "ReduceMax", "ReduceMin",  "ReduceL1",           "ReduceSumSquare"};
+    static const int64_t longer[] = {127, 160, 197, 255, 256, 257, 300, 512, 4095, 4097, 4400};
+    for (int l = 1; l <= 70 + (int)(sizeof longer / sizeof longer[0]); l++) {
+        int64_t length = l <= 70 ? l : longer[l - 71];
+        for (size_t o = 0; o < sizeof ops / sizeof ops[0]; o++) {
+            distribution kind = (distribution)(((size_t)l + o) % DISTRIBUTIONS);
+            harness_case test = harness_op(ops[o], 18);
+            add_input(&test, packed_tensor(h, kind, SB_F32, 2, (int64_t[]){length > 300 ? 3 : 37, length}));
+            if (o == 2)
+                add_input(&test, packed_tensor(h, ORDINARY, SB_F32, 1, &length));
+            if (o > 2)
+                add_list(&test, 1, (int64_t[]){-1});
+            else
+                set_int(&test, "axis", -1);
+            harness_run(h, &test);
+        }
+    }
+}
+
 HARNESS_GROUP(rows, reduced_vectors, HARNESS_CUDA) {
     static const char *const ops[] = {"ReduceSum", "ReduceMean",      "ReduceMax",    "ReduceMin",      "ReduceL1",
                                       "ReduceL2",  "ReduceSumSquare", "ReduceLogSum", "ReduceLogSumExp"};

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """Networks that PyTorch's exporter writes today, by Samebit and by ONNX Runtime.
 
-    python tools/zoo/exported.py --library build/src/libsamebit.so --folder FOLDER [--only REGEX] [--seconds S]
+    python tools/zoo/exported.py --library build/src/libsamebit.so --folder FOLDER [--only REGEX] [--seconds S] [--threads N]
 
 For a Python that has torch, timm, transformers, onnxscript, onnx, onnxruntime and numpy (CPU wheels do). Exports architectures of timm and
-transformers with random weights, the latter small, once below --folder; runs each on one thread by both engines; says the largest
+transformers with random weights, the latter small, once below --folder; runs each on N threads by both engines (one unless said); says the largest
 difference beside the largest value, and times both in turn:
 
-    bench exported/NAME/t1 samebit=MS peer=MS unit=ms ratio=PEER/SAMEBIT worst=DIFFERENCE
+    bench exported/NAME/tN samebit=MS peer=MS unit=ms ratio=PEER/SAMEBIT worst=DIFFERENCE
 
 What neither exporter can write is said and left out. Exit status 1 when a model is refused, a shape differs, or a difference is above 1e-3:
 where a network decides by comparing numbers (which points are kept), one on the other side is such a difference, too. exported_gpu.py compares
@@ -209,20 +209,21 @@ def quickest(run, seconds):
     return min(times)
 
 
-def compare(samebit, name, path, seconds):
+def compare(samebit, name, path, seconds, threads):
     """(ratio, difference)."""
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads, options.log_severity_level = 1, 4
+    options.intra_op_num_threads, options.log_severity_level = threads, 4
     peer = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
     given = list(make(name)[1].items())
     by_name = dict(given)
     feeds = {meta.name: by_name.get(meta.name, given[min(i, len(given) - 1)][1]).numpy() for i, meta in enumerate(peer.get_inputs())}
-    session = samebit.load(str(path)).session(threads=1)
+    session = samebit.load(str(path)).session(threads=threads)
     ours = [numpy.asarray(value) for value in session.run(feeds).values()]
     worst = largest_difference(ours, peer.run(None, feeds))
     rounds = [(quickest(lambda: session.run(feeds), seconds), quickest(lambda: peer.run(None, feeds), seconds)) for _ in range(2)]
     mine, other = (min(times) for times in zip(*rounds))
-    print(f"bench exported/{name}/t1 samebit={1e3 * mine:.3f} peer={1e3 * other:.3f} unit=ms ratio={other / mine:.3f} worst={worst:.1e}", flush=True)
+    print(f"bench exported/{name}/t{threads} samebit={1e3 * mine:.3f} peer={1e3 * other:.3f} unit=ms ratio={other / mine:.3f} worst={worst:.1e}",
+          flush=True)
     return other / mine, worst
 
 
@@ -232,6 +233,7 @@ def main():
     parser.add_argument("--folder", required=True, type=pathlib.Path, help="where models are kept")
     parser.add_argument("--only", default="", help="models in whose name this regular expression is found")
     parser.add_argument("--seconds", type=float, default=0.5, help="for each engine, twice")
+    parser.add_argument("--threads", type=int, default=1, help="of each engine")
     arguments = parser.parse_args()
     os.environ["SAMEBIT_LIBRARY"] = arguments.library
     import samebit
@@ -252,14 +254,14 @@ def main():
         finally:
             signal.alarm(0)
         try:
-            ratio, worst = compare(samebit, name, path, arguments.seconds)
+            ratio, worst = compare(samebit, name, path, arguments.seconds, arguments.threads)
             ratios.append(ratio)
             wrong += [name] if worst > 1e-3 else []
         except Exception as error:  # pylint: disable=broad-except
             print(f"# exported/{name}: {type(error).__name__}: {(str(error).strip() or '-').splitlines()[0][:160]}", flush=True)
             wrong.append(name)
     if ratios:
-        print(f"bench exported/mean/t1 ratio={statistics.geometric_mean(ratios):.3f} lowest={min(ratios):.3f} "
+        print(f"bench exported/mean/t{arguments.threads} ratio={statistics.geometric_mean(ratios):.3f} lowest={min(ratios):.3f} "
               f"below_0.8={sum(ratio < 0.8 for ratio in ratios)} of={len(ratios)}")
     if wrong:
         print("# wrong: " + ", ".join(wrong))

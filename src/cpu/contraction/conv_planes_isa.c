@@ -142,7 +142,7 @@ bool SB_ISA_NAME(sb_conv_f32_planes)(const sb_conv_line *line) {
         return false;
     for (int s = 0; s < line->steps; s++) {
         const sb_epilogue_kind kind = line->epilogue[s].kind;
-        if (kind == SB_EPILOGUE_SCALE_SHIFT_COLUMNS || kind == SB_EPILOGUE_ADD_ROWS || kind == SB_EPILOGUE_ADD_MATRIX)
+        if (kind == SB_EPILOGUE_SCALE_SHIFT_COLUMNS || kind == SB_EPILOGUE_ADD_ROWS || sb_epilogue_has_matrix(kind))
             return false;
     }
     switch (columns) {

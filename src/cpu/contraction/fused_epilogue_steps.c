@@ -41,6 +41,17 @@ static const float *operand_data(const sb_fused_epilogue *fused, int operand) {
     return (const float *)(const void *)fused->data[operand];
 }
 
+/* An element for each of the matrix: y + sign * operand, or y * operand. */
+static sb_epilogue_step matrix_step(const sb_fused_epilogue *fused, int operand, int64_t row_bytes,
+                                    sb_epilogue_kind kind, float sign) {
+    int64_t row_stride = row_bytes / (int64_t)sizeof(float);
+    return (sb_epilogue_step){.kind = kind,
+                              .vector = operand_data(fused, operand) + fused->first_row * row_stride,
+                              .row_stride = row_stride,
+                              .column_stride = 1,
+                              .scalar = sign};
+}
+
 /* Add and Mul are commutative in every bit: NaN has no payload. */
 static bool binary_step(const sb_fused_epilogue *fused, const sb_tile_instruction *instruction, bool multiply,
                         sb_epilogue_step *step) {
@@ -61,12 +72,8 @@ static bool binary_step(const sb_fused_epilogue *fused, const sb_tile_instructio
                                    .vector = operand_data(fused, operand)};
         return true;
     case SPREAD_MATRIX:
-        row_stride /= (int64_t)sizeof(float);
-        *step = (sb_epilogue_step){.kind = SB_EPILOGUE_ADD_MATRIX,
-                                   .vector = operand_data(fused, operand) + fused->first_row * row_stride,
-                                   .row_stride = row_stride,
-                                   .column_stride = 1};
-        return !multiply;
+        *step = matrix_step(fused, operand, row_stride, multiply ? SB_EPILOGUE_MUL_MATRIX : SB_EPILOGUE_ADD_MATRIX, 1);
+        return true;
     case SPREAD_OTHER:
         break;
     }
@@ -101,14 +108,21 @@ static bool clip_step(const sb_fused_epilogue *fused, const sb_tile_instruction 
     return true;
 }
 
-/* y / scalar and y - scalar, which is y + (-scalar). */
-static bool scalar_step(const sb_fused_epilogue *fused, const sb_tile_instruction *instruction, bool divides,
-                        sb_epilogue_step *step) {
+/* y / scalar, and y - operand, which is y + (-operand), of a scalar or a matrix. */
+static bool ordered_step(const sb_fused_epilogue *fused, const sb_tile_instruction *instruction, bool divides,
+                         sb_epilogue_step *step) {
     int64_t row_stride;
-    if (instruction->operand_count != 2 || instruction->operands[0] != SB_TILE_PREVIOUS ||
-        instruction->operands[1] < 0 || spread_of(fused, instruction->operands[1], &row_stride) != SPREAD_SCALAR)
+    if (instruction->operand_count != 2 || instruction->operands[0] != SB_TILE_PREVIOUS || instruction->operands[1] < 0)
         return false;
-    const float scalar = *operand_data(fused, instruction->operands[1]);
+    const int operand = instruction->operands[1];
+    const spread spread = spread_of(fused, operand, &row_stride);
+    if (spread == SPREAD_MATRIX && !divides) {
+        *step = matrix_step(fused, operand, row_stride, SB_EPILOGUE_ADD_MATRIX, -1);
+        return true;
+    }
+    if (spread != SPREAD_SCALAR)
+        return false;
+    const float scalar = *operand_data(fused, operand);
     *step = divides ? (sb_epilogue_step){.kind = SB_EPILOGUE_DIV_SCALAR, .scalar = scalar}
                     : (sb_epilogue_step){.kind = SB_EPILOGUE_ADD_SCALAR, .scalar = -scalar};
     return true;
@@ -126,7 +140,7 @@ static bool plain_step(const sb_fused_epilogue *fused, int index, sb_epilogue_st
     if (is_named(&instruction, "Mul"))
         return binary_step(fused, &instruction, true, step);
     if (is_named(&instruction, "Sub") || is_named(&instruction, "Div"))
-        return scalar_step(fused, &instruction, is_named(&instruction, "Div"), step);
+        return ordered_step(fused, &instruction, is_named(&instruction, "Div"), step);
     if (is_named(&instruction, "BatchNormalization"))
         return factors_step(fused, &instruction, step);
     if (is_named(&instruction, "Clip"))

@@ -26,7 +26,8 @@ typedef enum sb_epilogue_kind {
     SB_EPILOGUE_ADD_COLUMNS,         /* y = y + vector[n] */
     SB_EPILOGUE_MUL_COLUMNS,         /* y = y * vector[n] */
     SB_EPILOGUE_ADD_ROWS,            /* y = y + vector[m] */
-    SB_EPILOGUE_ADD_MATRIX,          /* y = y + vector[m * row_stride + n * column_stride] */
+    SB_EPILOGUE_ADD_MATRIX,          /* y = y + scalar * vector[m * row_stride + n * column_stride], scalar 1 or -1 */
+    SB_EPILOGUE_MUL_MATRIX,          /* y = y * vector[m * row_stride + n * column_stride] */
     SB_EPILOGUE_ADD_SCALAR,          /* y = y + scalar */
     SB_EPILOGUE_MUL_SCALAR,          /* y = y * scalar */
     SB_EPILOGUE_DIV_SCALAR,          /* y = y / scalar */

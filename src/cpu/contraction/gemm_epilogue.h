@@ -42,7 +42,10 @@ SB_VF_INLINE void sb_epilogue_apply(const sb_epilogue_step *step, const sb_epilo
     case SB_EPILOGUE_ADD_ROWS:
         EACH(vf_add(y, vf_set(step->vector[m])));
     case SB_EPILOGUE_ADD_MATRIX:
-        EACH(vf_add(y, LOAD(step->vector + m * step->row_stride + n)));
+        /* A product with 1 or -1 is exact: the sum, or the difference, rounded once. */
+        EACH(vf_fma(vf_set(step->scalar), LOAD(step->vector + m * step->row_stride + n), y));
+    case SB_EPILOGUE_MUL_MATRIX:
+        EACH(vf_mul(y, LOAD(step->vector + m * step->row_stride + n)));
     case SB_EPILOGUE_ADD_SCALAR:
         EACH(vf_add(y, vf_set(step->scalar)));
     case SB_EPILOGUE_MUL_SCALAR:

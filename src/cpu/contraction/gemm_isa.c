@@ -33,10 +33,13 @@
 
 /* -- Epilogue ---------------------------------------------------------------------------------- */
 
-static void add_strided(const sb_epilogue_step *step, float *row, int64_t m, int64_t n, int64_t count) {
-    const float *addend = step->vector + m * step->row_stride + n * step->column_stride;
-    for (int64_t i = 0; i < count; i++)
-        row[i] += addend[i * step->column_stride];
+/* A matrix whose columns lie apart. */
+static void apply_strided(const sb_epilogue_step *step, float *row, int64_t m, int64_t n, int64_t count) {
+    const float *operand = step->vector + m * step->row_stride + n * step->column_stride;
+    for (int64_t i = 0; i < count; i++) {
+        const float other = operand[i * step->column_stride];
+        row[i] = step->kind == SB_EPILOGUE_MUL_MATRIX ? row[i] * other : row[i] + step->scalar * other;
+    }
 }
 
 static void epilogue_row(const sb_epilogue_step *step, int steps, float *row, int64_t m, int64_t n, int64_t count) {
@@ -44,7 +47,7 @@ static void epilogue_row(const sb_epilogue_step *step, int steps, float *row, in
         if (step->kind == SB_EPILOGUE_CALL) {
             step->call(step->context, row, m, n, count);
         } else if (!sb_epilogue_in_registers(step)) {
-            add_strided(step, row, m, n, count);
+            apply_strided(step, row, m, n, count);
         } else {
             for (int64_t i = 0; i < count; i += SB_VF_LANES) {
                 const bool whole = i + SB_VF_LANES <= count;

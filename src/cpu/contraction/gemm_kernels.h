@@ -134,9 +134,14 @@ extern const sb_gemm_kernels sb_gemm_f32_kernels_scalar;
 extern const sb_gemm_kernels sb_gemm_f32_kernels_avx2;
 extern const sb_gemm_kernels sb_gemm_f32_kernels_avx512;
 
+/** Whether a step's operand has an element for each of C's. */
+static inline bool sb_epilogue_has_matrix(sb_epilogue_kind kind) {
+    return kind == SB_EPILOGUE_ADD_MATRIX || kind == SB_EPILOGUE_MUL_MATRIX;
+}
+
 /** Whether a step can run inside a tile: not a CALL, and no matrix with strided columns. */
 static inline bool sb_epilogue_in_registers(const sb_epilogue_step *step) {
-    return step->kind != SB_EPILOGUE_CALL && (step->kind != SB_EPILOGUE_ADD_MATRIX || step->column_stride == 1);
+    return step->kind != SB_EPILOGUE_CALL && (!sb_epilogue_has_matrix(step->kind) || step->column_stride == 1);
 }
 
 #endif

@@ -25,7 +25,10 @@ float sb_epilogue_reference(const sb_epilogue *epilogue, float y, int64_t m, int
             y = y + step->vector[m];
             break;
         case SB_EPILOGUE_ADD_MATRIX:
-            y = y + step->vector[m * step->row_stride + n * step->column_stride];
+            y = y + step->scalar * step->vector[m * step->row_stride + n * step->column_stride];
+            break;
+        case SB_EPILOGUE_MUL_MATRIX:
+            y = y * step->vector[m * step->row_stride + n * step->column_stride];
             break;
         case SB_EPILOGUE_ADD_SCALAR:
             y = y + step->scalar;

@@ -193,7 +193,8 @@ static void append_gemm(const product *product, sb_epilogue *epilogue) {
         *step = (sb_epilogue_step){.kind = c->strides[0] == 0 ? SB_EPILOGUE_ADD_COLUMNS : SB_EPILOGUE_ADD_MATRIX,
                                    .vector = (const float *)(const void *)c->data,
                                    .row_stride = c->strides[0],
-                                   .column_stride = 1};
+                                   .column_stride = 1,
+                                   .scalar = 1};
         return;
     }
     *step = (sb_epilogue_step){.kind = SB_EPILOGUE_CALL, .call = gemm_epilogue, .context = (void *)product};

@@ -11,8 +11,8 @@
 typedef struct sb_row_kernels {
     /* The sum of x[0 .. n) in the contract's order. */
     float (*sum)(const float *x, int64_t n);
-    /* y = exp(x - max) / sum(exp(x - max)); y may be x. */
-    void (*softmax)(const float *x, float *y, int64_t n);
+    /* y = exp(x - max) / sum(exp(x - max)) of each row, which begin that many floats apart; y may be x with the same stride. */
+    void (*softmax)(int64_t rows, int64_t n, const float *x, int64_t x_stride, float *y, int64_t y_stride);
     /* y = (x - max) - log(sum(exp(x - max))); `workspace` has room for n floats. */
     void (*log_softmax)(const float *x, float *y, int64_t n, float *workspace);
     /* The two for `width` rows side by side (1 to SB_ROW_COLUMNS; row r begins at x + r and y + r), whose elements lie

@@ -1,12 +1,15 @@
 /* Row kernels, compiled once per instruction set: plain loops that the compiler turns into vectors. */
+#include <string.h>
+
 #include "base/isa.h"
 #include "cpu/rows/block_sum.h"
 #include "cpu/rows/normalize.h"
 #include "cpu/rows/reduce_rows.h"
 #include "numerics/elementary.h"
+#include "numerics/exp_nonpositive.h"
 
-SB_DEFINE_BLOCK_SUM(block_sum, SB_REDUCE_FIRST_SUM, SB_REDUCE_NEXT_SUM_f32)
-SB_DEFINE_BLOCK_SUM(block_sum_of_squares, SB_REDUCE_FIRST_SQUARES, SB_REDUCE_NEXT_SQUARES_f32)
+SB_DEFINE_BLOCK_SUM(block_sum, SUM)
+SB_DEFINE_BLOCK_SUM(block_sum_of_squares, SQUARES)
 
 #define DEFINE_ROW_SUM(name, block)                                                                                    \
     static float name(const float *x, int64_t n) {                                                                     \
@@ -21,50 +24,62 @@ SB_DEFINE_BLOCK_SUM(block_sum_of_squares, SB_REDUCE_FIRST_SQUARES, SB_REDUCE_NEX
 DEFINE_ROW_SUM(row_sum, block_sum)
 DEFINE_ROW_SUM(row_sum_of_squares, block_sum_of_squares)
 
-/* The maximum has no order: any number of lanes will do. Four vectors,
- * as a maximum waits some cycles for the last one. */
-static float row_max(const float *x, int64_t n) {
-    float lanes[SB_VF_LANES], best = x[0];
-    int64_t i = 0;
-    if (n >= SB_VF_LANES) {
-        vf most[4];
-        for (int v = 0; v < 4; v++)
-            most[v] = vf_load(x);
-        for (; i + 4 * SB_VF_LANES <= n; i += 4 * SB_VF_LANES) {
-            for (int v = 0; v < 4; v++)
-                most[v] = vf_max(most[v], vf_load(x + i + v * SB_VF_LANES));
-        }
-        for (; i + SB_VF_LANES <= n; i += SB_VF_LANES)
-            most[0] = vf_max(most[0], vf_load(x + i));
-        vf_store(lanes, vf_max(vf_max(most[0], most[1]), vf_max(most[2], most[3])));
-        for (int half = SB_VF_LANES / 2; half > 0; half /= 2) {
-            for (int lane = 0; lane < half; lane++)
-                lanes[lane] = sb_max_f32(lanes[lane], lanes[lane + half]);
-        }
-        best = lanes[0];
+/* e^(x - max) of n elements, which `max` is the maximum of, or NaN. */
+SB_VF_INLINE void exponentials(const float *x, float *y, int n, float max) {
+    for (int i = 0; i < n; i++) {
+        float difference = x[i] - max;
+        y[i] = sb_exp_nonpositive_f32(difference < SB_EXP_LEAST_F32 ? SB_EXP_LEAST_F32 : difference);
     }
-    for (; i < n; i++)
-        best = sb_max_f32(best, x[i]);
-    return best;
 }
 
-static void softmax(const float *x, float *y, int64_t n) {
-    if (n == 0)
-        return;
-    float max = row_max(x, n);
-    for (int64_t i = 0; i < n; i++)
-        y[i] = sb_exp_f32(x[i] - max);
-    float sum = row_sum(y, n);
-    for (int64_t i = 0; i < n; i++)
-        y[i] = sb_div_f32(y[i], sum);
+/* The last elements of a row go by a whole piece beside it: one by one, each would take a vector's time. */
+#define PIECE 16
+static void row_exponentials(const float *x, float *y, int64_t n, float max) {
+    int64_t whole = n - n % PIECE;
+    for (int64_t i = 0; i < whole; i += PIECE)
+        exponentials(x + i, y + i, PIECE, max);
+    if (whole < n) {
+        float last[PIECE] = {0}, result[PIECE];
+        memcpy(last, x + whole, (size_t)(n - whole) * sizeof *last);
+        exponentials(last, result, PIECE, max);
+        memcpy(y + whole, result, (size_t)(n - whole) * sizeof *last);
+    }
+}
+
+static void row_divide(float *y, int64_t n, float divisor) {
+    const vf by = vf_set(divisor);
+    int64_t i = 0;
+    for (; i + SB_VF_LANES <= n; i += SB_VF_LANES)
+        vf_store(y + i, vf_div(vf_load(y + i), by));
+    if (i < n)
+        vf_store_first(y + i, vf_div(vf_load_first(y + i, n - i), by), n - i);
+}
+
+/* Step by step for several rows: what a step of one row ends with waits for the lanes of a vector, one after the other, and the next
+ * rows' are computed meanwhile. */
+#define ROWS_AT_ONCE 16
+static void softmax(int64_t rows, int64_t n, const float *x, int64_t x_stride, float *y, int64_t y_stride) {
+    float most[ROWS_AT_ONCE], sums[ROWS_AT_ONCE];
+    for (int64_t first = 0; first < rows && n > 0; first += ROWS_AT_ONCE) {
+        const int count = rows - first < ROWS_AT_ONCE ? (int)(rows - first) : ROWS_AT_ONCE;
+        const float *from = x + first * x_stride;
+        float *to = y + first * y_stride;
+        for (int r = 0; r < count; r++)
+            most[r] = sb_row_extreme(from + r * x_stride, n, vf_set(1.0f));
+        for (int r = 0; r < count; r++)
+            row_exponentials(from + r * x_stride, to + r * y_stride, n, most[r]);
+        for (int r = 0; r < count; r++)
+            sums[r] = row_sum(to + r * y_stride, n);
+        for (int r = 0; r < count; r++)
+            row_divide(to + r * y_stride, n, sums[r]);
+    }
 }
 
 static void log_softmax(const float *x, float *y, int64_t n, float *workspace) {
     if (n == 0)
         return;
-    float max = row_max(x, n);
-    for (int64_t i = 0; i < n; i++)
-        workspace[i] = sb_exp_f32(x[i] - max);
+    float max = sb_row_extreme(x, n, vf_set(1.0f));
+    row_exponentials(x, workspace, n, max);
     float logarithm = sb_log_f32(row_sum(workspace, n));
     for (int64_t i = 0; i < n; i++)
         y[i] = (x[i] - max) - logarithm;

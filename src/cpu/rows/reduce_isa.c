@@ -12,31 +12,14 @@
 
 /* ---- adjacent rows ---- */
 
-SB_DEFINE_BLOCK_SUM(block_sum, SB_REDUCE_FIRST_SUM, SB_REDUCE_NEXT_SUM_f32)
-SB_DEFINE_BLOCK_SUM(block_squares, SB_REDUCE_FIRST_SQUARES, SB_REDUCE_NEXT_SQUARES_f32)
-SB_DEFINE_BLOCK_SUM(block_absolute, FIRST_ABSOLUTE, NEXT_ABSOLUTE)
+SB_DEFINE_BLOCK_SUM(block_sum, SUM)
+SB_DEFINE_BLOCK_SUM(block_squares, SQUARES)
+SB_DEFINE_BLOCK_SUM(block_absolute, ABSOLUTE)
 
 /* The greatest of sign * x, times sign, so that it is a minimum for a sign of -1: zeros and NaN are ordered the same way
- * round. Four vectors, as a maximum waits some cycles for the last one. */
+ * round. */
 static float extreme(int64_t n, const float *x, float sign) {
-    const vf signs = vf_set(sign);
-    vf most[4];
-    float lanes[SB_VF_LANES], best = -sb_infinity_f32();
-    int64_t i = 0;
-    for (int v = 0; v < 4; v++)
-        most[v] = vf_set(-sb_infinity_f32());
-    for (; i + 4 * SB_VF_LANES <= n; i += 4 * SB_VF_LANES) {
-        for (int v = 0; v < 4; v++)
-            most[v] = vf_max(most[v], vf_mul(vf_load(x + i + v * SB_VF_LANES), signs));
-    }
-    for (; i + SB_VF_LANES <= n; i += SB_VF_LANES)
-        most[0] = vf_max(most[0], vf_mul(vf_load(x + i), signs));
-    vf_store(lanes, vf_max(vf_max(most[0], most[1]), vf_max(most[2], most[3])));
-    for (int lane = 0; lane < SB_VF_LANES; lane++)
-        best = sb_max_f32(best, lanes[lane]);
-    for (; i < n; i++)
-        best = sb_max_f32(best, x[i] * sign);
-    return best * sign;
+    return sb_row_extreme(x, n, vf_set(sign)) * sign;
 }
 
 static float join(sb_reduce_kind kind, float total, float block) {

@@ -55,16 +55,22 @@ static void run_row(const softmax *work, const float *x, float *y, float *worksp
     if (work->logarithm)
         work->kernels->log_softmax(x, y, work->length, workspace);
     else
-        work->kernels->softmax(x, y, work->length);
+        work->kernels->softmax(1, work->length, x, 0, y, 0);
 }
 
 static void run_adjacent(void *context, int64_t index, void *workspace) {
     const softmax *work = context;
-    const char *x;
-    char *y;
-    int64_t rows = find_piece(work, index, &x, &y);
-    for (int64_t r = 0; r < rows; r++, x += work->x_steps[work->rank - 1], y += work->y_steps[work->rank - 1])
-        run_row(work, (const float *)(const void *)x, (float *)(void *)y, workspace);
+    const int64_t size = (int64_t)sizeof(float), last = work->rank - 1;
+    const char *from;
+    char *to;
+    int64_t rows = find_piece(work, index, &from, &to);
+    const int64_t x_stride = work->x_steps[last] / size, y_stride = work->y_steps[last] / size;
+    const float *x = (const float *)(const void *)from;
+    float *y = (float *)(void *)to;
+    if (!work->logarithm)
+        work->kernels->softmax(rows, work->length, x, x_stride, y, y_stride);
+    for (int64_t r = 0; r < rows && work->logarithm; r++)
+        work->kernels->log_softmax(x + r * x_stride, y + r * y_stride, work->length, workspace);
 }
 
 static void run_columns(void *context, int64_t index, void *workspace) {
