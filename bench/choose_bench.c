@@ -8,21 +8,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <samebit/samebit.h>
 
+#include "measure.h"
+
 /* Tokens before counting: plans, recording. */
 #define WARM_UP 8
-
-#define MUST(call)                                                                                                     \
-    do {                                                                                                               \
-        sb_error error_ = {SB_OK, ""}, *error = &error_;                                                               \
-        if ((call) != SB_OK) {                                                                                         \
-            fprintf(stderr, "line %d: %s\n", __LINE__, error->message);                                                \
-            exit(1);                                                                                                   \
-        }                                                                                                              \
-    } while (0)
 
 typedef struct choosing {
     const char *name;
@@ -46,12 +38,6 @@ typedef struct heard {
     double begin, end;
     sb_device_counters before, after;
 } heard;
-
-static double now_us(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec * 1e6 + (double)time.tv_nsec / 1e3;
-}
 
 static sb_status hear(void *context, const sb_llm_token *token, bool *stop, sb_error *error) {
     heard *h = context;

@@ -9,23 +9,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <samebit/samebit.h>
 
+#include "measure.h"
 #include "numerics/choose.h"
 
 #define NODES 33
 #define RUNS 25
-
-#define MUST(call)                                                                                                     \
-    do {                                                                                                               \
-        sb_error error_ = {SB_OK, ""}, *error = &error_;                                                               \
-        if ((call) != SB_OK) {                                                                                         \
-            fprintf(stderr, "line %d: %s\n", __LINE__, error->message);                                                \
-            exit(1);                                                                                                   \
-        }                                                                                                              \
-    } while (0)
 
 typedef struct choosing {
     const char *name;
@@ -51,12 +42,6 @@ typedef struct rows {
     int64_t choices, vocabulary;
     sb_tensor *logits;
 } rows;
-
-static double now_us(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec * 1e6 + (double)time.tv_nsec / 1e3;
-}
 
 /* Spread as those of a model that knows something: few that are far ahead, most far behind. */
 static void make_logits(rows *r) {

@@ -9,24 +9,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <samebit/samebit.h>
 
+#include "measure.h"
 #include "runtime/digest.h"
 
 #define MOST_SEQUENCES 256
 /* Steps before counting: plans, recording. */
 #define WARM_UP 6
-
-#define MUST(call)                                                                                                     \
-    do {                                                                                                               \
-        sb_error error_ = {SB_OK, ""}, *error = &error_;                                                               \
-        if ((call) != SB_OK) {                                                                                         \
-            fprintf(stderr, "line %d: %s\n", __LINE__, error->message);                                                \
-            exit(1);                                                                                                   \
-        }                                                                                                              \
-    } while (0)
 
 typedef struct decoding {
     sb_llm *llm;
@@ -40,12 +31,6 @@ typedef struct decoding {
     int64_t tokens[MOST_SEQUENCES]; /* the last ones */
     bool shown;                     /* the next tasks are printed */
 } decoding;
-
-static double now_us(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec * 1e6 + (double)time.tv_nsec / 1e3;
-}
 
 static sb_status show(void *context, const sb_task_span *spans, size_t count, sb_error *error) {
     decoding *d = context;

@@ -13,19 +13,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <samebit/samebit.h>
 
 #include "cuda/contraction/tiles.h"
+#include "measure.h"
 
 #define RUNS 41
-
-static double now_us(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec * 1e6 + (double)time.tv_nsec / 1e3;
-}
 
 static int report(const sb_error *error) {
     fprintf(stderr, "gpu_tiles_bench: %s\n", error->message);

@@ -5,6 +5,7 @@
 
 #include "cuda/attention/attention.h"
 #include "cuda/attention/attention16_few_parameters.h"
+#include "cuda/attention/attention16_maps.h"
 #include "cuda/attention/attention16_prefill.h"
 #include "cuda/attention/attention16_prefill_parameters.h"
 #include "cuda/attention/attention16_stream.h"
@@ -65,10 +66,6 @@ static int64_t up(int64_t number, int64_t unit) {
     return (number + unit - 1) / unit;
 }
 
-static int64_t widest_of(const sb_attention_work *a) {
-    return a->width > a->value_width ? a->width : a->value_width;
-}
-
 /* Whether something happens to scores but what their exponents' scale takes over. */
 static bool is_general(const sb_cuda_attention_call *made) {
     return made->parameters.mask_kind != SB_CUDA_ATTENTION_NO_MASK ||
@@ -118,7 +115,7 @@ typedef struct way {
     int64_t enough;                /* blocks of threads of which a device needs no more, so that splits stay together */
     int64_t at_once;               /* blocks of threads that a multiprocessor has at once */
     unsigned shared_bytes;
-    bool streams; /* by TMA: attention16_stream.c */
+    bool streams; /* by TMA: attention16_stream.c, which knows its kernels and their shared memory */
 } way;
 
 /* What one launch computes, after which those whose splits are apart are folded. */
@@ -165,11 +162,9 @@ static way many_rows(int64_t widest, int64_t multiprocessors) {
                  .shared_bytes = (unsigned)SB_CUDA_ATTENTION16_SHARED(width)};
 }
 
-static way streamed_rows(int64_t widest) {
-    int width = widest <= 64 ? 64 : widest <= 128 ? 128 : 256;
+static way streamed_rows(int width) {
     return (way){.name = "tensor cores, 8 rows at a time by TMA",
                  .split_name = "tensor cores, 8 rows at a time by TMA, splits apart",
-                 .family = "attention16_stream",
                  .rows = SB_CUDA_ATTENTION16_STREAM_ROWS,
                  .width = width,
                  .enough = INT64_MAX,
@@ -180,7 +175,7 @@ static way streamed_rows(int64_t widest) {
 /* Keys side by side: all samples have as many rows. */
 static plan plan_samples(const sb_attention_work *a, bool streams, int64_t widest, int64_t multiprocessors) {
     int64_t rows = a->heads / a->key_heads * a->queries;
-    way way = streams                                   ? streamed_rows(widest)
+    way way = streams                                   ? streamed_rows(sb_attention16_width(a))
               : rows <= SB_CUDA_ATTENTION16_DECODE_ROWS ? few_rows(widest, multiprocessors)
                                                         : many_rows(widest, multiprocessors);
     int64_t splits = up(a->keys, SB_ATTENTION_SPLIT), tiles = a->batch * a->key_heads * up(rows, way.rows);
@@ -215,7 +210,7 @@ static plan plan_sequences(const sb_attention_work *a, bool streams, int64_t wid
             (share){way, is_mixed ? few : 0, INT64_MAX, tiles, splits > 1 && tiles < way.enough};
     }
     if (has_few) {
-        way way = streams ? streamed_rows(widest) : few_rows(widest, multiprocessors);
+        way way = streams ? streamed_rows(sb_attention16_width(a)) : few_rows(widest, multiprocessors);
         plan.shares[plan.count++] =
             (share){way, 0, is_mixed ? few : INT64_MAX, most_tiles(a, group, way.rows), splits > 1};
     }
@@ -324,7 +319,7 @@ static int64_t clusters_at_once(const sb_call *call) {
  * each that has several splits. */
 static bool can_clusters(const sb_call *call, const sb_cuda_attention_call *made) {
     const sb_attention_work *a = &made->attention;
-    return a->pages.table == NULL && !is_general(made) && widest_of(a) <= 128 &&
+    return a->pages.table == NULL && !is_general(made) && sb_attention16_widest(a) <= 128 &&
            a->heads / a->key_heads * a->queries <= SB_CUDA_ATTENTION16_FEW_ROWS &&
            (a->keys <= SB_ATTENTION_SPLIT ||
             (sb_cuda_call_queue(call)->arrivals != NULL &&
@@ -350,7 +345,7 @@ static sb_status launch_clusters(sb_call *call, sb_cuda_attention_call *made) {
     const sb_attention_work *a = &made->attention;
     sb_cuda_attention16_few p = {.arrived = NULL};
     sb_cuda_work work = made->work;
-    const int width = widest_of(a) <= 64 ? 64 : 128;
+    const int width = sb_attention16_width(a);
     const int64_t tiles = a->batch * a->key_heads, splits = up(a->keys, SB_ATTENTION_SPLIT);
     const int64_t most = clusters_at_once(call);
     char module[48], kernel[64];
@@ -386,7 +381,7 @@ static bool are_streams_quicker(const sb_call *call, const sb_attention_work *a)
     if (a->pages.table != NULL)
         return sharing <= SB_CUDA_ATTENTION16_STREAM_ROWS * a->pages.sequences;
     return sharing <= SB_CUDA_ATTENTION16_STREAM_ROWS &&
-           (a->keys > SB_ATTENTION_SPLIT || widest_of(a) > 128 ||
+           (a->keys > SB_ATTENTION_SPLIT || sb_attention16_widest(a) > 128 ||
             a->batch * a->key_heads > sb_cuda_call_device(call)->multiprocessors);
 }
 
@@ -413,7 +408,7 @@ sb_status sb_cuda_attention16_run(sb_call *call, sb_cuda_attention_call *made, b
         call->way.name = "tensor cores, 8 rows at a time by clusters";
         return launch_clusters(call, made);
     }
-    int64_t widest = widest_of(a);
+    int64_t widest = sb_attention16_widest(a);
     int64_t multiprocessors = sb_cuda_call_device(call)->multiprocessors;
     bool streams = takes_streams(call, made);
     plan plan = a->pages.table != NULL ? plan_sequences(a, streams, widest, multiprocessors)

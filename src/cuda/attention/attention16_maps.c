@@ -1,6 +1,26 @@
 #include "cuda/attention/attention16_maps.h"
 
 #include "cuda/contraction/gemm16.h"
+#include "ops/attention_values.h"
+
+int64_t sb_attention16_widest(const sb_attention_work *work) {
+    return work->width > work->value_width ? work->width : work->value_width;
+}
+
+int sb_attention16_width(const sb_attention_work *work) {
+    const int64_t widest = sb_attention16_widest(work);
+    return widest <= 64 ? 64 : widest <= 128 ? 128 : 256;
+}
+
+const char *sb_attention16_refuses_copies(const sb_attention_work *work) {
+    if (work->past > 0)
+        return "keys of the past lie by themselves";
+    if (work->mask.data != NULL)
+        return "there is a mask";
+    if (work->cap != 0 || !sb_attention_is_moderate(work->scale))
+        return "scores are capped, or their scale is not from 2^-20 to 2^20";
+    return NULL;
+}
 
 bool sb_attention16_has_steps(const sb_cuda_attention_array *array, int64_t batch, int64_t heads, int64_t rows) {
     return (batch == 1 || sb_gemm16_is_step(array->batch)) && (heads == 1 || sb_gemm16_is_step(array->head)) &&

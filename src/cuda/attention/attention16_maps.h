@@ -2,9 +2,16 @@
 #ifndef SB_CUDA_ATTENTION_ATTENTION16_MAPS_H
 #define SB_CUDA_ATTENTION_ATTENTION16_MAPS_H
 
-#include "cuda/attention/attention_parameters.h"
+#include "cuda/attention/attention.h"
 #include "cuda/contraction/tensor_map.h"
 
+/** The wider one of a head's keys and values; and for how wide heads a kernel computes it: 64, 128 or 256. */
+int64_t sb_attention16_widest(const sb_attention_work *work);
+int sb_attention16_width(const sb_attention_work *work);
+
+/** Why kernels that the copy engine feeds cannot compute what tensor cores can (attention16.c), whatever the steps of arrays, in words of
+ * static storage; NULL: they can. */
+const char *sb_attention16_refuses_copies(const sb_attention_work *work);
 /** Whether the copy engine takes the steps of an array that has so many samples (or pages), heads and rows. */
 bool sb_attention16_has_steps(const sb_cuda_attention_array *array, int64_t batch, int64_t heads, int64_t rows);
 

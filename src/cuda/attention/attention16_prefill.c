@@ -4,18 +4,9 @@
 #include "cuda/attention/attention16_maps.h"
 #include "cuda/attention/attention16_prefill.h"
 #include "cuda/attention/attention16_prefill_parameters.h"
-#include "ops/attention_values.h"
-
-static int64_t widest_of(const sb_attention_work *a) {
-    return a->width > a->value_width ? a->width : a->value_width;
-}
-
-static int width_of(const sb_attention_work *a) {
-    return widest_of(a) <= 64 ? 64 : widest_of(a) <= 128 ? 128 : 256;
-}
 
 int sb_cuda_attention16_prefill_rows(const sb_attention_work *a) {
-    return SB_CUDA_ATTENTION16_PREFILL_ROWS(width_of(a));
+    return SB_CUDA_ATTENTION16_PREFILL_ROWS(sb_attention16_width(a));
 }
 
 const char *sb_cuda_attention16_refuses_prefill(const sb_cuda_attention_call *made) {
@@ -23,12 +14,9 @@ const char *sb_cuda_attention16_refuses_prefill(const sb_cuda_attention_call *ma
     const sb_cuda_attention *p = &made->parameters;
     if (a->pages.table != NULL)
         return "keys lie on pages";
-    if (a->past > 0)
-        return "keys of the past lie by themselves";
-    if (a->mask.data != NULL)
-        return "there is a mask";
-    if (a->cap != 0 || !sb_attention_is_moderate(a->scale))
-        return "scores are capped, or their scale is not from 2^-20 to 2^20";
+    const char *why = sb_attention16_refuses_copies(a);
+    if (why != NULL)
+        return why;
     if (p->group > sb_cuda_attention16_prefill_rows(a))
         return "more than 128 heads share keys, or 64 of more than 128 elements";
     if (!sb_attention16_has_steps(&p->q, a->batch, a->heads, a->queries) ||
@@ -88,7 +76,7 @@ static sb_status launch_tiles(sb_call *call, const sb_cuda_attention_call *made,
     const sb_attention_work *a = &made->attention;
     sb_cuda_attention16_prefill given = {.work = *tiles};
     char module[48], kernel[64];
-    const int width = width_of(a);
+    const int width = sb_attention16_width(a);
     SB_TRY(encode_all(device, a, &given, call->error));
     snprintf(module, sizeof module, "attention16_prefill_%d_%s", width, sb_dtype_name(a->dtype));
     snprintf(kernel, sizeof kernel, "sb_cuda_%s", module);

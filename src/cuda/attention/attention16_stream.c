@@ -7,6 +7,14 @@
 #include "cuda/attention/attention16_stream_parameters.h"
 #include "ops/attention_values.h"
 
+/* How keys lie: in so many samples of so many rows, or where there are pages in as many of those as there are. */
+static int64_t samples_of(const sb_attention_work *a) {
+    return a->pages.table != NULL ? a->pages.pages : a->batch;
+}
+static int64_t rows_of(const sb_attention_work *a) {
+    return a->pages.table != NULL ? a->pages.rows : a->keys;
+}
+
 /* Whether rows and tiles are told apart by numbers of 32 bits. */
 static bool are_few(const sb_attention_work *a) {
     int64_t tiles, splits = (a->keys + SB_ATTENTION_SPLIT - 1) / SB_ATTENTION_SPLIT;
@@ -27,16 +35,12 @@ bool sb_cuda_attention16_stream_has_words(const sb_call *call, const sb_cuda_att
 const char *sb_cuda_attention16_refuses_stream(const sb_cuda_attention_call *made) {
     const sb_attention_work *a = &made->attention;
     const sb_cuda_attention *p = &made->parameters;
-    const bool is_paged = a->pages.table != NULL;
-    const int64_t samples = is_paged ? a->pages.pages : a->batch, rows = is_paged ? a->pages.rows : a->keys;
-    if (is_paged && rows % SB_CUDA_ATTENTION16_STREAM_KEYS != 0)
+    const int64_t samples = samples_of(a), rows = rows_of(a);
+    if (a->pages.table != NULL && rows % SB_CUDA_ATTENTION16_STREAM_KEYS != 0)
         return "pages do not have a multiple of 16 keys";
-    if (a->past > 0)
-        return "keys of the past lie by themselves";
-    if (a->mask.data != NULL)
-        return "there is a mask";
-    if (a->cap != 0 || !sb_attention_is_moderate(a->scale))
-        return "scores are capped, or their scale is not from 2^-20 to 2^20";
+    const char *why = sb_attention16_refuses_copies(a);
+    if (why != NULL)
+        return why;
     if (!sb_attention16_has_steps(&p->k, samples, a->key_heads, rows) ||
         !sb_attention16_has_steps(&p->v, samples, a->key_heads, rows))
         return "keys or values are repeated or lie backwards";
@@ -44,16 +48,10 @@ const char *sb_cuda_attention16_refuses_stream(const sb_cuda_attention_call *mad
                                                                   : NULL;
 }
 
-/* Keys that lie side by side wherever they are: on one page. */
-static int64_t rows_together(const sb_attention_work *a) {
-    return a->pages.table != NULL ? a->pages.rows : a->keys;
-}
-
-/* Of pages the array's samples are pages, in whose lines keys lie. */
 static sb_status encode_all(sb_call *call, const sb_attention_work *a, const sb_cuda_attention *p,
                             sb_cuda_attention16_stream *given) {
     sb_cuda_device *device = sb_cuda_call_device(call);
-    const int64_t samples = a->pages.table != NULL ? a->pages.pages : a->batch, rows = rows_together(a);
+    const int64_t samples = samples_of(a), rows = rows_of(a);
     const int64_t keys[] = {a->width, a->key_heads, rows, samples};
     const int64_t values[] = {a->value_width, a->key_heads, rows, samples};
     given->key_bytes = (int32_t)((a->width + 63) / 64) * SB_CUDA_ATTENTION16_STREAM_KEYS * 128;

@@ -268,9 +268,8 @@ SB_CUDA_FUNCTION void sb_stream_add_up(const uint32_t weights[WARPS][2], sb_stre
 
 /* All values of the tile in the warp's columns, as their stages come. */
 template <int HALF, int D>
-SB_CUDA_FUNCTION void sb_stream_sum(const sb_cuda_attention *p, const sb_stream_shared *shared,
-                                    const sb_stream_tile *tile, sb_stream_steps steps, sb_stream_place *at,
-                                    sb_stream_sums<D> *sums) {
+SB_CUDA_FUNCTION void sb_stream_sum(const sb_stream_shared *shared, const sb_stream_tile *tile, sb_stream_steps steps,
+                                    sb_stream_place *at, sb_stream_sums<D> *sums) {
     const int lane = sb_stream_lane();
     const sb_stream_span seen = tile->seen;
     const uint16_t *own = shared->weights + lane % 8 * WEIGHTS_PITCH + lane / 8 * 8;
@@ -398,7 +397,7 @@ SB_CUDA_FUNCTION void sb_stream_compute_tile(const sb_cuda_attention16_stream *g
     sb_stream_raise(shared, by, &rows);
     sb_stream_weigh<HALF>(s, by, &rows, shared->weights);
     SB_ATTENTION_BARRIER();
-    sb_stream_sum<HALF, D>(p, shared, tile, steps, at, &sums);
+    sb_stream_sum<HALF, D>(shared, tile, steps, at, &sums);
     const float sum = sb_attention16_join(sums.lane);
     if (sb_stream_warp() == 0 && lane % 4 == 0)
         shared->sums[lane / 4] = sum;

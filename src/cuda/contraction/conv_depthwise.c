@@ -9,7 +9,7 @@
 #define FOUR 4
 /* Tiles that would fit are not made smaller than this: they see the rows around them once more each. */
 #define FEWEST_ROWS 4
-/* Products of a plane under which a tile is not worth its barriers: 3x3 over 7x7 took 8.3 us for 5.8 without, 5x5 over 14x14 11.6 for 13.9
+/* With fewer products a plane a tile is not worth its barriers: 3x3 over 7x7 took 8.3 us where threads by themselves take 5.8, 5x5 over 14x14 11.6 for 13.9
  * (docs/results/2026-11-27-gpu-kernels.md). */
 #define FEWEST_PRODUCTS 1000
 
