@@ -74,18 +74,17 @@ static sb_status infer_space_to_depth(sb_infer *infer) {
     return SB_OK;
 }
 
-/* The output is the input seen with 6 dimensions `split`, permuted, and written row-major. */
+/* The output is the input seen with 6 dimensions `split`, permuted, and written row-major. Splitting dimensions asks nothing of the
+ * order in memory. */
 static sb_status rearrange(sb_call *call, const int64_t *split, const int *permutation, const int64_t *dims) {
-    sb_tensor *contiguous, *cut = NULL, *moved = NULL, *output = NULL, *target = NULL;
+    sb_tensor *input = sb_call_input(call, 0), *cut, *moved = NULL, *output = NULL, *target = NULL;
     int64_t order[6];
-    SB_TRY(sb_call_contiguous(call, 0, &contiguous));
+    SB_TRY(sb_tensor_reshape(input, 6, split, &cut, call->error));
     for (int i = 0; i < 6; i++)
         order[i] = split[permutation[i]];
-    sb_status status = sb_tensor_reshape(contiguous, 6, split, &cut, call->error);
+    sb_status status = sb_tensor_transpose(cut, permutation, &moved, call->error);
     if (status == SB_OK)
-        status = sb_tensor_transpose(cut, permutation, &moved, call->error);
-    if (status == SB_OK)
-        status = sb_move_output(call, 0, contiguous->dtype, 4, dims, &output);
+        status = sb_move_output(call, 0, input->dtype, 4, dims, &output);
     if (status == SB_OK) {
         status = sb_tensor_reshape(output, 6, order, &target, call->error);
         if (status == SB_OK)
@@ -93,7 +92,6 @@ static sb_status rearrange(sb_call *call, const int64_t *split, const int *permu
         sb_tensor_release(target);
         status = sb_move_finish(call, 0, output, status);
     }
-    sb_tensor_release(contiguous);
     sb_tensor_release(cut);
     sb_tensor_release(moved);
     return status;

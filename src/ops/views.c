@@ -7,12 +7,49 @@
 #include "ops/list.h"
 #include "ops/moving.h"
 
-/* A contiguous output with the input's elements in their order. */
+/* A dimension before those that change, whose elements are adjacent in the input, such as the channels of most images, or -1:
+ * always where the output has a place already, and on a device. */
+static int adjacent_dimension(const sb_call *call, const sb_tensor *input) {
+    const sb_fact *fact = &call->facts[0];
+    if (call->target != NULL || call->outputs[0].kind != SB_KIND_NONE)
+        return -1;
+    for (int d = 0; d < input->rank && d < fact->rank; d++) {
+        int64_t extent;
+        if (!sb_dim_is_constant(fact->dims[d], &extent) || extent != input->dims[d])
+            break;
+        if (extent > 1 && input->strides[d] == 1)
+            return d;
+    }
+    return -1;
+}
+
+/* Output 0, row-major but for dimension `inner`, if there is one, whose elements are adjacent; and strides for the input's extents
+ * over the same memory. */
+static sb_status create_around(sb_call *call, int inner, const sb_tensor *input, int64_t *strides, sb_tensor **output) {
+    int order[SB_MAX_RANK], count = 0;
+    int64_t stride = inner < 0 ? 1 : input->dims[inner];
+    for (int d = input->rank - 1; d >= 0; d--) {
+        strides[d] = d == inner ? 1 : stride;
+        stride *= d == inner ? 1 : input->dims[d];
+    }
+    if (inner < 0)
+        return sb_call_output(call, 0, output);
+    for (int d = 0; d < call->facts[0].rank; d++) {
+        if (d != inner)
+            order[count++] = d;
+    }
+    order[count] = inner;
+    return sb_call_output_ordered(call, 0, order, output);
+}
+
+/* A copy with the input's elements in their order. Channels that are innermost in memory stay there where the shape keeps them:
+ * whole runs are copied, and what comes next finds them as convolutions want them. */
 static sb_status copy_reshaped(sb_call *call) {
     const sb_tensor *input = sb_call_input(call, 0);
     sb_tensor *output, *unshaped;
-    SB_TRY(sb_call_output(call, 0, &output));
-    SB_TRY(sb_tensor_over(output->storage, output->data, input->dtype, input->rank, input->dims, NULL, &unshaped,
+    int64_t strides[SB_MAX_RANK];
+    SB_TRY(create_around(call, adjacent_dimension(call, input), input, strides, &output));
+    SB_TRY(sb_tensor_over(output->storage, output->data, input->dtype, input->rank, input->dims, strides, &unshaped,
                           call->error));
     sb_status status = sb_call_copy(call, unshaped, input);
     sb_tensor_release(unshaped);

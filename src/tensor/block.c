@@ -84,12 +84,19 @@ static sb_block at(sb_block block, int64_t row, int64_t column) {
     return block;
 }
 
+/* Columns that are written together, a line of the cache: rows of 4 KiB and the like, whose lines fall into one set of the first
+ * level, lose them before the next columns. */
+#define LINE 16
+
 /* At most ROWS rows of elements of 4 bytes. */
 static void transpose_4(int64_t rows, int64_t columns, sb_block to, sb_block from) {
     int64_t whole_rows = rows & ~(int64_t)3, whole_columns = columns & ~(int64_t)3;
-    for (int64_t c = 0; c < whole_columns; c += 4) {
-        for (int64_t r = 0; r < whole_rows; r += 4)
-            move_4_by_4(to.data + r * to.row + c * 4, to.row, from.data + r * 4 + c * from.column, from.column);
+    for (int64_t first = 0; first < whole_columns; first += LINE) {
+        const int64_t end = first + LINE < whole_columns ? first + LINE : whole_columns;
+        for (int64_t r = 0; r < whole_rows; r += 4) {
+            for (int64_t c = first; c < end; c += 4)
+                move_4_by_4(to.data + r * to.row + c * 4, to.row, from.data + r * 4 + c * from.column, from.column);
+        }
     }
     if (whole_columns < columns)
         move_elements(4, whole_rows, columns - whole_columns, at(to, 0, whole_columns), at(from, 0, whole_columns));

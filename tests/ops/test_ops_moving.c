@@ -89,6 +89,23 @@ static void reshape_moves_only_where_it_must(void **unused) {
     expect_refusal(known(make_node("Reshape", 14, grid(), LIST(SB_S64, (int64_t, 5)), NULL)), SB_ERROR_SHAPE, "[2,3]");
 }
 
+/* A copy leaves a dimension innermost in memory that was, if the shape keeps it and those before it. */
+static void reshape_keeps_the_innermost_dimension(void **unused) {
+    sb_tensor *source = TENSOR(SB_F32, (2, 2, 3), (float, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12)), *turned;
+    assert_int_equal(sb_tensor_transpose(source, (int[]){2, 1, 0}, &turned, NULL), SB_OK);
+    sb_tensor_release(source);
+    node_runner runner = known(make_node("Reshape", 14, turned, LIST(SB_S64, (int64_t, 3, -1)), NULL));
+    sb_value outputs[NODE_OUTPUTS] = {{0}};
+    node_must_run(&runner, SB_ISA_BEST, outputs);
+    assert_int_equal(outputs[0].tensor->strides[0], 1);
+    assert_int_equal(outputs[0].tensor->strides[1], 3);
+    sb_tensor *expected = TENSOR(SB_F32, (3, 4), (float, 1, 7, 4, 10, 2, 8, 5, 11, 3, 9, 6, 12));
+    assert_true(sb_tensor_equal(outputs[0].tensor, expected));
+    sb_tensor_release(expected);
+    release_outputs(outputs);
+    node_clear(&runner);
+}
+
 static void uneven_split(void **unused) {
     node_runner runner = make_node("Split", 18, LIST(SB_S32, (int32_t, 1, 2, 3, 4, 5)), NULL, NULL);
     runner.output_count = 3;
@@ -390,6 +407,7 @@ int main(void) {
         cmocka_unit_test_teardown(slices_of_any_step, leaves_nothing),
         cmocka_unit_test_teardown(views_share_memory, leaves_nothing),
         cmocka_unit_test_teardown(reshape_moves_only_where_it_must, leaves_nothing),
+        cmocka_unit_test_teardown(reshape_keeps_the_innermost_dimension, leaves_nothing),
         cmocka_unit_test_teardown(uneven_split, leaves_nothing),
         cmocka_unit_test_teardown(joined_rows_lie_where_they_shall, leaves_nothing),
         cmocka_unit_test_teardown(pads_of_every_mode, leaves_nothing),
