@@ -28,6 +28,8 @@ typedef struct host_schedule {
     uint64_t seed;
 } host_schedule;
 
+#pragma GCC visibility push(default) /* of what the library host_kernels lends */
+
 /** What kernels run by from now on; NULL: by a random schedule, of which each launch has its own. */
 void host_set_schedule(const host_schedule *schedule);
 
@@ -50,6 +52,8 @@ typedef enum host_plant {
 
 /** Has the emulation do one thing wrong, as a kernel would that has this fault. */
 void host_set_plant(host_plant plant);
+
+#pragma GCC visibility pop
 
 #if defined(__cplusplus)
 }
