@@ -265,6 +265,29 @@ sb_quantize_types sb_quantize_types_of(const sb_call *call) {
     return types;
 }
 
+/* The value of a constant of one element, as f32 has it; those of 16 bits and less lose nothing. */
+static bool is_one_constant(const sb_fact *fact, float *value) {
+    if (fact == NULL || fact->constant == NULL || fact->constant->rank > 1 || sb_tensor_elements(fact->constant) != 1)
+        return false;
+    sb_convert_row(SB_F32, value, fact->constant->dtype, fact->constant->data, 0, 1);
+    return true;
+}
+
+bool sb_quantize_is_single(const sb_node *node, const sb_fact *scale, const sb_fact *zero, sb_dtype integer,
+                           sb_quantize_single *single) {
+    bool wide = integer == SB_U16 || integer == SB_S16;
+    float zero_value = 0;
+    if (!(integer == SB_U8 || integer == SB_S8 || wide) ||
+        ((const quantize_params *)node->params)->precision != SB_F32 || scale->dtype != SB_F32 ||
+        !is_one_constant(scale, &single->scale) || (zero != NULL && !is_one_constant(zero, &zero_value)))
+        return false;
+    sb_quantize_types range = quantized_range(integer);
+    single->zero = (int32_t)zero_value;
+    single->least = (int32_t)range.least;
+    single->most = (int32_t)range.most;
+    return true;
+}
+
 static void run_rows(sb_walk_row *row, const sb_quantize_types *types, const sb_tensor *const given[4]) {
     static const int64_t nothing = 0;
     bool quantizes = row == quantize_row || row == quantize_to_floats;

@@ -16,6 +16,21 @@ typedef struct sb_quantize_types {
 /** Those of a call of QuantizeLinear or DequantizeLinear. */
 sb_quantize_types sb_quantize_types_of(const sb_call *call);
 
+/* Added to a float of magnitude below 2^22, and taken off again, it leaves the nearest integer, ties to even, and never -0. */
+#define SB_QUANTIZE_ROUNDING 12582912.0f
+
+/* A quantization that is element-wise: from f32 to an integer of 8 or 16 bits, or back, with one scale and one zero point
+ * that are known beforehand. */
+typedef struct sb_quantize_single {
+    float scale;
+    int32_t zero, least, most; /* the latter two of the integer's range */
+} sb_quantize_single;
+
+/** Whether QuantizeLinear (from f32 to `integer`) or DequantizeLinear (from `integer` to f32) is one; `scale` and `zero` are
+ * its operands, `zero` NULL where it is left out. */
+bool sb_quantize_is_single(const sb_node *node, const sb_fact *scale, const sb_fact *zero, sb_dtype integer,
+                           sb_quantize_single *single);
+
 /** Makes the output of QuantizeLinear or DequantizeLinear unless it is there, and gives `part` views of output, input,
  * scale and zero point (NULL where omitted), the latter two broadcast to the former: all at once, or
  * block by block where scales come in blocks. */

@@ -2,8 +2,10 @@
 #include <string.h>
 
 #include "base/allocation.h"
+#include "ops/quantize.h"
 #include "passes/groups.h"
 #include "passes/passes.h"
+#include "passes/rewrite.h"
 
 /* What the pass knows about the graph. */
 typedef struct fusion {
@@ -24,9 +26,28 @@ static bool is_contraction(const sb_node *node) {
     return false;
 }
 
+static bool is_named(const sb_node *node, const char *name) {
+    return node->op->domain[0] == '\0' && strcmp(node->op->name, name) == 0;
+}
+
+/* Quantized networks put every value through an integer: QuantizeLinear, and DequantizeLinear behind it. */
+static bool is_single_quantization(const sb_graph *graph, const sb_node *node) {
+    bool quantizes = is_named(node, "QuantizeLinear");
+    sb_value_id output = sb_only_output(node);
+    if ((!quantizes && !is_named(node, "DequantizeLinear")) || output == SB_NO_VALUE)
+        return false;
+    const sb_fact *input = &graph->values[node->inputs[0]].fact, *result = &graph->values[output].fact;
+    const sb_fact *zero =
+        node->input_count > 2 && node->inputs[2] != SB_NO_VALUE ? &graph->values[node->inputs[2]].fact : NULL;
+    sb_quantize_single single;
+    return (quantizes ? input : result)->dtype == SB_F32 &&
+           sb_quantize_is_single(node, &graph->values[node->inputs[1]].fact, zero, (quantizes ? result : input)->dtype,
+                                 &single);
+}
+
 /* BatchNormalization in inference is one multiply-add per element with factors per channel. */
-static bool is_elementwise(const sb_node *node) {
-    if ((node->op->flags & SB_OP_ELEMENTWISE) != 0)
+static bool is_elementwise(const sb_graph *graph, const sb_node *node) {
+    if ((node->op->flags & SB_OP_ELEMENTWISE) != 0 || is_single_quantization(graph, node))
         return true;
     int wanted = 0;
     for (int i = 0; i < node->output_count; i++)
@@ -51,10 +72,25 @@ static bool same_extents(const sb_fact *left, const sb_fact *right) {
     return true;
 }
 
+/* Whether all that read a quantized value turn it back, so that the integers themselves need not be. */
+static bool is_turned_back(const fusion *fusion, sb_value_id value) {
+    const sb_group_uses *uses = &fusion->uses;
+    if (sb_leaves_graph(fusion->graph, value))
+        return false;
+    for (size_t u = uses->first_use[value]; u < uses->first_use[value + 1]; u++) {
+        const sb_node *reader = fusion->graph->nodes[uses->readers[u]];
+        if (!is_named(reader, "DequantizeLinear") || !is_single_quantization(fusion->graph, reader))
+            return false;
+    }
+    return true;
+}
+
 /* Whether node `index` can join a group whose values have the shape of `shape`. */
 static bool joins(const fusion *fusion, size_t index, const sb_fact *shape) {
     const sb_node *node = fusion->graph->nodes[index];
-    if (fusion->taken[index] || !is_elementwise(node) || sb_only_output(node) == SB_NO_VALUE)
+    if (fusion->taken[index] || !is_elementwise(fusion->graph, node) || sb_only_output(node) == SB_NO_VALUE)
+        return false;
+    if (is_named(node, "QuantizeLinear") && !is_turned_back(fusion, sb_only_output(node)))
         return false;
     const sb_fact *fact = &fusion->graph->values[sb_only_output(node)].fact;
     if (!is_plain(fact) || !same_extents(fact, shape))
@@ -127,6 +163,11 @@ static bool goes_behind(const fusion *fusion, const sb_group *group, const sb_no
     return reads == 1;
 }
 
+/* Groups give floats: kernels compute in those, and an integer is one step on the way. */
+static bool ends_in_integers(const fusion *fusion, const sb_group *group) {
+    return is_named(fusion->graph->nodes[group->nodes[group->count - 1]], "QuantizeLinear");
+}
+
 /* Grows a group from node `start`, then cuts it back to the longest closed beginning. */
 static void grow(fusion *fusion, size_t start, sb_group *group) {
     sb_graph *graph = fusion->graph;
@@ -154,7 +195,7 @@ static void grow(fusion *fusion, size_t start, sb_group *group) {
     }
     for (size_t i = 0; i < group->count; i++)
         fusion->group_of_value[sb_only_output(graph->nodes[group->nodes[i]])] = 0;
-    while (group->count > 1 && !sb_group_fits(graph, &fusion->uses, group))
+    while (group->count > 1 && (ends_in_integers(fusion, group) || !sb_group_fits(graph, &fusion->uses, group)))
         group->count--;
 }
 
@@ -167,7 +208,8 @@ static bool starts_group(const fusion *fusion, size_t index, bool contractions) 
         return false;
     if (contractions)
         return is_contraction(node) && takes_nodes(node, fusion->graph->values[sb_only_output(node)].fact.dtype);
-    return is_elementwise(node) && joins(fusion, index, &fusion->graph->values[sb_only_output(node)].fact);
+    return is_elementwise(fusion->graph, node) &&
+           joins(fusion, index, &fusion->graph->values[sb_only_output(node)].fact);
 }
 
 static sb_status fuse_all(fusion *fusion, sb_error *error) {

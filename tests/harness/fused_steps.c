@@ -1,5 +1,7 @@
 #include "harness/fused_steps.h"
 
+#include <string.h>
+
 sb_value_id add_broadcast_input(harness *h, builder *b, sb_dtype dtype, const fused_shape *shape, sb_tensor **tensors) {
     int64_t dims[SB_MAX_RANK];
     int skipped = (int)random_between(&h->random, 0, shape->rank);
@@ -49,6 +51,30 @@ static sb_value_id add_detour(random_source *random, builder *b, sb_value_id val
     return add_cast(b, builder_unary(b, "Abs", add_cast(b, value, to == SB_BOOL ? SB_F16 : to)), dtype);
 }
 
+static sb_value_id integer_scalar(builder *b, sb_dtype dtype, int value) {
+    sb_tensor *tensor = NULL;
+    MUST(sb_tensor_create(dtype, 0, NULL, &tensor, error));
+    memcpy(tensor->data, &value, sb_dtype_size(dtype)); /* the least bytes come first */
+    return builder_constant(b, tensor);
+}
+
+/* Through an integer of 8 or 16 bits and back, as in quantized networks: by one scale and zero point, or by two. */
+static sb_value_id add_trip(random_source *random, builder *b, sb_value_id value) {
+    static const sb_dtype integers[] = {SB_U8, SB_S8, SB_U16, SB_S16};
+    static const float scales[] = {0.05f, 0.25f, 1.0f / 3, 3, -0.1f, 1e-3f, 0, 1e-42f, 1e30f};
+    sb_dtype dtype = integers[random_between(random, 0, 3)];
+    int least = dtype == SB_S8 ? -128 : dtype == SB_S16 ? -32768 : 0;
+    int extent = dtype == SB_U8 || dtype == SB_S8 ? 255 : 65535;
+    sb_value_id there[3] = {value, graph_scalar(b, SB_F32, scales[random_between(random, 0, 8)]),
+                            integer_scalar(b, dtype, least + (int)random_between(random, 0, extent))};
+    sb_value_id back[3] = {builder_node(b, "QuantizeLinear", 3, there, NULL), there[1], there[2]};
+    if ((random_bits(random) & 1) != 0) {
+        back[1] = graph_scalar(b, SB_F32, scales[random_between(random, 0, 8)]);
+        back[2] = integer_scalar(b, dtype, least + (int)random_between(random, 0, extent));
+    }
+    return builder_node(b, "DequantizeLinear", 3, back, NULL);
+}
+
 static sb_value_id add_heavy_step(random_source *random, builder *b, sb_value_id value, sb_dtype dtype,
                                   sb_value_id other) {
     static const char *const ops[] = {"Exp",     "Log",      "Sin",  "Tanh", "Erf",  "Elu",
@@ -90,7 +116,7 @@ static sb_value_id add_light_step(random_source *random, builder *b, sb_value_id
     case 7:
         return builder_binary(b, pairs[random_between(random, 0, 6)], value, graph_scalar(b, dtype, 2.5f));
     case 8:
-        return builder_binary(b, "Mul", value, value);
+        return dtype == SB_F32 ? add_trip(random, b, value) : builder_binary(b, "Mul", value, value);
     default:
         return builder_node(b, joins[random_between(random, 0, 3)], 3, three, NULL);
     }

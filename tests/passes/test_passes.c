@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "numerics/convert.h"
 #include "support/graph_builder.h"
 #include "support/random.h"
 
@@ -200,6 +201,75 @@ static void test_fuse_leaves_training(void **state) {
     }
 }
 
+/* Quantized networks: x -> QuantizeLinear -> DequantizeLinear -> Exp -> QuantizeLinear -> DequantizeLinear, of the integer's
+ * dtype; what else is read of the first integers, and how many scales there are. */
+typedef enum integer_reader { TURNED_BACK, TURNED_BACK_TWICE, VIEWED, GIVEN_OUT } integer_reader;
+
+static sb_value_id scalar(builder *b, sb_dtype dtype, int count, int64_t bits) {
+    sb_tensor *tensor;
+    assert_int_equal(sb_tensor_create(dtype, 1, (int64_t[]){count}, &tensor, NULL), SB_OK);
+    for (int i = 0; i < count; i++)
+        memcpy(tensor->data + i * (int64_t)sb_dtype_size(dtype), &bits, sb_dtype_size(dtype));
+    return builder_constant(b, tensor);
+}
+
+static builder quantized(sb_dtype integer, integer_reader reader, int scales) {
+    builder b = builder_create();
+    sb_value_id there[3] = {builder_input(&b, SB_F32, 2, (int64_t[]){-1, 64}),
+                            scalar(&b, SB_F32, scales, sb_bits_from_f32(0.013f)), scalar(&b, integer, scales, 77)};
+    sb_value_id integers = builder_node(&b, "QuantizeLinear", 3, there, NULL);
+    sb_value_id back = builder_node(&b, "DequantizeLinear", 3, (sb_value_id[]){integers, there[1], there[2]}, NULL);
+    sb_value_id again[3] = {builder_unary(&b, "Exp", back), there[1], there[2]};
+    again[0] = builder_node(&b, "QuantizeLinear", 3, again, NULL);
+    assert_int_equal(sb_graph_add_output(b.graph, builder_node(&b, "DequantizeLinear", 3, again, NULL), NULL), SB_OK);
+    if (reader == GIVEN_OUT)
+        assert_int_equal(sb_graph_add_output(b.graph, integers, NULL), SB_OK);
+    if (reader == VIEWED)
+        assert_int_equal(sb_graph_add_output(b.graph, builder_unary(&b, "Transpose", integers), NULL), SB_OK);
+    if (reader == TURNED_BACK_TWICE) {
+        sb_value_id other[3] = {integers, scalar(&b, SB_F32, 1, sb_bits_from_f32(-3.0f)), scalar(&b, integer, 1, 3)};
+        sb_value_id second = builder_node(&b, "DequantizeLinear", 3, other, NULL);
+        assert_int_equal(sb_graph_add_output(b.graph, builder_unary(&b, "ReduceMax", second), NULL), SB_OK);
+    }
+    return b;
+}
+
+static void check_quantized(sb_dtype integer, integer_reader reader, int scales, int fused, int left) {
+    random_source source = {integer};
+    sb_tensor *input = random_tensor(&source, 2, (int64_t[]){37, 64}), *expected[2] = {NULL, NULL}, *got[2];
+    builder plain = quantized(integer, reader, scales), optimised = quantized(integer, reader, scales);
+    builder_finish(&plain);
+    run_all_passes(&optimised);
+    assert_int_equal(builder_count(&optimised, "Fused"), fused);
+    assert_int_equal(builder_count(&optimised, "QuantizeLinear"), left);
+    builder_run(&plain, true, SB_ISA_SCALAR, 1, &input, expected);
+    for (int isa = SB_ISA_SCALAR; isa <= (int)sb_isa_detect(); isa++) {
+        builder_run(&optimised, false, (sb_isa)isa, 2, &input, got);
+        for (int o = 0; o < (int)plain.graph->output_count; o++) {
+            assert_true(sb_tensor_equal(got[o], expected[o]));
+            sb_tensor_release(got[o]);
+        }
+    }
+    for (int o = 0; o < (int)plain.graph->output_count; o++)
+        sb_tensor_release(expected[o]);
+    sb_tensor_release(input);
+    builder_destroy(&plain);
+    builder_destroy(&optimised);
+}
+
+/* Integers are no more than a step where all that read them turn them back, by one scale; else they are made. */
+static void test_fuse_quantized(void **state) {
+    (void)state;
+    static const sb_dtype integers[] = {SB_U8, SB_S8, SB_U16, SB_S16};
+    for (int i = 0; i < 4; i++) {
+        check_quantized(integers[i], TURNED_BACK, 1, 1, 0);
+        check_quantized(integers[i], TURNED_BACK_TWICE, 1, 1, 1);
+        check_quantized(integers[i], VIEWED, 1, 1, 1);
+        check_quantized(integers[i], GIVEN_OUT, 1, 1, 1);
+        check_quantized(integers[i], TURNED_BACK, 64, 0, 2);
+    }
+}
+
 /* ---- random graphs ---- */
 
 #define VALUES 24
@@ -271,6 +341,7 @@ int main(void) {
         cmocka_unit_test(test_fuse),
         cmocka_unit_test(test_fuse_16_bits),
         cmocka_unit_test(test_fuse_leaves_training),
+        cmocka_unit_test(test_fuse_quantized),
         cmocka_unit_test(test_random_graphs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,6 +4,7 @@
 
 #include "base/allocation.h"
 #include "cpu/elementwise/batch_factors.h"
+#include "cpu/elementwise/quantize_trip.h"
 #include "cpu/reason.h"
 
 /* An operand: 0 the output, 1 the base, then the inputs, then registers. */
@@ -19,6 +20,10 @@ typedef struct instruction {
     void *context;
     int operand_count;
     unsigned char operands[SB_WALK_OPERANDS];
+    union { /* contexts of quantization */
+        sb_quantize_trip trip;
+        sb_quantize_return back;
+    };
 } instruction;
 
 typedef struct program_input {
@@ -41,6 +46,7 @@ typedef struct compiler {
     sb_tile_program *program;
     const sb_graph *graph;
     const sb_fact *const *inputs;
+    size_t skip;
     sb_isa isa;
     int *operand_of;    /* per value: its operand, or -1 */
     sb_dtype *dtype_of; /* per value */
@@ -59,6 +65,26 @@ static int graph_input_index(const sb_graph *graph, sb_value_id value) {
             return (int)i;
     }
     return -1;
+}
+
+static bool is_named(const sb_node *node, const char *name) {
+    return strcmp(node->op->name, name) == 0 && node->op->domain[0] == '\0';
+}
+
+/* The node of the program that quantizes what `node` turns back; NULL: none. The two are one instruction. */
+static const sb_node *way_there(const compiler *compiler, const sb_node *node) {
+    if (!is_named(node, "DequantizeLinear"))
+        return NULL;
+    int producer = compiler->graph->values[node->inputs[0]].producer;
+    bool inside = producer >= 0 && (size_t)producer >= compiler->skip;
+    const sb_node *there = inside ? compiler->graph->nodes[producer] : NULL;
+    return there != NULL && is_named(there, "QuantizeLinear") ? there : NULL;
+}
+
+/* The value that the node's instruction reads as input `index`. */
+static sb_value_id value_read(const compiler *compiler, const sb_node *node, int index) {
+    const sb_node *there = index == 0 ? way_there(compiler, node) : NULL;
+    return there != NULL ? there->inputs[0] : node->inputs[index];
 }
 
 static sb_status add_input(compiler *compiler, const sb_node *node, int graph_input, sb_tensor *constant,
@@ -97,7 +123,7 @@ static int take_register(compiler *compiler) {
 /* Gives back the registers of values that node `index` read last. */
 static void release_registers(compiler *compiler, const sb_node *node, size_t index) {
     for (int i = 0; i < node->input_count; i++) {
-        sb_value_id value = node->inputs[i];
+        sb_value_id value = value_read(compiler, node, i);
         if (value != SB_NO_VALUE && compiler->last_use[value] == index &&
             compiler->operand_of[value] >= OPERAND_REGISTER)
             compiler->busy[compiler->operand_of[value] - OPERAND_REGISTER] = false;
@@ -161,18 +187,65 @@ static sb_status compile_elementwise(compiler *compiler, const sb_node *node, in
     return refuse(compiler, node, why);
 }
 
+/* Scale and zero point of a quantization, which have to be known. */
+static sb_status find_single(const compiler *compiler, const sb_node *node, sb_dtype integer,
+                             sb_quantize_single *single) {
+    const sb_fact *facts[3] = {NULL, NULL, NULL};
+    for (int i = 1; i < node->input_count; i++) {
+        int index = node->inputs[i] != SB_NO_VALUE ? graph_input_index(compiler->graph, node->inputs[i]) : -1;
+        facts[i] = index >= 0 ? compiler->inputs[index] : NULL;
+        if (facts[i] == NULL && node->inputs[i] != SB_NO_VALUE)
+            return refuse(compiler, node, "its scale or zero point comes from inside the group");
+    }
+    if (!sb_quantize_is_single(node, facts[1], facts[2], integer, single))
+        return refuse(compiler, node, "it has not one constant scale and zero point of f32 and 8 or 16 bits");
+    return SB_OK;
+}
+
+/* DequantizeLinear, with QuantizeLinear before it or alone. */
+static sb_status compile_return(compiler *compiler, const sb_node *node, instruction *instruction) {
+    const sb_node *there = way_there(compiler, node);
+    sb_value_id input = value_read(compiler, node, 0);
+    sb_quantize_single first, second;
+    int operand;
+    SB_TRY(find_operand(compiler, node, input, &operand));
+    sb_dtype integer = there != NULL ? compiler->graph->values[node->inputs[0]].fact.dtype : compiler->dtype_of[input];
+    SB_TRY(find_single(compiler, node, integer, &second));
+    if (there != NULL) {
+        SB_TRY(find_single(compiler, there, integer, &first));
+        if (compiler->dtype_of[input] != SB_F32)
+            return refuse(compiler, there, "it quantizes no f32");
+        instruction->trip = sb_quantize_trip_of(&first, &second);
+        instruction->loop = sb_quantize_trip_loop(compiler->isa);
+        instruction->context = &instruction->trip;
+    } else {
+        instruction->back = (sb_quantize_return){second.zero, second.scale};
+        instruction->loop = sb_quantize_return_loop(compiler->isa, integer);
+        instruction->context = &instruction->back;
+    }
+    if (compiler->graph->values[node->outputs[0]].fact.dtype != SB_F32)
+        return refuse(compiler, node, "its result is not f32");
+    instruction->operand_count = 2;
+    instruction->operands[1] = (unsigned char)operand;
+    return SB_OK;
+}
+
 static sb_status compile_node(compiler *compiler, size_t index) {
     sb_tile_program *program = compiler->program;
     const sb_node *node = compiler->graph->nodes[index];
+    bool last = index + 1 == compiler->graph->node_count;
+    if (is_named(node, "QuantizeLinear"))
+        return last ? refuse(compiler, node, "a group gives no integers") : SB_OK;
     instruction *instruction = &program->instructions[program->count];
     sb_value_id output = node->outputs[0];
     instruction->node = node;
     compiler->dtype_of[output] = compiler->graph->values[output].fact.dtype;
     if (strcmp(node->op->name, "BatchNormalization") == 0)
         SB_TRY(compile_factors(compiler, node, instruction));
+    else if (is_named(node, "DequantizeLinear"))
+        SB_TRY(compile_return(compiler, node, instruction));
     else
         SB_TRY(compile_elementwise(compiler, node, instruction));
-    bool last = index + 1 == compiler->graph->node_count;
     int operand = last ? OPERAND_OUTPUT : take_register(compiler);
     if (operand < 0)
         return refuse(compiler, node, "the group has too many values at once");
@@ -184,14 +257,16 @@ static sb_status compile_node(compiler *compiler, size_t index) {
     return SB_OK;
 }
 
-static sb_status compile(compiler *compiler, size_t skip) {
+static sb_status compile(compiler *compiler) {
     const sb_graph *graph = compiler->graph;
+    const size_t skip = compiler->skip;
     for (size_t v = 0; v < graph->value_count; v++)
         compiler->operand_of[v] = -1;
     for (size_t n = skip; n < graph->node_count; n++) {
         for (int i = 0; i < graph->nodes[n]->input_count; i++) {
-            if (graph->nodes[n]->inputs[i] != SB_NO_VALUE)
-                compiler->last_use[graph->nodes[n]->inputs[i]] = n;
+            sb_value_id value = value_read(compiler, graph->nodes[n], i);
+            if (value != SB_NO_VALUE)
+                compiler->last_use[value] = n;
         }
     }
     compiler->program->has_base = skip != 0;
@@ -216,6 +291,7 @@ sb_status sb_tile_program_create(const sb_graph *graph, size_t skip, const sb_fa
     compiler compiler = {.program = fresh,
                          .graph = graph,
                          .inputs = inputs,
+                         .skip = skip,
                          .isa = isa,
                          .operand_of = sb_allocate_array(graph->value_count, sizeof *compiler.operand_of),
                          .dtype_of = sb_allocate_array(graph->value_count, sizeof *compiler.dtype_of),
@@ -226,7 +302,7 @@ sb_status sb_tile_program_create(const sb_graph *graph, size_t skip, const sb_fa
         compiler.dtype_of == NULL || compiler.last_use == NULL)
         status = sb_fail_memory(error, graph->value_count * sizeof *compiler.last_use);
     else
-        status = compile(&compiler, skip);
+        status = compile(&compiler);
     sb_free(compiler.operand_of);
     sb_free(compiler.dtype_of);
     sb_free(compiler.last_use);

@@ -1,7 +1,7 @@
 /* Tile programs: bodies of element-wise nodes, run over rows in pieces that stay in the first-level cache.
  *
  * Each node becomes an instruction: its op's own row loop, on registers instead of tensors. Every value is rounded to
- * its dtype between two instructions, just as it is between two nodes. */
+ * its dtype between two instructions, just as it is between two nodes. QuantizeLinear and DequantizeLinear behind it are one. */
 #ifndef SB_CPU_ELEMENTWISE_TILE_PROGRAM_H
 #define SB_CPU_ELEMENTWISE_TILE_PROGRAM_H
 

@@ -8,6 +8,7 @@
 #include "ops/clip.h"
 #include "ops/convert_loops.h"
 #include "ops/list.h"
+#include "ops/quantize.h"
 #include "ops/unary.h"
 
 #define NOT_USED SIZE_MAX
@@ -294,6 +295,74 @@ static sb_status compile_normalization(compiler *compiler, const sb_node *node, 
     return SB_OK;
 }
 
+/* ---- quantization: integers are floats here too ---- */
+
+static bool is_named(const sb_node *node, const char *name) {
+    return strcmp(node->op->name, name) == 0 && node->op->domain[0] == '\0';
+}
+
+/* Scale and zero point, which have to be known. */
+static sb_status find_single(const compiler *compiler, const sb_node *node, sb_dtype integer,
+                             sb_quantize_single *single) {
+    bool has_zero = node->input_count > 2 && node->inputs[2] != SB_NO_VALUE;
+    const sb_fact *scale = input_fact(compiler, node->inputs[1]);
+    const sb_fact *zero = has_zero ? input_fact(compiler, node->inputs[2]) : NULL;
+    if (scale == NULL || (has_zero && zero == NULL) || !sb_quantize_is_single(node, scale, zero, integer, single))
+        return refuse(compiler, node, "it has not one constant scale and zero point of f32 and 8 or 16 bits");
+    return SB_OK;
+}
+
+/* A step of the value before and a number. */
+static sb_status add_number_step(compiler *compiler, const sb_node *node, int opcode, float number) {
+    sb_cuda_epilogue_step *step;
+    SB_TRY(add_step(compiler, node, opcode, &step));
+    step->sources[1] = SB_CUDA_EPILOGUE_IMMEDIATE_B;
+    step->b = number;
+    return SB_OK;
+}
+
+/* The quotient, cut to the range before it is rounded, whose ends are integers; NaN counts as 0; and the zero point. */
+static sb_status compile_quantize(compiler *compiler, const sb_node *node, size_t at) {
+    sb_quantize_single single;
+    sb_cuda_epilogue_step *step;
+    if (compiler->values[node->inputs[0]].dtype != SB_F32)
+        return refuse(compiler, node, "it quantizes no f32");
+    SB_TRY(find_single(compiler, node, compiler->values[node->outputs[0]].dtype, &single));
+    SB_TRY(add_number_step(compiler, node, SB_CUDA_EPILOGUE_Div, single.scale));
+    step = &compiler->plan->code.steps[compiler->plan->code.count - 1];
+    SB_TRY(find_operand(compiler, node, at, 0, NULL, 0, &step->sources[0]));
+    divide_by_product(step);
+    SB_TRY(add_step(compiler, node, SB_CUDA_EPILOGUE_Clip, &step));
+    step->a = (float)(single.least - single.zero);
+    step->b = (float)(single.most - single.zero);
+    step->sources[1] = SB_CUDA_EPILOGUE_IMMEDIATE_A;
+    step->sources[2] = SB_CUDA_EPILOGUE_IMMEDIATE_B;
+    SB_TRY(add_step(compiler, node, SB_CUDA_EPILOGUE_ThresholdedRelu, &step));
+    step->a = -sb_infinity_f32(); /* which NaN is not above */
+    SB_TRY(add_number_step(compiler, node, SB_CUDA_EPILOGUE_Add, SB_QUANTIZE_ROUNDING));
+    return add_number_step(compiler, node, SB_CUDA_EPILOGUE_Sub, SB_QUANTIZE_ROUNDING - (float)single.zero);
+}
+
+static sb_status compile_dequantize(compiler *compiler, const sb_node *node, size_t at) {
+    sb_cuda_epilogue_code *code = &compiler->plan->code;
+    sb_quantize_single single;
+    uint8_t source = SB_CUDA_EPILOGUE_PREVIOUS;
+    SB_TRY(find_single(compiler, node, compiler->values[node->inputs[0]].dtype, &single));
+    SB_TRY(find_operand(compiler, node, at, 0, NULL, 0, &source));
+    bool behind =
+        source == SB_CUDA_EPILOGUE_PREVIOUS && at > 0 && is_named(compiler->graph->nodes[at - 1], "QuantizeLinear");
+    if (behind && at > compiler->skip && !compiler->values[node->inputs[0]].needs_register) {
+        code->steps[code->count - 1].b += (float)single.zero; /* both zero points at once: integers, and exact */
+    } else if (single.zero != 0) {
+        SB_TRY(add_number_step(compiler, node, SB_CUDA_EPILOGUE_Sub, (float)single.zero));
+        code->steps[code->count - 1].sources[0] = source;
+        source = SB_CUDA_EPILOGUE_PREVIOUS;
+    }
+    SB_TRY(add_number_step(compiler, node, SB_CUDA_EPILOGUE_Mul, single.scale));
+    code->steps[code->count - 1].sources[0] = source;
+    return SB_OK;
+}
+
 static bool is_of(const sb_node *node, const sb_op *family, int count) {
     return node->op >= family && node->op < family + count;
 }
@@ -314,6 +383,10 @@ static sb_status compile_operator(compiler *compiler, const sb_node *node, size_
         return compile_cast(compiler, node, at, compiler->values[node->outputs[0]].dtype);
     if (strcmp(name, "BatchNormalization") == 0)
         return compile_normalization(compiler, node, at);
+    if (is_named(node, "QuantizeLinear"))
+        return compile_quantize(compiler, node, at);
+    if (is_named(node, "DequantizeLinear"))
+        return compile_dequantize(compiler, node, at);
     return refuse(compiler, node, "it has no place in a fused body");
 }
 
@@ -351,7 +424,8 @@ static uint8_t rounding_of(sb_dtype dtype) {
 static sb_status compile_node(compiler *compiler, size_t at) {
     const sb_node *node = compiler->graph->nodes[at];
     known *result = &compiler->values[node->outputs[0]];
-    if (!fits_register(result->dtype))
+    bool turned_back = is_named(node, "QuantizeLinear") && at + 1 < compiler->graph->node_count;
+    if (!fits_register(result->dtype) && !turned_back)
         return refuse(compiler, node,
                       "fused element-wise nodes on a GPU compute in f32, and its result does not fit that");
     SB_TRY(compile_operator(compiler, node, at));
