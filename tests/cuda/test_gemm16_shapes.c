@@ -271,7 +271,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_few_rows),    cmocka_unit_test(test_whole_rings),       cmocka_unit_test(test_gates),
         cmocka_unit_test(test_shared_rows), cmocka_unit_test(test_gates_of_few_rows), cmocka_unit_test(test_samples),
-        cmocka_unit_test(test_quick_tiles), cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_quick_tiles), cmocka_unit_test(test_one_row),           cmocka_unit_test(test_refusals),
     };
     if (argc > 1)
         library = argv[1];

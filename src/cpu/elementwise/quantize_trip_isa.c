@@ -17,7 +17,7 @@ static inline float trip(const sb_quantize_trip *trip, float x) {
 #define TRIP(x) trip(context, x)
 SB_UNARY_LOOP(trip_f32, const sb_quantize_trip, float, float, TRIP)
 
-#define RETURN(x) ((float)((int32_t)(x) - context->zero) * context->scale)
+#define RETURN(x) ((float)((int32_t)(x)-context->zero) * context->scale)
 SB_UNARY_LOOP(return_u8, const sb_quantize_return, float, uint8_t, RETURN)
 SB_UNARY_LOOP(return_s8, const sb_quantize_return, float, int8_t, RETURN)
 SB_UNARY_LOOP(return_u16, const sb_quantize_return, float, uint16_t, RETURN)
