@@ -175,7 +175,7 @@ static void run_fused(void *context, float *row, int64_t m, int64_t n, int64_t c
 }
 
 /* Elements of several rows that the program runs over at once, and bytes of what they meet. */
-#define GATHERED_ELEMENTS (4 * SB_TILE_ELEMENTS)
+#define GATHERED_ELEMENTS (2 * SB_TILE_ELEMENTS)
 #define GATHERED_BYTES (4 * GATHERED_ELEMENTS * (int64_t)sizeof(float))
 
 /* Gapless copies of several rows' segments: the base, and what it meets. */

@@ -35,6 +35,7 @@ struct sb_tile_program {
     size_t count;
     instruction *instructions;
     bool has_base;
+    int64_t piece; /* elements that instructions take at once */
     int input_count;
     program_input inputs[SB_TILE_INPUTS];
     unsigned char *register_sizes; /* per instruction: bytes of an element of its output */
@@ -114,6 +115,8 @@ static int take_register(compiler *compiler) {
     for (int i = 0; i < SB_TILE_REGISTERS; i++) {
         if (!compiler->busy[i]) {
             compiler->busy[i] = true;
+            if (i >= SB_TILE_REGISTERS / 2)
+                compiler->program->piece = SB_TILE_ELEMENTS / 2;
             return OPERAND_REGISTER + i;
         }
     }
@@ -270,6 +273,7 @@ static sb_status compile(compiler *compiler) {
         }
     }
     compiler->program->has_base = skip != 0;
+    compiler->program->piece = SB_TILE_ELEMENTS;
     if (skip != 0) {
         sb_value_id base = graph->nodes[skip - 1]->outputs[0];
         compiler->operand_of[base] = OPERAND_BASE;
@@ -375,8 +379,8 @@ void sb_tile_program_row(void *context, int64_t count, char *const *data, const 
     for (int i = 0; i < SB_TILE_REGISTERS; i++)
         operand_data[OPERAND_REGISTER + i] = registers[i];
 
-    for (int64_t start = 0; start < count; start += SB_TILE_ELEMENTS) {
-        int64_t piece = count - start < SB_TILE_ELEMENTS ? count - start : SB_TILE_ELEMENTS;
+    for (int64_t start = 0; start < count; start += program->piece) {
+        int64_t piece = count - start < program->piece ? count - start : program->piece;
         for (int i = 0; i < first_input; i++)
             operand_data[i] = data[i] + start * steps[i];
         for (int i = 0; i < program->input_count; i++)

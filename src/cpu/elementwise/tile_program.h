@@ -7,9 +7,9 @@
 
 #include "graph/op.h"
 
-/* Elements of a register: long enough to hide the cost of an instruction (some 5 ns), short enough that the registers
- * of a long program (16 of them, 4 bytes an element) stay within half of a 32 KiB cache. */
-#define SB_TILE_ELEMENTS 256
+/* Elements of a register: long enough to hide the cost of an instruction (some 5 ns), short enough that the registers of a
+ * program stay within half of a 32 KiB cache: half as many where there are more than eight of them. */
+#define SB_TILE_ELEMENTS 512
 /* Registers for values inside the program. */
 #define SB_TILE_REGISTERS 16
 /* Inputs of the program, its hidden constants included: with the output, one less than a walk takes. */
