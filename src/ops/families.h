@@ -56,6 +56,7 @@
     F(select,                 ops,  no,   no,   no,   cuda, __VA_ARGS__) \
     F(contraction,            no,   axes, cost, no,   no,   __VA_ARGS__) \
     F(attention_nodes,        no,   no,   no,   no,   cuda, __VA_ARGS__) \
+    F(integer_product,        no,   no,   no,   cpu,  no,   __VA_ARGS__) \
     F(matmul,                 ops,  no,   no,   cpu,  cuda, __VA_ARGS__) \
     F(gemm,                   ops,  no,   no,   no,   no,   __VA_ARGS__) \
     F(convolution,            ops,  axes, no,   no,   no,   __VA_ARGS__) \

@@ -273,16 +273,32 @@ static bool is_one_constant(const sb_fact *fact, float *value) {
     return true;
 }
 
-bool sb_quantize_is_single(const sb_node *node, const sb_fact *scale, const sb_fact *zero, sb_dtype integer,
+/* What is known of a value that a node reads. */
+static const sb_fact *fact_of(const sb_graph *graph, const sb_fact *const *inputs, sb_value_id value) {
+    if (inputs == NULL)
+        return &graph->values[value].fact;
+    for (size_t i = 0; i < graph->input_count; i++) {
+        if (graph->inputs[i] == value)
+            return inputs[i];
+    }
+    return NULL;
+}
+
+bool sb_quantize_is_single(const sb_graph *graph, const sb_fact *const *inputs, const sb_node *node,
                            sb_quantize_single *single) {
-    bool wide = integer == SB_U16 || integer == SB_S16;
-    float zero_value = 0;
-    if (!(integer == SB_U8 || integer == SB_S8 || wide) ||
-        ((const quantize_params *)node->params)->precision != SB_F32 || scale->dtype != SB_F32 ||
-        !is_one_constant(scale, &single->scale) || (zero != NULL && !is_one_constant(zero, &zero_value)))
+    const bool quantizes = strcmp(node->op->name, "QuantizeLinear") == 0;
+    const bool has_zero = node->input_count > 2 && node->inputs[2] != SB_NO_VALUE;
+    const sb_dtype from = graph->values[node->inputs[0]].fact.dtype, to = graph->values[node->outputs[0]].fact.dtype;
+    const sb_dtype integer = quantizes ? to : from;
+    const sb_fact *scale = fact_of(graph, inputs, node->inputs[1]);
+    float zero = 0;
+    if (!(integer == SB_U8 || integer == SB_S8 || integer == SB_U16 || integer == SB_S16) ||
+        (quantizes ? from : to) != SB_F32 || ((const quantize_params *)node->params)->precision != SB_F32 ||
+        !is_one_constant(scale, &single->scale) || scale->dtype != SB_F32 ||
+        (has_zero && !is_one_constant(fact_of(graph, inputs, node->inputs[2]), &zero)))
         return false;
     sb_quantize_types range = quantized_range(integer);
-    single->zero = (int32_t)zero_value;
+    single->zero = (int32_t)zero;
     single->least = (int32_t)range.least;
     single->most = (int32_t)range.most;
     return true;

@@ -26,9 +26,9 @@ typedef struct sb_quantize_single {
     int32_t zero, least, most; /* the latter two of the integer's range */
 } sb_quantize_single;
 
-/** Whether QuantizeLinear (from f32 to `integer`) or DequantizeLinear (from `integer` to f32) is one; `scale` and `zero` are
- * its operands, `zero` NULL where it is left out. */
-bool sb_quantize_is_single(const sb_node *node, const sb_fact *scale, const sb_fact *zero, sb_dtype integer,
+/** Whether a QuantizeLinear or DequantizeLinear of a graph is one. `inputs` NULL: constants are the graph's own; else it is the
+ * body of a fused node, whose inputs have these facts, NULL where unknown. */
+bool sb_quantize_is_single(const sb_graph *graph, const sb_fact *const *inputs, const sb_node *node,
                            sb_quantize_single *single);
 
 /** Makes the output of QuantizeLinear or DequantizeLinear unless it is there, and gives `part` views of output, input,

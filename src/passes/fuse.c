@@ -32,17 +32,9 @@ static bool is_named(const sb_node *node, const char *name) {
 
 /* Quantized networks put every value through an integer: QuantizeLinear, and DequantizeLinear behind it. */
 static bool is_single_quantization(const sb_graph *graph, const sb_node *node) {
-    bool quantizes = is_named(node, "QuantizeLinear");
-    sb_value_id output = sb_only_output(node);
-    if ((!quantizes && !is_named(node, "DequantizeLinear")) || output == SB_NO_VALUE)
-        return false;
-    const sb_fact *input = &graph->values[node->inputs[0]].fact, *result = &graph->values[output].fact;
-    const sb_fact *zero =
-        node->input_count > 2 && node->inputs[2] != SB_NO_VALUE ? &graph->values[node->inputs[2]].fact : NULL;
     sb_quantize_single single;
-    return (quantizes ? input : result)->dtype == SB_F32 &&
-           sb_quantize_is_single(node, &graph->values[node->inputs[1]].fact, zero, (quantizes ? result : input)->dtype,
-                                 &single);
+    return (is_named(node, "QuantizeLinear") || is_named(node, "DequantizeLinear")) &&
+           sb_only_output(node) != SB_NO_VALUE && sb_quantize_is_single(graph, NULL, node, &single);
 }
 
 /* BatchNormalization in inference is one multiply-add per element with factors per channel. */

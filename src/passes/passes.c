@@ -14,6 +14,7 @@ sb_status sb_passes_run(sb_graph *graph, sb_scope *scope, sb_error *error) {
     SB_TRY(sb_pass_sweep(graph, scope, error));
     SB_TRY(sb_pass_join(graph, scope, error));
     SB_TRY(sb_pass_gates(graph, scope, error));
+    SB_TRY(sb_pass_integers(graph, scope, error));
     SB_TRY(sb_pass_fuse(graph, scope, error));
     return sb_pass_attention(graph, scope, error);
 }

@@ -27,6 +27,8 @@ sb_status sb_pass_sweep(sb_graph *graph, sb_scope *scope, sb_error *error);
 sb_status sb_pass_join(sb_graph *graph, sb_scope *scope, sb_error *error);
 /** Gathers a joined product of a gate and what it opens, and SwiGLU behind it: ops/gated_nodes.h. */
 sb_status sb_pass_gates(sb_graph *graph, sb_scope *scope, sb_error *error);
+/** Gathers products of quantized networks, with the quantization behind: ops/integer_product.h. */
+sb_status sb_pass_integers(sb_graph *graph, sb_scope *scope, sb_error *error);
 /** Gathers nodes that one kernel can compute together into a node with a graph of its own. The version of a
  * variable that a node reads may lie in the bytes that its update writes, so no reader is moved behind the node
  * that makes the update. */

@@ -190,19 +190,10 @@ static sb_status compile_elementwise(compiler *compiler, const sb_node *node, in
     return refuse(compiler, node, why);
 }
 
-/* Scale and zero point of a quantization, which have to be known. */
-static sb_status find_single(const compiler *compiler, const sb_node *node, sb_dtype integer,
-                             sb_quantize_single *single) {
-    const sb_fact *facts[3] = {NULL, NULL, NULL};
-    for (int i = 1; i < node->input_count; i++) {
-        int index = node->inputs[i] != SB_NO_VALUE ? graph_input_index(compiler->graph, node->inputs[i]) : -1;
-        facts[i] = index >= 0 ? compiler->inputs[index] : NULL;
-        if (facts[i] == NULL && node->inputs[i] != SB_NO_VALUE)
-            return refuse(compiler, node, "its scale or zero point comes from inside the group");
-    }
-    if (!sb_quantize_is_single(node, facts[1], facts[2], integer, single))
-        return refuse(compiler, node, "it has not one constant scale and zero point of f32 and 8 or 16 bits");
-    return SB_OK;
+static sb_status find_single(const compiler *compiler, const sb_node *node, sb_quantize_single *single) {
+    if (sb_quantize_is_single(compiler->graph, compiler->inputs, node, single))
+        return SB_OK;
+    return refuse(compiler, node, "it has not one constant scale and zero point, of f32 and 8 or 16 bits");
 }
 
 /* DequantizeLinear, with QuantizeLinear before it or alone. */
@@ -212,22 +203,17 @@ static sb_status compile_return(compiler *compiler, const sb_node *node, instruc
     sb_quantize_single first, second;
     int operand;
     SB_TRY(find_operand(compiler, node, input, &operand));
-    sb_dtype integer = there != NULL ? compiler->graph->values[node->inputs[0]].fact.dtype : compiler->dtype_of[input];
-    SB_TRY(find_single(compiler, node, integer, &second));
+    SB_TRY(find_single(compiler, node, &second));
     if (there != NULL) {
-        SB_TRY(find_single(compiler, there, integer, &first));
-        if (compiler->dtype_of[input] != SB_F32)
-            return refuse(compiler, there, "it quantizes no f32");
+        SB_TRY(find_single(compiler, there, &first));
         instruction->trip = sb_quantize_trip_of(&first, &second);
         instruction->loop = sb_quantize_trip_loop(compiler->isa);
         instruction->context = &instruction->trip;
     } else {
         instruction->back = (sb_quantize_return){second.zero, second.scale};
-        instruction->loop = sb_quantize_return_loop(compiler->isa, integer);
+        instruction->loop = sb_quantize_return_loop(compiler->isa, compiler->dtype_of[input]);
         instruction->context = &instruction->back;
     }
-    if (compiler->graph->values[node->outputs[0]].fact.dtype != SB_F32)
-        return refuse(compiler, node, "its result is not f32");
     instruction->operand_count = 2;
     instruction->operands[1] = (unsigned char)operand;
     return SB_OK;

@@ -301,15 +301,10 @@ static bool is_named(const sb_node *node, const char *name) {
     return strcmp(node->op->name, name) == 0 && node->op->domain[0] == '\0';
 }
 
-/* Scale and zero point, which have to be known. */
-static sb_status find_single(const compiler *compiler, const sb_node *node, sb_dtype integer,
-                             sb_quantize_single *single) {
-    bool has_zero = node->input_count > 2 && node->inputs[2] != SB_NO_VALUE;
-    const sb_fact *scale = input_fact(compiler, node->inputs[1]);
-    const sb_fact *zero = has_zero ? input_fact(compiler, node->inputs[2]) : NULL;
-    if (scale == NULL || (has_zero && zero == NULL) || !sb_quantize_is_single(node, scale, zero, integer, single))
-        return refuse(compiler, node, "it has not one constant scale and zero point of f32 and 8 or 16 bits");
-    return SB_OK;
+static sb_status find_single(const compiler *compiler, const sb_node *node, sb_quantize_single *single) {
+    if (sb_quantize_is_single(compiler->graph, compiler->inputs, node, single))
+        return SB_OK;
+    return refuse(compiler, node, "it has not one constant scale and zero point, of f32 and 8 or 16 bits");
 }
 
 /* A step of the value before and a number. */
@@ -325,9 +320,7 @@ static sb_status add_number_step(compiler *compiler, const sb_node *node, int op
 static sb_status compile_quantize(compiler *compiler, const sb_node *node, size_t at) {
     sb_quantize_single single;
     sb_cuda_epilogue_step *step;
-    if (compiler->values[node->inputs[0]].dtype != SB_F32)
-        return refuse(compiler, node, "it quantizes no f32");
-    SB_TRY(find_single(compiler, node, compiler->values[node->outputs[0]].dtype, &single));
+    SB_TRY(find_single(compiler, node, &single));
     SB_TRY(add_number_step(compiler, node, SB_CUDA_EPILOGUE_Div, single.scale));
     step = &compiler->plan->code.steps[compiler->plan->code.count - 1];
     SB_TRY(find_operand(compiler, node, at, 0, NULL, 0, &step->sources[0]));
@@ -347,7 +340,7 @@ static sb_status compile_dequantize(compiler *compiler, const sb_node *node, siz
     sb_cuda_epilogue_code *code = &compiler->plan->code;
     sb_quantize_single single;
     uint8_t source = SB_CUDA_EPILOGUE_PREVIOUS;
-    SB_TRY(find_single(compiler, node, compiler->values[node->inputs[0]].dtype, &single));
+    SB_TRY(find_single(compiler, node, &single));
     SB_TRY(find_operand(compiler, node, at, 0, NULL, 0, &source));
     bool behind =
         source == SB_CUDA_EPILOGUE_PREVIOUS && at > 0 && is_named(compiler->graph->nodes[at - 1], "QuantizeLinear");

@@ -1,0 +1,24 @@
+#include "cpu/contraction/integer_product.h"
+
+#include <stdbool.h>
+
+#if SB_HAS_X86_KERNELS
+#include <cpuid.h>
+
+/* Asked of the processor itself: not every compiler knows the names. VNNI of AVX-512, and of AVX. */
+static bool has_dots(sb_isa isa) {
+    unsigned eax, ebx, ecx, edx;
+    if (isa == SB_ISA_AVX512)
+        return __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) != 0 && (ecx & 1u << 11) != 0;
+    return isa == SB_ISA_AVX2 && __get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx) != 0 && (eax & 1u << 4) != 0;
+}
+#endif
+
+const sb_integer_kernels *sb_integer_kernels_of(sb_isa isa) {
+#if SB_HAS_X86_KERNELS
+    if (has_dots(isa))
+        return isa == SB_ISA_AVX512 ? &sb_integer_kernels_avx512 : &sb_integer_kernels_avx2;
+#endif
+    (void)isa;
+    return NULL;
+}

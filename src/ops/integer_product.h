@@ -1,0 +1,31 @@
+/* Products of numbers that are few: both operands of a MatMul in a quantized network are integers of 8 bits times a scale,
+ * and its result becomes an integer again. What is defined is the product in f32, rounded at each step; an exact sum of
+ * integers says nearly always which integer comes out, and a bound of all roundings where it does not. */
+#ifndef SB_OPS_INTEGER_PRODUCT_H
+#define SB_OPS_INTEGER_PRODUCT_H
+
+#include "graph/op.h"
+
+/* Sums of this many products of 8 bits stay below 2^31. */
+#define SB_INTEGER_PRODUCT_MOST_K 32768
+/* Scales by which no product, sum or rounding error of f32 becomes subnormal or infinite. */
+#define SB_INTEGER_PRODUCT_LEAST_SCALE 0x1p-40f
+#define SB_INTEGER_PRODUCT_MOST_SCALE 0x1p40f
+
+/* What the left operand's elements are: n scale, rounded to f32, of integers n within [least, most]. */
+typedef struct sb_integer_operand {
+    float scale;
+    int32_t least, most; /* at most 255 apart */
+} sb_integer_operand;
+
+/** Notes them at a Fused node. Errors: OUT_OF_MEMORY. */
+sb_status sb_integer_operand_note(sb_node *fused, const sb_integer_operand *operand, sb_error *error);
+
+/** Those that are noted; false: none are. */
+bool sb_integer_operand_of(const sb_node *fused, sb_integer_operand *operand);
+
+/** Whether each column of a matrix of f32 is made of integers within [−128, 127] times a unit of its own, but for less than
+ * 2^-22 of an element; the units go to `units`, which has room for one for each column. A column of zeros has the unit 1. */
+bool sb_integer_columns_find(const sb_tensor *matrix, float *units);
+
+#endif

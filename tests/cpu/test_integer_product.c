@@ -1,0 +1,262 @@
+/* Products of quantized networks by sums of integers: the bits of the definition, with shapes that fit no tile and scales that put
+ * as many results as can be where roundings decide. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "cpu/contraction/integer_product.h"
+#include "kernel/kernel.h"
+#include "ops/integer_product.h"
+#include "support/graph_builder.h"
+#include "support/random.h"
+
+/* A product with its quantizations: left [rows…, k], right [k, n]. */
+typedef struct product {
+    int64_t batch, m, k, n;
+    sb_dtype left, right, result;
+    int64_t left_zero, right_zero, result_zero;
+    float left_scale, unit, result_scale, back_scale;
+    bool same_signs; /* sums grow as far as they can */
+    bool transposed; /* the left one is a view whose rows lie across */
+    bool one_scale;  /* of all columns */
+} product;
+
+static const product plain = {.batch = 1,
+                              .m = 7,
+                              .k = 96,
+                              .n = 80,
+                              .left = SB_U8,
+                              .right = SB_S8,
+                              .result = SB_U8,
+                              .left_zero = 113,
+                              .result_zero = 128,
+                              .left_scale = 0.0173f,
+                              .unit = 0.0031f,
+                              .result_scale = 0.41f,
+                              .back_scale = 0.41f};
+
+static sb_tensor *tensor_of(sb_dtype dtype, int rank, const int64_t *dims) {
+    sb_tensor *tensor;
+    assert_int_equal(sb_tensor_create(dtype, rank, dims, &tensor, NULL), SB_OK);
+    return tensor;
+}
+
+static sb_value_id float_list(builder *b, int64_t count, float first, float step) {
+    sb_tensor *tensor = tensor_of(SB_F32, 1, &count);
+    for (int64_t i = 0; i < count; i++)
+        ((float *)(void *)tensor->data)[i] = first * (1 + step * (float)(i % 13));
+    return builder_constant(b, tensor);
+}
+
+static sb_value_id integer_list(builder *b, sb_dtype dtype, int64_t count, int64_t value) {
+    sb_tensor *tensor = tensor_of(dtype, 1, &count);
+    for (int64_t i = 0; i < count; i++)
+        memcpy(tensor->data + i * (int64_t)sb_dtype_size(dtype), &value, sb_dtype_size(dtype));
+    return builder_constant(b, tensor);
+}
+
+static sb_value_id quantize(builder *b, const char *name, sb_value_id x, float scale, sb_dtype dtype, int64_t zero) {
+    return builder_node(b, name, 3, (sb_value_id[]){x, float_list(b, 1, scale, 0), integer_list(b, dtype, 1, zero)}, NULL);
+}
+
+/* Integers of all kinds: every fifth column holds few of them, every eleventh none. */
+static sb_value_id weights(builder *b, const product *p, random_source *random) {
+    sb_tensor *tensor = tensor_of(p->right, 2, (int64_t[]){p->k, p->n});
+    for (int64_t i = 0; i < p->k * p->n; i++) {
+        int64_t column = i % p->n, value = random_between(random, -128, 127);
+        value = column % 11 == 10 ? 0 : column % 5 == 4 ? value % 3 : p->same_signs ? labs(value % 127) : value;
+        tensor->data[i] = (char)(value + p->right_zero);
+    }
+    int64_t scales = p->one_scale ? 1 : p->n;
+    sb_attributes attributes = {0};
+    assert_int_equal(sb_attributes_add_ints(&attributes, "axis", true, 1, &(int64_t){1}, NULL), SB_OK);
+    sb_value_id inputs[3] = {builder_constant(b, tensor), float_list(b, scales, p->unit, 0.37f),
+                             integer_list(b, p->right, scales, p->right_zero)};
+    return builder_node(b, "DequantizeLinear", 3, inputs, &attributes);
+}
+
+static builder graph_of(const product *p) {
+    random_source random = {(uint64_t)(p->k * 131 + p->n)};
+    builder b = builder_create();
+    int64_t dims[3] = {p->batch, p->transposed ? p->k : p->m, p->transposed ? p->m : p->k};
+    sb_value_id x = builder_input(&b, SB_F32, 3, dims);
+    x = quantize(&b, "QuantizeLinear", x, p->left_scale, p->left, p->left_zero);
+    x = quantize(&b, "DequantizeLinear", x, p->left_scale, p->left, p->left_zero);
+    if (p->transposed) {
+        sb_attributes attributes = {0};
+        assert_int_equal(sb_attributes_add_ints(&attributes, "perm", false, 3, (int64_t[]){0, 2, 1}, NULL), SB_OK);
+        x = builder_node(&b, "Transpose", 1, &x, &attributes);
+    }
+    sb_value_id y = builder_binary(&b, "MatMul", x, weights(&b, p, &random));
+    y = quantize(&b, "QuantizeLinear", y, p->result_scale, p->result, p->result_zero);
+    y = quantize(&b, "DequantizeLinear", y, p->back_scale, p->result, p->result_zero);
+    assert_int_equal(sb_graph_add_output(b.graph, y, NULL), SB_OK);
+    builder_finish(&b);
+    return b;
+}
+
+static sb_tensor *input_of(const product *p) {
+    random_source random = {(uint64_t)(p->m * 17 + p->k)};
+    sb_tensor *tensor = tensor_of(SB_F32, 3, (int64_t[]){p->batch, p->transposed ? p->k : p->m, p->transposed ? p->m : p->k});
+    for (int64_t i = 0; i < sb_tensor_elements(tensor); i++) {
+        int64_t n = random_between(&random, -300, 300);
+        ((float *)(void *)tensor->data)[i] = (float)(p->same_signs ? labs(n) : n) * p->left_scale;
+    }
+    return tensor;
+}
+
+static const sb_node *fused_node(const builder *b) {
+    for (size_t i = 0; i < b->graph->node_count; i++) {
+        sb_integer_operand operand;
+        if (sb_integer_operand_of(b->graph->nodes[i], &operand))
+            return b->graph->nodes[i];
+    }
+    return NULL;
+}
+
+static void check(const product *p) {
+    builder plain_graph = graph_of(p), joined = graph_of(p);
+    sb_tensor *input = input_of(p), *expected, *got;
+    sb_error error = {SB_OK, ""};
+    if (sb_passes_run(joined.graph, joined.scope, &error) != SB_OK)
+        fail_msg("%s", error.message);
+    assert_non_null(fused_node(&joined));
+    builder_run(&plain_graph, true, SB_ISA_SCALAR, 1, &input, &expected);
+    for (int isa = SB_ISA_SCALAR; isa <= (int)sb_isa_detect(); isa++) {
+        for (int threads = 1; threads <= 3; threads += 2) {
+            builder_run(&joined, false, (sb_isa)isa, threads, &input, &got);
+            if (!sb_tensor_equal(got, expected))
+                fail_msg("%lld x %lld x %lld with %s", (long long)p->m, (long long)p->k, (long long)p->n,
+                         sb_isa_name((sb_isa)isa));
+            sb_tensor_release(got);
+        }
+    }
+    sb_tensor_release(input);
+    sb_tensor_release(expected);
+    builder_destroy(&plain_graph);
+    builder_destroy(&joined);
+}
+
+static void test_shapes(void **state) {
+    (void)state;
+    static const int64_t rows[] = {1, 4, 5, 6, 79, 81, 163}, depths[] = {1, 3, 4, 17, 127, 129, 300},
+                         columns[] = {1, 15, 16, 17, 64, 65, 130};
+    for (int i = 0; i < 7; i++) {
+        for (int j = 0; j < 7; j++) {
+            product p = plain;
+            p.m = rows[i];
+            p.k = depths[j];
+            p.n = columns[(i + j) % 7];
+            p.batch = j % 3 == 2 ? 3 : 1;
+            p.transposed = i % 2 == 1;
+            p.one_scale = j % 2 == 1;
+            check(&p);
+        }
+    }
+}
+
+static void test_types(void **state) {
+    (void)state;
+    static const struct {
+        sb_dtype left, right, result;
+        int64_t left_zero, right_zero, result_zero;
+    } types[] = {{SB_U8, SB_S8, SB_S8, 0, 0, 0},         {SB_S8, SB_S8, SB_U8, 0, 0, 255},
+                 {SB_S8, SB_U8, SB_S8, -128, 128, -128}, {SB_S8, SB_S8, SB_S16, 127, 0, -5},
+                 {SB_U8, SB_U8, SB_U16, 255, 128, 30000}};
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+        product p = plain;
+        p.left = types[i].left;
+        p.right = types[i].right;
+        p.result = types[i].result;
+        p.left_zero = types[i].left_zero;
+        p.right_zero = types[i].right_zero;
+        p.result_zero = types[i].result_zero;
+        p.back_scale = -0.37f;
+        check(&p);
+        p.result_scale = 0.003f;
+        check(&p);
+    }
+}
+
+/* Every second exact sum lies half way between two results, where what chains of f32 round decides; or nearly. */
+static void test_ties(void **state) {
+    (void)state;
+    static const int64_t depths[] = {5, 128, 384, 1536};
+    static const float nearly[] = {1, 1 + 0x1p-20f, 1 - 0x1p-18f, 1 + 0x1p-12f};
+    for (int i = 0; i < 4; i++) {
+        for (int j = 0; j < 4; j++) {
+            for (int signs = 0; signs < 2; signs++) {
+                product p = plain;
+                p.k = depths[i];
+                p.result = SB_S16;
+                p.result_zero = 0;
+                p.same_signs = signs;
+                p.left_zero = signs ? 0 : 128;
+                p.one_scale = true;
+                p.result_scale = 2 * (p.left_scale * p.unit) * nearly[j];
+                check(&p);
+                p.result_scale *= 64;
+                check(&p);
+            }
+        }
+    }
+}
+
+/* What the bound of roundings rests on is not there: nothing is joined. */
+static void check_left(const product *p) {
+    builder b = graph_of(p);
+    assert_int_equal(sb_passes_run(b.graph, b.scope, NULL), SB_OK);
+    assert_null(fused_node(&b));
+    builder_destroy(&b);
+}
+
+static void test_left_alone(void **state) {
+    (void)state;
+    product p = plain;
+    p.left = SB_S16;
+    check_left(&p);
+    p = plain;
+    p.left_scale = -0.5f;
+    check_left(&p);
+    p = plain;
+    p.result_scale = 0x1p-60f;
+    check_left(&p);
+    p = plain;
+    p.unit = 0x1p-60f;
+    check_left(&p);
+    p = plain;
+    p.right = SB_U8;
+    p.right_zero = 0; /* integers up to 255 */
+    check_left(&p);
+}
+
+static void test_columns(void **state) {
+    (void)state;
+    float units[2];
+    sb_tensor *matrix = tensor_of(SB_F32, 2, (int64_t[]){100, 2});
+    float *data = (float *)(void *)matrix->data;
+    for (int i = 0; i < 200; i++)
+        data[i] = 0.3f * (float)(i % 2 != 0 ? i % 128 - 127 : 2);
+    assert_true(sb_integer_columns_find(matrix, units));
+    data[199] += 0.01f; /* behind what units are told apart by */
+    assert_false(sb_integer_columns_find(matrix, units));
+    data[199] = __builtin_nanf("");
+    assert_false(sb_integer_columns_find(matrix, units));
+    data[199] = 0.3f;
+    data[2] = 0.3f * 128; /* one too many, with 2 in the same column */
+    data[0] = 0.3f;
+    assert_false(sb_integer_columns_find(matrix, units));
+    sb_tensor_release(matrix);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_shapes), cmocka_unit_test(test_types),   cmocka_unit_test(test_ties),
+        cmocka_unit_test(test_left_alone), cmocka_unit_test(test_columns),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
