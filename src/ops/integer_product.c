@@ -1,11 +1,17 @@
 #include "ops/integer_product.h"
 
+#include <string.h>
+
 #include "numerics/convert.h"
+#include "ops/convolution.h"
+#include "ops/matmul.h"
 
 #define NOTE "left_integers" /* scale, least, most */
 #define LEAST_INTEGER (-128)
 #define MOST_INTEGER 127
 #define TOLERANCE 0x1p-22f
+/* A chain's elements between two looks at its sum: as many as cost a sixth of a short product. */
+#define CHUNK 128
 /* Rows by which units are told apart: nearly all wrong ones fail at the first or the second. */
 #define FIRST_ROWS 64
 
@@ -22,8 +28,49 @@ bool sb_integer_operand_of(const sb_node *fused, sb_integer_operand *operand) {
     return true;
 }
 
-static float element(const sb_tensor *matrix, int64_t row, int64_t column) {
-    return ((const float *)(const void *)matrix->data)[row * matrix->strides[0] + column * matrix->strides[1]];
+bool sb_integer_weights_of(const sb_node *product, const sb_tensor *weights, sb_integer_weights *shape) {
+    const int64_t *dims = weights->dims, *strides = weights->strides;
+    const char *name = product->op->name;
+    if (strcmp(name, "Conv") == 0) {
+        if (((const sb_conv_params *)product->params)->group != 1 || weights->rank < 3)
+            return false;
+        *shape = (sb_integer_weights){1, dims[1], dims[0], strides[weights->rank - 1], strides[1], strides[0]};
+        for (int d = weights->rank - 1; d >= 2; d--) {
+            if (dims[d] > 1 && strides[d] != shape->taps * shape->tap_stride)
+                return false;
+            shape->taps *= dims[d];
+        }
+        return true;
+    }
+    bool is_gemm = strcmp(name, "Gemm") == 0;
+    const sb_gemm_params *params = is_gemm ? product->params : NULL;
+    if (weights->rank != 2 || (!is_gemm && strcmp(name, "MatMul") != 0) ||
+        (is_gemm && (params->alpha != 1 || params->beta != 1 || params->transpose_a)))
+        return false;
+    int k = is_gemm && params->transpose_b ? 1 : 0;
+    *shape = (sb_integer_weights){1, dims[k], dims[1 - k], 0, strides[k], strides[1 - k]};
+    return true;
+}
+
+int64_t sb_integer_chunk(const sb_integer_weights *shape) {
+    if (shape->taps == 1 || shape->channels % CHUNK == 0)
+        return CHUNK;
+    int64_t taps = shape->channels < CHUNK ? CHUNK / shape->channels : 1;
+    while (taps > 0 && taps * shape->channels % 4 != 0)
+        taps--;
+    return taps * shape->channels;
+}
+
+sb_integer_nodes sb_integer_nodes_of(const sb_node *fused) {
+    const sb_graph *body = sb_node_graph(fused, "body");
+    size_t count = body->node_count;
+    return (sb_integer_nodes){body->nodes[0], body->nodes[count - 2], body->nodes[count - 1], count == 4};
+}
+
+/* Rows are numbered in the order of the chains. */
+static float element(const float *weights, const sb_integer_weights *shape, int64_t row, int64_t column) {
+    return weights[row / shape->channels * shape->tap_stride + row % shape->channels * shape->channel_stride +
+                   column * shape->column_stride];
 }
 
 static bool is_multiple(float value, float unit) {
@@ -33,21 +80,22 @@ static bool is_multiple(float value, float unit) {
 }
 
 /* Whether elements [begin, end) of a column are multiples. */
-static bool are_multiples(const sb_tensor *matrix, int64_t column, int64_t begin, int64_t end, float unit) {
+static bool are_multiples(const float *weights, const sb_integer_weights *shape, int64_t column, int64_t begin,
+                          int64_t end, float unit) {
     for (int64_t row = begin; row < end; row++) {
-        if (!is_multiple(element(matrix, row, column), unit))
+        if (!is_multiple(element(weights, shape, row, column), unit))
             return false;
     }
     return true;
 }
 
 /* The largest magnitudes; false: one of them is none that a unit could have. */
-static bool find_largest(const sb_tensor *matrix, float *largest) {
-    for (int64_t column = 0; column < matrix->dims[1]; column++)
+static bool find_largest(const float *weights, const sb_integer_weights *shape, float *largest) {
+    for (int64_t column = 0; column < shape->columns; column++)
         largest[column] = 0;
-    for (int64_t row = 0; row < matrix->dims[0]; row++) {
-        for (int64_t column = 0; column < matrix->dims[1]; column++) {
-            float value = element(matrix, row, column), size = value < 0 ? -value : value;
+    for (int64_t row = 0; row < shape->taps * shape->channels; row++) {
+        for (int64_t column = 0; column < shape->columns; column++) {
+            float value = element(weights, shape, row, column), size = value < 0 ? -value : value;
             if (!(size <= SB_INTEGER_PRODUCT_MOST_SCALE))
                 return false;
             largest[column] = size > largest[column] ? size : largest[column];
@@ -57,28 +105,29 @@ static bool find_largest(const sb_tensor *matrix, float *largest) {
 }
 
 /* The first unit behind `parts` parts of the largest magnitude that fits the rows up to `rows`; 0: none does. */
-static float find_unit(const sb_tensor *matrix, int64_t column, float largest, int *parts, int64_t rows) {
+static float find_unit(const float *weights, const sb_integer_weights *shape, int64_t column, float largest, int *parts,
+                       int64_t rows) {
     while (++*parts <= -LEAST_INTEGER) {
         float unit = largest / (float)*parts;
-        if (unit >= SB_INTEGER_PRODUCT_LEAST_SCALE && are_multiples(matrix, column, 0, rows, unit))
+        if (unit >= SB_INTEGER_PRODUCT_LEAST_SCALE && are_multiples(weights, shape, column, 0, rows, unit))
             return unit;
     }
     return 0;
 }
 
-bool sb_integer_columns_find(const sb_tensor *matrix, float *units) {
-    int64_t rows = matrix->dims[0], first = rows < FIRST_ROWS ? rows : FIRST_ROWS;
-    if (!find_largest(matrix, units))
+bool sb_integer_columns_find(const float *weights, const sb_integer_weights *shape, float *units) {
+    int64_t rows = shape->taps * shape->channels, first = rows < FIRST_ROWS ? rows : FIRST_ROWS;
+    if (!find_largest(weights, shape, units))
         return false;
-    for (int64_t column = 0; column < matrix->dims[1]; column++) {
+    for (int64_t column = 0; column < shape->columns; column++) {
         float largest = units[column];
         int parts = 0;
         units[column] = 1;
         if (largest == 0)
             continue;
         do
-            units[column] = find_unit(matrix, column, largest, &parts, first);
-        while (units[column] != 0 && !are_multiples(matrix, column, first, rows, units[column]));
+            units[column] = find_unit(weights, shape, column, largest, &parts, first);
+        while (units[column] != 0 && !are_multiples(weights, shape, column, first, rows, units[column]));
         if (units[column] == 0)
             return false;
     }

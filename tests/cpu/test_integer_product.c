@@ -23,11 +23,14 @@ typedef struct product {
     bool same_signs; /* sums grow as far as they can */
     bool transposed; /* the left one is a view whose rows lie across */
     bool one_scale;  /* of all columns */
+    enum { MATMUL, GEMM, CONV } kind;
+    bool rectifies, has_bias;
+    int64_t height, width, kernel, stride, pad, dilation; /* of a convolution, with m channels in and n out */
 } product;
 
 static const product plain = {.batch = 1,
                               .m = 7,
-                              .k = 96,
+                              .k = 200,
                               .n = 80,
                               .left = SB_U8,
                               .right = SB_S8,
@@ -60,30 +63,68 @@ static sb_value_id integer_list(builder *b, sb_dtype dtype, int64_t count, int64
 }
 
 static sb_value_id quantize(builder *b, const char *name, sb_value_id x, float scale, sb_dtype dtype, int64_t zero) {
-    return builder_node(b, name, 3, (sb_value_id[]){x, float_list(b, 1, scale, 0), integer_list(b, dtype, 1, zero)}, NULL);
+    return builder_node(b, name, 3, (sb_value_id[]){x, float_list(b, 1, scale, 0), integer_list(b, dtype, 1, zero)},
+                        NULL);
 }
 
 /* Integers of all kinds: every fifth column holds few of them, every eleventh none. */
+static int64_t weight_of(const product *p, random_source *random, int64_t column) {
+    int64_t value = random_between(random, -128, 127);
+    return column % 11 == 10 ? 0 : column % 5 == 4 ? value % 3 : p->same_signs ? labs(value % 127) : value;
+}
+
+/* [k, n] for a MatMul, [n, k] for a Gemm, [n, channels, kernel, kernel] for a Conv. */
 static sb_value_id weights(builder *b, const product *p, random_source *random) {
-    sb_tensor *tensor = tensor_of(p->right, 2, (int64_t[]){p->k, p->n});
-    for (int64_t i = 0; i < p->k * p->n; i++) {
-        int64_t column = i % p->n, value = random_between(random, -128, 127);
-        value = column % 11 == 10 ? 0 : column % 5 == 4 ? value % 3 : p->same_signs ? labs(value % 127) : value;
-        tensor->data[i] = (char)(value + p->right_zero);
-    }
+    const int64_t inner = p->kind == CONV ? p->m * p->kernel * p->kernel : p->k;
+    const bool by_rows = p->kind == MATMUL;
+    sb_tensor *tensor = p->kind == CONV   ? tensor_of(p->right, 4, (int64_t[]){p->n, p->m, p->kernel, p->kernel})
+                        : p->kind == GEMM ? tensor_of(p->right, 2, (int64_t[]){p->n, p->k})
+                                          : tensor_of(p->right, 2, (int64_t[]){p->k, p->n});
+    for (int64_t i = 0; i < inner * p->n; i++)
+        tensor->data[i] = (char)(weight_of(p, random, by_rows ? i % p->n : i / inner) + p->right_zero);
     int64_t scales = p->one_scale ? 1 : p->n;
     sb_attributes attributes = {0};
-    assert_int_equal(sb_attributes_add_ints(&attributes, "axis", true, 1, &(int64_t){1}, NULL), SB_OK);
+    assert_int_equal(sb_attributes_add_ints(&attributes, "axis", true, 1, &(int64_t){by_rows}, NULL), SB_OK);
     sb_value_id inputs[3] = {builder_constant(b, tensor), float_list(b, scales, p->unit, 0.37f),
                              integer_list(b, p->right, scales, p->right_zero)};
     return builder_node(b, "DequantizeLinear", 3, inputs, &attributes);
 }
 
+static int input_dims(const product *p, int64_t *dims) {
+    const int64_t of_conv[4] = {p->batch, p->m, p->height, p->width}, of_gemm[2] = {p->m, p->k};
+    const int64_t of_matmul[3] = {p->batch, p->transposed ? p->k : p->m, p->transposed ? p->m : p->k};
+    int rank = p->kind == CONV ? 4 : p->kind == GEMM ? 2 : 3;
+    memcpy(dims, p->kind == CONV ? of_conv : p->kind == GEMM ? of_gemm : of_matmul, (size_t)rank * sizeof *dims);
+    return rank;
+}
+
+static void add_ints(sb_attributes *attributes, const char *name, int count, int64_t value) {
+    const int64_t values[4] = {value, value, value, value};
+    assert_int_equal(sb_attributes_add_ints(attributes, name, false, count, values, NULL), SB_OK);
+}
+
+static sb_value_id product_node(builder *b, const product *p, sb_value_id x, sb_value_id w) {
+    static const char *const names[] = {"MatMul", "Gemm", "Conv"};
+    sb_attributes attributes = {0};
+    sb_value_id inputs[3] = {x, w, SB_NO_VALUE};
+    if (p->kind == GEMM)
+        assert_int_equal(sb_attributes_add_ints(&attributes, "transB", true, 1, &(int64_t){1}, NULL), SB_OK);
+    if (p->kind == CONV) {
+        add_ints(&attributes, "pads", 4, p->pad);
+        add_ints(&attributes, "strides", 2, p->stride);
+        add_ints(&attributes, "dilations", 2, p->dilation);
+    }
+    if (p->has_bias)
+        inputs[2] = float_list(b, p->n, p->result_scale * 7.3f, -0.29f);
+    return builder_node(b, names[p->kind], p->has_bias ? 3 : 2, inputs, &attributes);
+}
+
 static builder graph_of(const product *p) {
     random_source random = {(uint64_t)(p->k * 131 + p->n)};
     builder b = builder_create();
-    int64_t dims[3] = {p->batch, p->transposed ? p->k : p->m, p->transposed ? p->m : p->k};
-    sb_value_id x = builder_input(&b, SB_F32, 3, dims);
+    int64_t dims[4];
+    int rank = input_dims(p, dims);
+    sb_value_id x = builder_input(&b, SB_F32, rank, dims);
     x = quantize(&b, "QuantizeLinear", x, p->left_scale, p->left, p->left_zero);
     x = quantize(&b, "DequantizeLinear", x, p->left_scale, p->left, p->left_zero);
     if (p->transposed) {
@@ -91,7 +132,8 @@ static builder graph_of(const product *p) {
         assert_int_equal(sb_attributes_add_ints(&attributes, "perm", false, 3, (int64_t[]){0, 2, 1}, NULL), SB_OK);
         x = builder_node(&b, "Transpose", 1, &x, &attributes);
     }
-    sb_value_id y = builder_binary(&b, "MatMul", x, weights(&b, p, &random));
+    sb_value_id y = product_node(&b, p, x, weights(&b, p, &random));
+    y = p->rectifies ? builder_unary(&b, "Relu", y) : y;
     y = quantize(&b, "QuantizeLinear", y, p->result_scale, p->result, p->result_zero);
     y = quantize(&b, "DequantizeLinear", y, p->back_scale, p->result, p->result_zero);
     assert_int_equal(sb_graph_add_output(b.graph, y, NULL), SB_OK);
@@ -101,7 +143,9 @@ static builder graph_of(const product *p) {
 
 static sb_tensor *input_of(const product *p) {
     random_source random = {(uint64_t)(p->m * 17 + p->k)};
-    sb_tensor *tensor = tensor_of(SB_F32, 3, (int64_t[]){p->batch, p->transposed ? p->k : p->m, p->transposed ? p->m : p->k});
+    int64_t dims[4];
+    int rank = input_dims(p, dims);
+    sb_tensor *tensor = tensor_of(SB_F32, rank, dims);
     for (int64_t i = 0; i < sb_tensor_elements(tensor); i++) {
         int64_t n = random_between(&random, -300, 300);
         ((float *)(void *)tensor->data)[i] = (float)(p->same_signs ? labs(n) : n) * p->left_scale;
@@ -124,7 +168,9 @@ static void check(const product *p) {
     sb_error error = {SB_OK, ""};
     if (sb_passes_run(joined.graph, joined.scope, &error) != SB_OK)
         fail_msg("%s", error.message);
-    assert_non_null(fused_node(&joined));
+    int64_t products = p->kind == CONV ? p->m * p->kernel * p->kernel : p->k;
+    assert_int_equal(fused_node(&joined) != NULL,
+                     p->n >= 16 && products >= 192 && (p->kind != CONV || p->m >= 16)); /* less is left to f32 */
     builder_run(&plain_graph, true, SB_ISA_SCALAR, 1, &input, &expected);
     for (int isa = SB_ISA_SCALAR; isa <= (int)sb_isa_detect(); isa++) {
         for (int threads = 1; threads <= 3; threads += 2) {
@@ -143,7 +189,7 @@ static void check(const product *p) {
 
 static void test_shapes(void **state) {
     (void)state;
-    static const int64_t rows[] = {1, 4, 5, 6, 79, 81, 163}, depths[] = {1, 3, 4, 17, 127, 129, 300},
+    static const int64_t rows[] = {128, 129, 131, 140, 239, 241, 487}, depths[] = {191, 192, 193, 256, 257, 300, 515},
                          columns[] = {1, 15, 16, 17, 64, 65, 130};
     for (int i = 0; i < 7; i++) {
         for (int j = 0; j < 7; j++) {
@@ -159,16 +205,64 @@ static void test_shapes(void **state) {
     }
 }
 
+/* Kernels of one position and of many, channels that fill no vector, padding, strides, dilations and several images. */
+static void test_convolutions(void **state) {
+    (void)state;
+    static const struct {
+        int64_t channels, columns, kernel, stride, pad, dilation, height, width, batch;
+    } cases[] = {{24, 33, 3, 1, 1, 1, 13, 17, 1},  {32, 64, 3, 2, 1, 1, 23, 21, 2},  {200, 48, 1, 1, 0, 1, 12, 11, 1},
+                 {256, 16, 1, 2, 0, 1, 25, 25, 1}, {128, 70, 3, 1, 2, 2, 12, 12, 1}, {17, 17, 5, 1, 2, 1, 12, 12, 1},
+                 {50, 20, 2, 1, 0, 1, 13, 13, 3},  {140, 31, 2, 1, 1, 1, 12, 12, 1}, {16, 130, 7, 3, 3, 1, 40, 37, 1}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        for (int j = 0; j < 4; j++) {
+            product p = plain;
+            p.kind = CONV;
+            p.m = cases[i].channels;
+            p.n = cases[i].columns;
+            p.kernel = cases[i].kernel;
+            p.stride = cases[i].stride;
+            p.pad = cases[i].pad;
+            p.dilation = cases[i].dilation;
+            p.height = cases[i].height;
+            p.width = cases[i].width;
+            p.batch = cases[i].batch;
+            p.has_bias = j % 2 == 0;
+            p.rectifies = j >= 2;
+            p.one_scale = j == 3;
+            if (j == 3)
+                p.result_scale = 2 * (p.left_scale * p.unit);
+            check(&p);
+        }
+    }
+}
+
+static void test_gemm(void **state) {
+    (void)state;
+    for (int i = 0; i < 8; i++) {
+        product p = plain;
+        p.kind = GEMM;
+        p.m = 128 + 31 * i;
+        p.n = 64 + 5 * i;
+        p.has_bias = i % 2 == 0;
+        p.rectifies = i % 4 >= 2;
+        p.result_zero = i % 3 == 0 ? 0 : 128;
+        check(&p);
+    }
+}
+
 static void test_types(void **state) {
     (void)state;
     static const struct {
         sb_dtype left, right, result;
         int64_t left_zero, right_zero, result_zero;
-    } types[] = {{SB_U8, SB_S8, SB_S8, 0, 0, 0},         {SB_S8, SB_S8, SB_U8, 0, 0, 255},
-                 {SB_S8, SB_U8, SB_S8, -128, 128, -128}, {SB_S8, SB_S8, SB_S16, 127, 0, -5},
+    } types[] = {{SB_U8, SB_S8, SB_S8, 0, 0, 0},
+                 {SB_S8, SB_S8, SB_U8, 0, 0, 255},
+                 {SB_S8, SB_U8, SB_S8, -128, 128, -128},
+                 {SB_S8, SB_S8, SB_S16, 127, 0, -5},
                  {SB_U8, SB_U8, SB_U16, 255, 128, 30000}};
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
         product p = plain;
+        p.m = 150;
         p.left = types[i].left;
         p.right = types[i].right;
         p.result = types[i].result;
@@ -185,13 +279,16 @@ static void test_types(void **state) {
 /* Every second exact sum lies half way between two results, where what chains of f32 round decides; or nearly. */
 static void test_ties(void **state) {
     (void)state;
-    static const int64_t depths[] = {5, 128, 384, 1536};
+    static const int64_t depths[] = {193, 256, 384, 1536};
     static const float nearly[] = {1, 1 + 0x1p-20f, 1 - 0x1p-18f, 1 + 0x1p-12f};
     for (int i = 0; i < 4; i++) {
         for (int j = 0; j < 4; j++) {
             for (int signs = 0; signs < 2; signs++) {
                 product p = plain;
+                p.m = 130;
                 p.k = depths[i];
+                p.kind = j == 3 ? GEMM : MATMUL;
+                p.has_bias = j == 3;
                 p.result = SB_S16;
                 p.result_zero = 0;
                 p.same_signs = signs;
@@ -232,31 +329,37 @@ static void test_left_alone(void **state) {
     p.right = SB_U8;
     p.right_zero = 0; /* integers up to 255 */
     check_left(&p);
+    p = plain;
+    p.kind = CONV;
+    p.m = 33; /* no number of positions has whole words of channels */
+    p.kernel = 3;
+    p.stride = p.dilation = p.height = p.width = 1;
+    p.pad = 1;
+    check_left(&p);
 }
 
 static void test_columns(void **state) {
     (void)state;
-    float units[2];
-    sb_tensor *matrix = tensor_of(SB_F32, 2, (int64_t[]){100, 2});
-    float *data = (float *)(void *)matrix->data;
+    const sb_integer_weights shape = {1, 100, 2, 0, 2, 1};
+    float units[2], data[200];
     for (int i = 0; i < 200; i++)
         data[i] = 0.3f * (float)(i % 2 != 0 ? i % 128 - 127 : 2);
-    assert_true(sb_integer_columns_find(matrix, units));
+    assert_true(sb_integer_columns_find(data, &shape, units));
     data[199] += 0.01f; /* behind what units are told apart by */
-    assert_false(sb_integer_columns_find(matrix, units));
+    assert_false(sb_integer_columns_find(data, &shape, units));
     data[199] = __builtin_nanf("");
-    assert_false(sb_integer_columns_find(matrix, units));
+    assert_false(sb_integer_columns_find(data, &shape, units));
     data[199] = 0.3f;
-    data[2] = 0.3f * 128; /* one too many, with 2 in the same column */
     data[0] = 0.3f;
-    assert_false(sb_integer_columns_find(matrix, units));
-    sb_tensor_release(matrix);
+    data[2] = 0.3f * 128; /* one more than there are, beside 1 */
+    assert_false(sb_integer_columns_find(data, &shape, units));
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_shapes), cmocka_unit_test(test_types),   cmocka_unit_test(test_ties),
-        cmocka_unit_test(test_left_alone), cmocka_unit_test(test_columns),
+        cmocka_unit_test(test_shapes),  cmocka_unit_test(test_convolutions), cmocka_unit_test(test_gemm),
+        cmocka_unit_test(test_types),   cmocka_unit_test(test_ties),         cmocka_unit_test(test_left_alone),
+        cmocka_unit_test(test_columns),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
