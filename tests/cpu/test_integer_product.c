@@ -250,6 +250,47 @@ static void test_gemm(void **state) {
     }
 }
 
+/* A run with its own number of rows by a program that others have run. */
+static sb_tensor *run_rows(sb_program *program, sb_tensor *input) {
+    sb_runner *runner;
+    sb_run_settings settings = {0};
+    sb_value in = sb_value_of_tensor(input), out;
+    sb_error error = {SB_OK, ""};
+    assert_int_equal(sb_workers_create(2, &settings.workers, NULL), SB_OK);
+    assert_int_equal(sb_runner_create(program, &settings, 0, &runner, NULL), SB_OK);
+    if (sb_runner_run(runner, true, &in, &out, &error) != SB_OK)
+        fail_msg("%s", error.message);
+    sb_runner_destroy(runner);
+    sb_workers_destroy(settings.workers);
+    return out.tensor;
+}
+
+/* One model takes few rows in f32 and many by integers, in any order, though each kernel keeps weights of its own. */
+static void test_open_rows(void **state) {
+    (void)state;
+    static const int64_t rows[] = {3, 300, 127, 128, 5};
+    product p = plain;
+    p.m = -1;
+    builder joined = graph_of(&p);
+    sb_program *program;
+    assert_int_equal(sb_passes_run(joined.graph, joined.scope, NULL), SB_OK);
+    assert_non_null(fused_node(&joined));
+    assert_int_equal(sb_program_create(joined.graph, sb_isa_detect(), false, &program, NULL), SB_OK);
+    for (int i = 0; i < 5; i++) {
+        p.m = rows[i];
+        builder alone = graph_of(&p);
+        sb_tensor *input = input_of(&p), *expected, *got = run_rows(program, input);
+        builder_run(&alone, true, SB_ISA_SCALAR, 1, &input, &expected);
+        assert_true(sb_tensor_equal(got, expected));
+        sb_tensor_release(got);
+        sb_tensor_release(expected);
+        sb_tensor_release(input);
+        builder_destroy(&alone);
+    }
+    sb_program_destroy(program);
+    builder_destroy(&joined);
+}
+
 static void test_types(void **state) {
     (void)state;
     static const struct {
@@ -357,9 +398,9 @@ static void test_columns(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_shapes),  cmocka_unit_test(test_convolutions), cmocka_unit_test(test_gemm),
-        cmocka_unit_test(test_types),   cmocka_unit_test(test_ties),         cmocka_unit_test(test_left_alone),
-        cmocka_unit_test(test_columns),
+        cmocka_unit_test(test_shapes),     cmocka_unit_test(test_convolutions), cmocka_unit_test(test_gemm),
+        cmocka_unit_test(test_open_rows),  cmocka_unit_test(test_types),        cmocka_unit_test(test_ties),
+        cmocka_unit_test(test_left_alone), cmocka_unit_test(test_columns),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -146,48 +146,116 @@ typedef struct product {
     sb_conv_extents extents;     /* of a convolution: axes of 0 where it is none */
     int64_t batch_stride, strides[SB_WINDOW_AXES];
     const float *zeros; /* a position in the padding */
+    int64_t pixels, pixel_parts;
+    uint8_t *image; /* [pixels][channels]: integers, as rows have them */
+    float *norms;   /* [pixels][pixel_parts]: of a pixel's channels, or of each chunk of them */
 } product;
 
-/* Where the taps of output position `position` are. */
-static void find_taps(const product *product, int64_t row, const float **taps) {
-    const sb_conv_extents *extents = &product->extents;
-    int64_t place[SB_WINDOW_AXES], tap[SB_WINDOW_AXES] = {0}, rest = row % extents->positions;
-    int64_t kernel[SB_WINDOW_AXES];
-    const float *x = product->x + row / extents->positions * product->batch_stride;
+/* The first position of an output's window along each axis. */
+static void find_window(const sb_conv_extents *extents, int64_t position, int64_t *place) {
     for (int i = extents->axes - 1; i >= 0; i--) {
         const sb_window_axis *axis = &extents->axis[i];
-        place[i] = rest % axis->out * axis->stride - axis->begin;
-        rest /= axis->out;
-        kernel[i] = axis->kernel;
+        place[i] = position % axis->out * axis->stride - axis->begin;
+        position /= axis->out;
     }
+}
+
+/* The numbers of an output's taps among all pixels; -1 in the padding. */
+static void find_taps(const sb_conv_extents *extents, int64_t row, int64_t *taps) {
+    int64_t place[SB_WINDOW_AXES], tap[SB_WINDOW_AXES] = {0}, kernel[SB_WINDOW_AXES];
+    find_window(extents, row % extents->positions, place);
+    for (int i = 0; i < extents->axes; i++)
+        kernel[i] = extents->axis[i].kernel;
     do {
-        int64_t at = 0;
+        int64_t at = row / extents->positions;
         bool inside = true;
         for (int i = 0; i < extents->axes; i++) {
             int64_t index = place[i] + tap[i] * extents->axis[i].dilation;
             inside = inside && index >= 0 && index < extents->axis[i].in;
-            at += index * product->strides[i];
+            at = at * extents->axis[i].in + index;
         }
-        *taps++ = inside ? x + at : product->zeros;
+        *taps++ = inside ? at : -1;
     } while (sb_window_next(extents->axes, tap, kernel));
 }
 
-static void find_rows(const product *product, int64_t first, int64_t count, const float **rows) {
+/* Where pixel `number` of all images begins. */
+static const float *pixel_at(const product *product, int64_t number) {
+    const sb_conv_extents *extents = &product->extents;
+    const float *x = product->x;
+    for (int i = extents->axes - 1; i >= 0; i--) {
+        x += number % extents->axis[i].in * product->strides[i];
+        number /= extents->axis[i].in;
+    }
+    return x + number * product->batch_stride;
+}
+
+/* Rows of a matrix, or of a convolution: its taps, which are of the pixels that have been found to be inside. */
+static void find_rows(const product *product, int64_t first, int64_t count, const int64_t *taps, const float **rows) {
     const sb_matmul_geometry *g = &product->geometry;
     for (int64_t r = 0; r < count; r++) {
         int64_t a, b;
-        if (product->extents.axes > 0) {
-            find_taps(product, first + r, rows + r * product->block.taps);
-            continue;
+        for (int64_t t = 0; taps != NULL && t < product->block.taps; t++) {
+            int64_t pixel = taps[r * product->block.taps + t];
+            rows[r * product->block.taps + t] = pixel >= 0 ? pixel_at(product, pixel) : product->zeros;
         }
+        if (taps != NULL)
+            continue;
         sb_matmul_batch_offsets(g, (first + r) / g->m, &a, &b);
         rows[r] = product->x + a + (first + r) % g->m * g->a_row_stride;
     }
 }
 
+/* ---- integers of images: each pixel's once, and not once for each window that it is in ---- */
+
+static void convert_pixels(void *context, int64_t index, void *workspace) {
+    const product *product = context;
+    const float **table = workspace;
+    const int64_t first = index * SB_INTEGER_ROWS, left = product->pixels - first;
+    sb_integer_block block = product->block;
+    block.rows = left < SB_INTEGER_ROWS ? left : SB_INTEGER_ROWS;
+    block.taps = 1;
+    block.k = block.pitch = block.channels;
+    block.chunk = block.channels < block.chunk ? block.channels : block.chunk;
+    block.chunks = product->pixel_parts;
+    block.integers = product->image + first * block.channels;
+    block.row_norms = product->norms + first * block.chunks;
+    block.a = table;
+    for (int64_t r = 0; r < block.rows; r++)
+        table[r] = pixel_at(product, first + r);
+    product->kernels->convert(&block);
+}
+
+static void copy_bytes(uint8_t *restrict to, const uint8_t *restrict from, int64_t count) {
+    int64_t i = 0;
+    for (; i + 16 <= count; i += 16)
+        memcpy(to + i, from + i, 16);
+    for (; i < count; i++)
+        to[i] = from[i];
+}
+
+/* A row's integers and norms: those of its taps' pixels. */
+static void gather_row(const product *product, const sb_integer_block *block, const int64_t *taps, uint8_t *to,
+                       float *norms) {
+    const int64_t channels = block->channels, parts = product->pixel_parts;
+    memset(norms, 0, (size_t)block->chunks * sizeof *norms);
+    for (int64_t t = 0; t < block->taps; t++) {
+        float *chunk = norms + t * channels / block->chunk;
+        if (taps[t] < 0) {
+            memset(to + t * channels, -block->a_least, (size_t)channels); /* as zeros are written */
+            continue;
+        }
+        copy_bytes(to + t * channels, product->image + taps[t] * channels, channels);
+        for (int64_t i = 0; i < parts; i++)
+            chunk[i] += product->norms[taps[t] * parts + i] * product->norms[taps[t] * parts + i];
+    }
+    for (int64_t c = 0; c < block->chunks; c++)
+        norms[c] = __builtin_sqrtf(norms[c]);
+    memset(to + block->k, 0, (size_t)(block->pitch - block->k));
+}
+
 /* What a thread needs for a block of rows. */
 typedef struct room {
-    size_t norms, table, bytes; /* integers begin it */
+    size_t norms, table, taps, bytes; /* integers begin it */
 } room;
 
 static room room_of(const product *product) {
@@ -195,7 +263,9 @@ static room room_of(const product *product) {
     const size_t rows = (size_t)product->block_rows;
     size_t norms = sb_gemm_lines(rows * (size_t)block->pitch);
     size_t table = norms + sb_gemm_lines(rows * (size_t)block->chunks * sizeof(float));
-    return (room){norms, table, table + rows * (size_t)block->taps * sizeof(float *)};
+    size_t taps = table + sb_gemm_lines(rows * (size_t)block->taps * sizeof(float *));
+    return (room){norms, table, taps,
+                  taps + (product->image != NULL ? rows * (size_t)block->taps * sizeof(int64_t) : 0)};
 }
 
 static void run_piece(void *context, int64_t index, void *workspace) {
@@ -204,6 +274,7 @@ static void run_piece(void *context, int64_t index, void *workspace) {
     const int64_t part = index % product->column_parts;
     const room room = room_of(product);
     const float **table = (const float **)(void *)((char *)workspace + room.table);
+    int64_t *taps = product->image != NULL ? (int64_t *)(void *)((char *)workspace + room.taps) : NULL;
     sb_integer_block block = product->block;
     block.rows = product->rows - first < most ? product->rows - first : most;
     block.y += first * block.n;
@@ -212,8 +283,14 @@ static void run_piece(void *context, int64_t index, void *workspace) {
     block.integers = workspace;
     block.row_norms = (float *)(void *)((char *)workspace + room.norms);
     block.a = table;
-    find_rows(product, first, block.rows, table);
-    product->kernels->convert(&block);
+    for (int64_t r = 0; taps != NULL && r < block.rows; r++) {
+        find_taps(&product->extents, first + r, taps + r * block.taps);
+        gather_row(product, &block, taps + r * block.taps, block.integers + r * block.pitch,
+                   block.row_norms + r * block.chunks);
+    }
+    find_rows(product, first, block.rows, taps, table);
+    if (taps == NULL)
+        product->kernels->convert(&block);
     product->kernels->compute(&block);
 }
 
@@ -282,6 +359,22 @@ static sb_status describe_convolution(sb_call *call, const sb_contraction_node *
     return SB_OK;
 }
 
+/* Room for an image's integers. */
+static sb_status make_image(sb_call *call, product *product) {
+    const sb_integer_block *block = &product->block;
+    void *image, *norms;
+    product->pixels = product->extents.batch;
+    for (int i = 0; i < product->extents.axes; i++)
+        product->pixels *= product->extents.axis[i].in;
+    product->pixel_parts = block->channels > block->chunk ? block->channels / block->chunk : 1;
+    SB_TRY(sb_call_workspace(call, (size_t)(product->pixels * block->channels), &image));
+    SB_TRY(sb_call_workspace(call, (size_t)(product->pixels * product->pixel_parts) * sizeof(float), &norms));
+    product->image = image;
+    product->norms = norms;
+    return sb_pieces_run(call, (product->pixels + SB_INTEGER_ROWS - 1) / SB_INTEGER_ROWS,
+                         SB_INTEGER_ROWS * sizeof(float *), convert_pixels, product);
+}
+
 static void cut(sb_call *call, product *product) {
     const sb_integer_block *block = &product->block;
     int64_t threads = sb_workers_threads(call->workers), wanted = threads > 1 ? PIECES_PER_THREAD * threads : 1;
@@ -332,6 +425,8 @@ static sb_status launch(sb_call *call) {
     block->packed_panel = sb_gemm_f32_panel(sb_gemm_f32_kernels(call->isa));
     block->y = (float *)(void *)y->data;
     block->trip = &state->trip;
+    if (product.extents.axes > 0)
+        SB_TRY(make_image(call, &product));
     cut(call, &product);
     return sb_pieces_run(call, product.row_parts * product.column_parts, room_of(&product).bytes, run_piece, &product);
 }
