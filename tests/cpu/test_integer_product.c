@@ -11,6 +11,7 @@
 #include "cpu/contraction/integer_product.h"
 #include "kernel/kernel.h"
 #include "ops/integer_product.h"
+#include "support/failing.h"
 #include "support/graph_builder.h"
 #include "support/random.h"
 
@@ -379,6 +380,68 @@ static void test_left_alone(void **state) {
     check_left(&p);
 }
 
+/* Whichever allocation of the passes fails, that is what is said, and nothing stays behind. */
+static void test_failing_passes(void **state) {
+    (void)state;
+    sb_status status = SB_ERROR_OUT_OF_MEMORY;
+    int64_t before = sb_allocation_count().live_blocks;
+    for (int64_t successes = 0; status != SB_OK; successes++) {
+        builder b = graph_of(&plain);
+        sb_allocation_fail_after(successes, false);
+        status = sb_passes_run(b.graph, b.scope, NULL);
+        sb_allocation_fail_after(-1, false);
+        assert_true(status == SB_OK || status == SB_ERROR_OUT_OF_MEMORY);
+        assert_true(status != SB_OK || (successes > 20 && fused_node(&b) != NULL));
+        builder_destroy(&b);
+        assert_int_equal(sb_allocation_count().live_blocks, before);
+    }
+}
+
+/* And of a run. */
+typedef struct attempt {
+    const sb_graph *graph;
+    sb_tensor *input;
+} attempt;
+
+static sb_status run_once(void *context) {
+    const attempt *attempt = context;
+    sb_run_settings settings = {0};
+    sb_program *program = NULL;
+    sb_runner *runner = NULL;
+    sb_value in = sb_value_of_tensor(attempt->input), out = {0};
+    sb_status status = sb_workers_create(1, &settings.workers, NULL);
+    if (status == SB_OK)
+        status = sb_program_create(attempt->graph, sb_isa_detect(), false, &program, NULL);
+    if (status == SB_OK)
+        status = sb_runner_create(program, &settings, 0, &runner, NULL);
+    if (status == SB_OK)
+        status = sb_runner_run(runner, true, &in, &out, NULL);
+    if (status == SB_OK)
+        sb_tensor_release(out.tensor);
+    sb_runner_destroy(runner);
+    sb_program_destroy(program);
+    sb_workers_destroy(settings.workers);
+    return status;
+}
+
+static void test_failing_runs(void **state) {
+    (void)state;
+    product p = plain;
+    p.kind = CONV;
+    p.m = 32;
+    p.kernel = 3;
+    p.stride = p.dilation = p.pad = 1;
+    p.height = p.width = 12;
+    p.has_bias = true;
+    builder b = graph_of(&p);
+    assert_int_equal(sb_passes_run(b.graph, b.scope, NULL), SB_OK);
+    assert_non_null(fused_node(&b));
+    attempt attempt = {b.graph, input_of(&p)};
+    check_failing_allocations(run_once, &attempt);
+    sb_tensor_release(attempt.input);
+    builder_destroy(&b);
+}
+
 static void test_columns(void **state) {
     (void)state;
     const sb_integer_weights shape = {1, 100, 2, 0, 2, 1};
@@ -398,9 +461,10 @@ static void test_columns(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_shapes),     cmocka_unit_test(test_convolutions), cmocka_unit_test(test_gemm),
-        cmocka_unit_test(test_open_rows),  cmocka_unit_test(test_types),        cmocka_unit_test(test_ties),
-        cmocka_unit_test(test_left_alone), cmocka_unit_test(test_columns),
+        cmocka_unit_test(test_shapes),       cmocka_unit_test(test_convolutions), cmocka_unit_test(test_gemm),
+        cmocka_unit_test(test_open_rows),    cmocka_unit_test(test_types),        cmocka_unit_test(test_ties),
+        cmocka_unit_test(test_left_alone),   cmocka_unit_test(test_columns),      cmocka_unit_test(test_failing_passes),
+        cmocka_unit_test(test_failing_runs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
