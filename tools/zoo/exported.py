@@ -29,8 +29,13 @@ sys.path.insert(0, str(ROOT / "python"))
 warnings.filterwarnings("ignore")
 
 import numpy  # noqa: E402
+import onnx  # noqa: E402
 import onnxruntime  # noqa: E402
 import torch  # noqa: E402
+
+import drafted  # noqa: E402
+import quantized  # noqa: E402
+import varied  # noqa: E402
 
 MOST_SECONDS = 120  # for one model
 SMALL = dict(hidden_size=128, num_hidden_layers=3, num_attention_heads=4, intermediate_size=256, vocab_size=1000)
@@ -61,6 +66,20 @@ def text(count=64):
 def picture(*shape):
     return {"pixel_values": torch.randn(1, *shape)}
 
+
+DTYPES = {"f16": torch.float16, "bf16": torch.bfloat16}
+EXPORTERS = (dict(dynamo=True, verbose=False, external_data=False), dict(dynamo=False, opset_version=17))
+
+# Networks of the tables in another form: in 16 bits, by the exporter of TorchScript, quantised. Names are NETWORK:FORM.
+FORMS = {
+    "f16": "",
+    "script": "",
+    "qdq": "",
+    "qoperator": "",
+    "dynamic": "",
+}
+VARIANTS = [f"{name}:{form}" for form, which in FORMS.items() for name in which.split()]
+LARGEST_DIFFERENCE = {"f16": 2e-2, "qdq": 2e-2, "qoperator": 2e-2, "dynamic": 2e-2}  # of an output's largest element; else 1e-3
 
 # Class, configuration, its arguments, and what makes inputs.
 TRANSFORMERS = {
@@ -145,9 +164,17 @@ def stop(*_):
     raise Late(f"more than {MOST_SECONDS} s")
 
 
+def names():
+    """Of all networks, in order."""
+    return [*TRANSFORMERS, *TIMM, *varied.NETWORKS, *drafted.NETWORKS, *VARIANTS]
+
+
 def make_single(name):
     """A network of f32 and its inputs by name."""
     torch.manual_seed(0)
+    for table in (varied.NETWORKS, drafted.NETWORKS):
+        if name in table:
+            return table[name]()
     if name in TRANSFORMERS:
         import transformers
 
@@ -161,20 +188,50 @@ def make_single(name):
 
 def make(name, dtype=torch.float32):
     """A network and its inputs by name, of which what is floating point has the dtype."""
+    name, _, variant = name.partition(":")
     network, inputs = make_single(name)
+    dtype = DTYPES.get(variant, dtype)
     return network.to(dtype), {key: value.to(dtype) if value.is_floating_point() else value for key, value in inputs.items()}
 
 
-def export(name, path, dtype=torch.float32):
-    """Writes the file whole or not at all, by either exporter."""
-    network, inputs = make(name, dtype)
-    part = path.with_suffix(".part")
-    with torch.no_grad():
+def write(network, inputs, part, exporters):
+    """By the first exporter that can. Networks that are called with tensors in order have inputs of the names given here."""
+    ordered = isinstance(network, varied.Calls)
+    arguments, options = (tuple(inputs.values()), dict(input_names=list(inputs))) if ordered else ((), dict(kwargs=inputs))
+    errors = []
+    for exporter in exporters:
         try:
-            torch.onnx.export(network, (), str(part), kwargs=inputs, dynamo=True, verbose=False, external_data=False)
-        except Exception:  # pylint: disable=broad-except
-            torch.onnx.export(network, (), str(part), kwargs=inputs, dynamo=False, opset_version=17)
+            with torch.no_grad():
+                torch.onnx.export(network, arguments, str(part), **options, **exporter)
+            return
+        except Exception as error:  # pylint: disable=broad-except
+            if isinstance(error, Late):
+                raise
+            errors.append(error)
+    raise errors[0]
+
+
+def export(name, path, dtype=torch.float32):
+    """Writes the file whole or not at all."""
+    variant = name.partition(":")[2]
+    part = path.with_suffix(".part")
+    if variant in quantized.VARIANTS:
+        whole = path.with_name(name.partition(":")[0] + ".onnx")
+        if not whole.exists():
+            export(name.partition(":")[0], whole)
+        quantized.write(variant, whole, part, feeds_of(whole, make(name)[1]))
+    else:
+        network, inputs = make(name, dtype)
+        write(network, inputs, part, EXPORTERS[1:] if variant == "script" else EXPORTERS)
     os.replace(part, path)
+
+
+def feeds_of(path, given):
+    """Arrays by the names of a file's inputs, which are those given or their numbers."""
+    given = list(given.items())
+    by_name = dict(given)
+    names_there = [value.name for value in onnx.load(str(path), load_external_data=False).graph.input]
+    return {name: by_name.get(name, given[min(i, len(given) - 1)][1]).numpy() for i, name in enumerate(names_there)}
 
 
 def difference_of_numbers(mine, other):
@@ -214,9 +271,7 @@ def compare(samebit, name, path, seconds, threads):
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads, options.log_severity_level = threads, 4
     peer = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-    given = list(make(name)[1].items())
-    by_name = dict(given)
-    feeds = {meta.name: by_name.get(meta.name, given[min(i, len(given) - 1)][1]).numpy() for i, meta in enumerate(peer.get_inputs())}
+    feeds = feeds_of(path, make(name)[1])
     session = samebit.load(str(path)).session(threads=threads)
     ours = [numpy.asarray(value) for value in session.run(feeds).values()]
     worst = largest_difference(ours, peer.run(None, feeds))
@@ -242,8 +297,8 @@ def main():
     signal.signal(signal.SIGALRM, stop)
     arguments.folder.mkdir(parents=True, exist_ok=True)
     ratios, wrong = [], []
-    for name in [name for name in [*TRANSFORMERS, *TIMM] if re.search(arguments.only, name)]:
-        path = arguments.folder / f"{name}.onnx"
+    for name in [name for name in names() if re.search(arguments.only, name)]:
+        path = arguments.folder / f"{name.replace(':', '.')}.onnx"
         signal.alarm(MOST_SECONDS)
         try:
             if not path.exists():
@@ -253,10 +308,12 @@ def main():
             continue
         finally:
             signal.alarm(0)
+        if not arguments.seconds:
+            continue
         try:
             ratio, worst = compare(samebit, name, path, arguments.seconds, arguments.threads)
             ratios.append(ratio)
-            wrong += [name] if worst > 1e-3 else []
+            wrong += [name] if worst > LARGEST_DIFFERENCE.get(name.partition(":")[2], 1e-3) else []
         except Exception as error:  # pylint: disable=broad-except
             print(f"# exported/{name}: {type(error).__name__}: {(str(error).strip() or '-').splitlines()[0][:160]}", flush=True)
             wrong.append(name)
