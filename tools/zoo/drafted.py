@@ -454,8 +454,7 @@ class Spectrogram(nn.Module):
         self.register_buffer("window", torch.hann_window(400))
 
     def forward(self, x):
-        spectrum = torch.stft(x, 400, 160, window=self.window, return_complex=False) if False else torch.view_as_real(
-            torch.stft(x, 400, 160, window=self.window, return_complex=True))
+        spectrum = torch.view_as_real(torch.stft(x, 400, 160, window=self.window, return_complex=True))
         power = spectrum.square().sum(-1).transpose(1, 2)
         return (power @ self.mel + 1e-6).log()
 
@@ -568,7 +567,7 @@ class RadianceField(nn.Module):
         self.density, self.colour = nn.Linear(128, 1), nn.Sequential(nn.Linear(128 + 27, 64), nn.ReLU(), nn.Linear(64, 3), nn.Sigmoid())
 
     def waves(self, x, count):
-        angles = (x[..., None] * 2.0 ** torch.arange(count)).flatten(1)
+        angles = (x[..., None] * torch.tensor([2.0**i for i in range(count)])).flatten(1)
         return torch.cat([x, angles.sin(), angles.cos()], 1)
 
     def forward(self, points, directions):

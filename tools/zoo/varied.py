@@ -175,9 +175,6 @@ diffuse("vae-dc", "AutoencoderDC", (1, 4, 8, 8), call=lambda n, x: n.decode(x, r
         encoder_layers_per_block=[1, 1], encoder_qkv_multiscales=[[], [5]], decoder_norm_types="rms_norm", decoder_act_fns="silu")
 diffuse("dit", "DiTTransformer2DModel", (1, 4, 16, 16), step, step, call=lambda n, x, t, c: n(x, t, c, return_dict=False), num_attention_heads=4,
         attention_head_dim=32, in_channels=4, out_channels=8, num_layers=2, sample_size=16)
-diffuse("pixart", "PixArtTransformer2DModel", (1, 4, 16, 16), (1, 12, 64), step, num_attention_heads=4, attention_head_dim=32, num_layers=2,
-        sample_size=16, cross_attention_dim=128, caption_channels=64, use_additional_conditions=False,
-        call=lambda n, x, c, t: n(x, c, timestep=t, added_cond_kwargs={}, return_dict=False))
 diffuse("sd3", "SD3Transformer2DModel", (1, 4, 16, 16), (1, 12, 64), (1, 32), step, sample_size=16, in_channels=4, num_layers=2, attention_head_dim=32,
         num_attention_heads=4, joint_attention_dim=64, caption_projection_dim=128, pooled_projection_dim=32, out_channels=4,
         call=lambda n, x, c, p, t: n(x, c, p, t, return_dict=False))
@@ -279,7 +276,7 @@ hugging("layoutlm", "LayoutLMModel", "LayoutLMConfig", whole(1000, 1, 64), whole
 hugging("decision-transformer", "DecisionTransformerModel", "DecisionTransformerConfig", (1, 20, 17), (1, 20, 4), (1, 20, 1), (1, 20, 1),
         lambda: torch.arange(20)[None], call=lambda n, s, a, r, g, t: n(s, a, r, g, t, torch.ones(1, 20), return_dict=False)[:3], hidden_size=128, n_layer=3, n_head=4)
 
-hugging("whisper-encoder", "WhisperModel", "WhisperConfig", (1, 80, 400), call=lambda n, x: n.encoder(x).last_hidden_state, max_source_positions=200, **BART)
+hugging("whisper-encoder", "WhisperModel", "WhisperConfig", (1, 80, 400), call=lambda n, x: n.encoder(x).last_hidden_state, max_source_positions=200, pad_token_id=0, **BART)
 hugging("whisper-decoder", "WhisperForConditionalGeneration", "WhisperConfig", whole(1000, 1, 16), (1, 200, 128), call=decode, max_source_positions=200,
         pad_token_id=0, bos_token_id=1, eos_token_id=2, decoder_start_token_id=1, **BART)
 hugging("t5-decoder", "T5ForConditionalGeneration", "T5Config", whole(1000, 1, 16), (1, 64, 128), call=decode, d_model=128, d_kv=32, d_ff=256,
@@ -363,7 +360,6 @@ hugging("table-transformer", "TableTransformerForObjectDetection", "TableTransfo
 hugging("pp-lcnet", "PPLCNetForImageClassification", "PPLCNetConfig", (1, 3, 224, 224), call=lambda n, x: n(x).logits)
 hugging("pp-ocr-rec", "PPOCRV5MobileRecForTextRecognition", "PPOCRV5MobileRecConfig", (1, 3, 48, 320))
 hugging("textnet", "TextNetModel", "TextNetConfig", (1, 3, 160, 160))
-hugging("lightglue-superglue", "SuperGlueForKeypointMatching", "SuperGlueConfig", (1, 2, 3, 96, 96))
 
 SERIES = dict(prediction_length=8, context_length=24, lags_sequence=[1, 2, 3, 7], num_time_features=2, d_model=32)
 for series in ("Informer", "Autoformer", "TimeSeriesTransformer"):
