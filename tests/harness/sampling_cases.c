@@ -158,6 +158,54 @@ HARNESS_GROUP(sampling, cancelling_points, HARNESS_CPU | HARNESS_CUDA) {
     }
 }
 
+/* Averages in f32 of images in every order of dimensions in memory, of more and fewer channels than there are lanes; few regions and
+ * many, one of them everywhere, some outside, some infinite or NaN; bins of more corners than are collected at once. */
+HARNESS_GROUP(sampling, averages, HARNESS_CPU) {
+    static const int64_t channels[] = {1, 3, 32, 69};
+    for (int round = 0; round < 96; round++) {
+        int64_t extents[] = {2, channels[round % 4], 9, 7}, count = round % 3 == 0 ? 1 : 17;
+        distribution kind = (distribution)(round / 4 % DISTRIBUTIONS);
+        harness_case test = harness_op("RoiAlign", 16);
+        add_input(&test, round / 4 % 3 == 0   ? channels_last_tensor(h, kind, SB_F32, 4, extents)
+                         : round / 4 % 3 == 1 ? any_tensor(h, SB_F32, 4, extents)
+                                              : random_tensor(h, kind, SB_F32, 4, extents));
+        add_input(&test, round % 7 == 6 ? any_tensor(h, SB_F32, 2, DIMS(count, 4))
+                                        : mild_tensor(h, SB_F32, 2, DIMS(count, 4), round % 5 == 4 ? 90.0f : 12.0f));
+        add_input(&test, make_tensor(h, SB_S64, 1, DIMS(count), PACKED));
+        for (int i = 0; i < count; i++)
+            ((int64_t *)(void *)test.inputs[2]->data)[i] = round % 16 == 15 && i == 11 ? -1 : i % 2;
+        set_text(&test, "coordinate_transformation_mode", round / 8 % 2 == 0 ? "half_pixel" : "output_half_pixel");
+        set_int(&test, "output_height", 1 + round % 5);
+        set_int(&test, "output_width", 3);
+        set_int(&test, "sampling_ratio", (int64_t[]){0, 2, 5, 1}[round / 3 % 4]);
+        set_float(&test, "spatial_scale", 0.6f);
+        harness_run(h, &test);
+    }
+}
+
+/* Boxes of which many touch and some are not numbers, as the CPU compares a block of them at a time. */
+HARNESS_GROUP(sampling, suppression, HARNESS_CPU | HARNESS_CUDA) {
+    static const float thresholds[] = {0.0f, 0.3f, 0.7f};
+    for (int round = 0; round < 24; round++) {
+        int64_t boxes = round % 4 == 0   ? 5
+                        : round % 4 == 1 ? 64
+                        : round % 4 == 2 ? 200
+                                         : 500,
+                most = round % 5 == 4 ? 40 : boxes;
+        harness_case test = harness_op("NonMaxSuppression", 11);
+        add_input(&test, round % 6 == 5 ? any_tensor(h, SB_F32, 3, DIMS(2, boxes, 4))
+                                        : mild_tensor(h, SB_F32, 3, DIMS(2, boxes, 4), round % 2 == 0 ? 1.0f : 30.0f));
+        add_input(&test, round % 3 == 0 ? any_tensor(h, SB_F32, 3, DIMS(2, 3, boxes))
+                                        : mild_tensor(h, SB_F32, 3, DIMS(2, 3, boxes), 1.0f));
+        add_list(&test, 1, &most);
+        add_floats(&test, 1, &thresholds[round % 3]);
+        if (round % 2 == 0)
+            add_floats(&test, 1, &thresholds[round / 2 % 2]);
+        set_int(&test, "center_point_box", round / 6 % 2);
+        harness_run(h, &test);
+    }
+}
+
 HARNESS_GROUP(sampling, regions, HARNESS_CUDA) {
     for (int round = 0; round < 64; round++) {
         sb_dtype dtype = floats[round % 4];

@@ -19,8 +19,8 @@ bool sb_align_supports(const sb_kernel_query *query, char *why) {
 
 typedef struct aligning {
     sb_align_average *average;
-    sb_align_region region; /* of the first image */
-    sb_region_image image;  /* extents and dtype */
+    sb_align_region region;         /* of the first image */
+    sb_region_image image;          /* extents and dtype */
     int64_t batch_stride, elements; /* of the output: elements of a region */
     const int64_t *batches;
     const void *regions;

@@ -12,9 +12,9 @@ sb_status sb_align_launch(sb_call *call);
 typedef struct sb_align_region {
     const sb_region_params *params;
     const sb_region_axis *rows, *columns;
-    const float *image;                              /* element 0 of the region's image */
-    int64_t channels, channel_stride, strides[2];    /* strides in elements: of channels, of rows and columns */
-    double *sums;                                    /* room for as many as channels */
+    const float *image;                           /* element 0 of the region's image */
+    int64_t channels, channel_stride, strides[2]; /* strides in elements: of channels, of rows and columns */
+    double *sums;                                 /* room for as many as channels */
 } sb_align_region;
 
 /** y[c * height * width + bin] = sb_region_average of channel c and bin, rounded to f32, for all of both; not for maxima. */

@@ -46,8 +46,8 @@ static void add_corners(const sb_align_region *region, corners *all) {
 static void collect_sample(const sb_align_region *region, const sb_region_sample *row, const sb_region_sample *column,
                            corners *all) {
     for (int corner = 0; corner < 4; corner++) {
-        all->weight[all->count] = (corner < 2 ? 1.0 - row->weight : row->weight) *
-                                  (corner % 2 == 0 ? 1.0 - column->weight : column->weight);
+        all->weight[all->count] =
+            (corner < 2 ? 1.0 - row->weight : row->weight) * (corner % 2 == 0 ? 1.0 - column->weight : column->weight);
         all->from[all->count++] = region->image + (corner < 2 ? row->low : row->high) * region->strides[0] +
                                   (corner % 2 == 0 ? column->low : column->high) * region->strides[1];
     }
