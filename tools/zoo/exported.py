@@ -3,14 +3,14 @@
 
     python tools/zoo/exported.py --library build/src/libsamebit.so --folder FOLDER [--only REGEX] [--seconds S] [--threads N]
 
-For a Python that has torch, timm, transformers, onnxscript, onnx, onnxruntime and numpy (CPU wheels do). Exports architectures of timm and
-transformers with random weights, the latter small, once below --folder; runs each on N threads by both engines (one unless said); says the largest
-difference beside the largest value, and times both in turn:
+For a Python that has torch, timm, transformers, onnxscript, onnx, onnxruntime and numpy (CPU wheels do), and for more networks what varied.py names.
+Exports the networks of the tables here, in varied.py and in drafted.py, with random weights, and some of them in other forms (FORMS), once below
+--folder; runs each on N threads by both engines (one unless said); says the largest difference beside the largest value, and times both in turn:
 
     bench exported/NAME/tN samebit=MS peer=MS unit=ms ratio=PEER/SAMEBIT worst=DIFFERENCE
 
-What neither exporter can write is said and left out. Exit status 1 when a model is refused, a shape differs, or a difference is above 1e-3:
-where a network decides by comparing numbers (which points are kept), one on the other side is such a difference, too. exported_gpu.py compares
+With --seconds 0 it only exports. What neither exporter can write is said and left out. Exit status 1 when a model is refused, a shape differs, or a
+difference is above 1e-3 (LARGEST_DIFFERENCE has others): where a network decides by comparing numbers (which points are kept), one on the other side is such a difference, too. exported_gpu.py compares
 with PyTorch on a GPU.
 """
 

@@ -99,7 +99,7 @@ for segmenter in ("deeplabv3_mobilenet_v3_large", "lraspp_mobilenet_v3_large", "
     vision("seg-" + segmenter, "segmentation." + segmenter, (1, 3, 160, 160), call=segment, weights=None, weights_backbone=None)
 for video in ("r3d_18", "mc3_18", "r2plus1d_18"):
     vision(video, "video." + video, (1, 3, 8, 64, 64))
-vision("s3d", "video.s3d", (1, 3, 16, 96, 96))
+vision("s3d", "video.s3d", (1, 3, 16, 224, 224))
 vision("swin3d_t", "video.swin3d_t", (1, 3, 8, 96, 96))
 vision("mvit_v2_s", "video.mvit_v2_s", (1, 3, 16, 224, 224))
 vision("raft_small", "optical_flow.raft_small", (1, 3, 128, 128), (1, 3, 128, 128),
@@ -127,11 +127,11 @@ sound("conformer", "Conformer", (1, 100, 80), lambda: torch.tensor([100]), input
       depthwise_conv_kernel_size=31)
 sound("emformer", "Emformer", (1, 68, 80), lambda: torch.tensor([64]), input_dim=80, num_heads=4, ffn_dim=256, num_layers=2, segment_length=16,
       left_context_length=16, right_context_length=4)
-sound("hdemucs", "HDemucs", (1, 2, 22050), sources=["a", "b"], channels=16, depth=4)
-sound("tacotron2-teacher", "Tacotron2", whole(30, 1, 24), (1, 80, 12), n_symbol=40, encoder_embedding_dim=128, decoder_rnn_dim=256, attention_rnn_dim=256,
+sound("hdemucs", "HDemucs", (1, 2, 22050), sources=["a", "b"], channels=16)
+sound("tacotron2-teacher", "Tacotron2", whole(30, 1, 24), (1, 80, 12), n_symbol=40, symbol_embedding_dim=128, encoder_embedding_dim=128, decoder_rnn_dim=256, attention_rnn_dim=256,
       prenet_dim=64, postnet_embedding_dim=128, attention_hidden_dim=64,
       call=lambda network, text, mel: network(text, torch.tensor([24]), mel, torch.tensor([12])))
-sound("wavernn", "WaveRNN", (1, 1, 800), (1, 1, 80, 8), upsample_scales=[5, 5, 8], n_classes=64, hop_length=200, n_res_block=2, n_rnn=128, n_fc=128)
+sound("wavernn", "WaveRNN", (1, 1, 800), (1, 1, 80, 8), upsample_scales=[5, 5, 8], n_classes=64, hop_length=200, n_res_block=2, n_rnn=128, n_fc=128, n_freq=80)
 sound("rnnt", "emformer_rnnt_model", (1, 36, 80), lambda: torch.tensor([36]), whole(30, 1, 8), lambda: torch.tensor([8]), input_dim=80, encoding_dim=128,
       num_symbols=40, segment_length=16, right_context_length=4, time_reduction_input_dim=64, time_reduction_stride=2, transformer_num_heads=4,
       transformer_ffn_dim=128, transformer_num_layers=2, transformer_dropout=0.0, transformer_activation="gelu", transformer_left_context_length=16,
@@ -268,7 +268,6 @@ hugging("lfm2", "Lfm2ForCausalLM", "Lfm2Config", whole(1000, 1, 64), call=logits
 hugging("electra", "ElectraForTokenClassification", "ElectraConfig", whole(1000, 1, 64), embedding_size=64, **SMALL)
 hugging("esm", "EsmForMaskedLM", "EsmConfig", whole(30, 1, 128), ones(1, 128), position_embedding_type="rotary", pad_token_id=1, **dict(SMALL, vocab_size=33))
 hugging("big-bird", "BigBirdModel", "BigBirdConfig", whole(1000, 1, 256), block_size=16, num_random_blocks=2, **SMALL)
-hugging("nystromformer", "NystromformerModel", "NystromformerConfig", whole(1000, 1, 128), num_landmarks=16, segment_means_seq_len=128, **SMALL)
 hugging("perceiver", "PerceiverModel", "PerceiverConfig", (1, 128, 64), d_model=64, d_latents=64, num_latents=32, num_self_attends_per_block=3,
         num_self_attention_heads=4, num_cross_attention_heads=4)
 hugging("tapas", "TapasModel", "TapasConfig", whole(1000, 1, 64), ones(1, 64), lambda: torch.zeros(1, 64, 7, dtype=torch.long), **SMALL)
@@ -299,8 +298,7 @@ hugging("mimi", "MimiModel", "MimiConfig", (1, 1, 7680), call=lambda n, x: n(x, 
         num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=4, head_dim=32, intermediate_size=256, upsample_groups=128, vector_quantization_hidden_dimension=64,
         codebook_dim=64, codebook_size=128)
 hugging("hifigan", "SpeechT5HifiGan", "SpeechT5HifiGanConfig", (1, 32, 80), call=lambda n, x: n(x), upsample_initial_channel=64)
-hugging("univnet", "UnivNetModel", "UnivNetConfig", (1, 16, 100), (1, 16, 64), call=lambda n, x, noise: n(x, noise)[0], model_hidden_channels=16,
-        kernel_predictor_hidden_channels=32)
+hugging("univnet", "UnivNetModel", "UnivNetConfig", (1, 16, 100), (1, 16, 64), call=lambda n, x, noise: n(x, noise, return_dict=False)[0], model_hidden_channels=32)
 hugging("fastspeech2", "FastSpeech2ConformerModel", "FastSpeech2ConformerConfig", whole(70, 1, 24), call=lambda n, x: n(x, return_dict=False)[:1], hidden_size=96,
         encoder_layers=1, decoder_layers=1, encoder_linear_units=128, decoder_linear_units=128, speech_decoder_postnet_units=64,
         pitch_predictor_channels=64, energy_predictor_channels=64, duration_predictor_channels=64)
@@ -308,7 +306,7 @@ hugging("vits", "VitsModel", "VitsConfig", whole(30, 1, 24), vocab_size=38, hidd
         upsample_initial_channel=64, noise_scale=0.0, noise_scale_duration=0.0, use_stochastic_duration_prediction=False)
 hugging("speecht5-encoder", "SpeechT5Model", "SpeechT5Config", (1, 8000), hidden_size=96, encoder_layers=2, decoder_layers=1, encoder_attention_heads=4,
         encoder_ffn_dim=128, conv_dim=[64] * 7, num_conv_pos_embeddings=16, num_conv_pos_embedding_groups=4,
-        call=lambda n, x: n.encoder.wrapped_encoder(x).last_hidden_state)
+        call=lambda n, x: n.encoder(x).last_hidden_state)
 hugging("wav2vec2-conformer", "Wav2Vec2ConformerModel", "Wav2Vec2ConformerConfig", (1, 8000), position_embeddings_type="rotary", **WAVES)
 hugging("wav2vec2-bert", "Wav2Vec2BertModel", "Wav2Vec2BertConfig", (1, 100, 160), **SMALL)
 hugging("data2vec-audio", "Data2VecAudioModel", "Data2VecAudioConfig", (1, 8000), num_conv_pos_embeddings=5, **WAVES)
@@ -333,20 +331,15 @@ hugging("conditional-detr", "ConditionalDetrForObjectDetection", "ConditionalDet
         call=lambda n, x: n(x, return_dict=False)[:2], use_pretrained_backbone=False, use_timm_backbone=True, backbone="resnet18", d_model=64, encoder_layers=2,
         decoder_layers=2, encoder_attention_heads=4, decoder_attention_heads=4, encoder_ffn_dim=128, decoder_ffn_dim=128)
 hugging("d-fine", "DFineForObjectDetection", "DFineConfig", (1, 3, 160, 160), call=lambda n, x: n(x, return_dict=False)[:2])
-hugging("dpt", "DPTForDepthEstimation", "DPTConfig", (1, 3, 192, 192), image_size=192, backbone_out_indices=[0, 1, 2, 2], neck_hidden_sizes=[32, 64, 96, 96],
-        fusion_hidden_size=64, **SEEING)
+hugging("dpt", "DPTForDepthEstimation", "DPTConfig", (1, 3, 192, 192), image_size=192, backbone_out_indices=[0, 1, 2, 3], neck_hidden_sizes=[32, 64, 96, 96],
+        fusion_hidden_size=64, **dict(SEEING, num_hidden_layers=4))
 hugging("glpn", "GLPNForDepthEstimation", "GLPNConfig", (1, 3, 128, 128))
-hugging("vitmatte", "VitMatteForImageMatting", "VitMatteConfig", (1, 4, 128, 128), call=lambda n, x: n(x).alphas, hidden_size=96,
-        backbone_config={"class": "VitDetConfig", "hidden_size": 96, "num_hidden_layers": 2, "num_attention_heads": 4, "num_channels": 4,
-                         "image_size": 128, "out_features": ["stage2"]})
 hugging("vitpose", "VitPoseForPoseEstimation", "VitPoseConfig", (1, 3, 256, 192), call=lambda n, x: n(x).heatmaps,
         backbone_config={"class": "VitPoseBackboneConfig", "hidden_size": 96, "num_hidden_layers": 3, "num_attention_heads": 4, "out_indices": [3]})
 hugging("clipseg", "CLIPSegForImageSegmentation", "CLIPSegConfig", whole(1000, 1, 16), (1, 3, 224, 224), call=lambda n, x, y: n(x, y).logits,
         text_config=SMALL, vision_config=dict(SEEING, image_size=224, patch_size=16), extract_layers=[0, 1, 2], projection_dim=64, reduce_dim=32)
 hugging("blip-vision-text", "BlipForImageTextRetrieval", "BlipConfig", whole(1000, 1, 16), (1, 3, 128, 128), call=lambda n, x, y: n(x, y).itm_score,
         text_config=dict(SMALL, encoder_hidden_size=128), vision_config=dict(SEEING, image_size=128), image_text_hidden_size=64)
-hugging("vilt", "ViltModel", "ViltConfig", whole(1000, 1, 16), lambda: ones(1, 16)(), lambda: torch.zeros(1, 16, dtype=torch.long), (1, 3, 128, 128),
-        image_size=128, patch_size=16, **SMALL)
 hugging("swiftformer", "SwiftFormerModel", "SwiftFormerConfig", (1, 3, 224, 224), depths=[1, 1, 2, 1], embed_dims=[24, 48, 96, 192])
 hugging("dinat-cvt", "CvtModel", "CvtConfig", (1, 3, 128, 128))
 hugging("vjepa2", "VJEPA2Model", "VJEPA2Config", (1, 8, 3, 64, 64), call=lambda n, x: n(x, skip_predictor=True).last_hidden_state, crop_size=64, frames_per_clip=8,

@@ -1,0 +1,55 @@
+/* Products of matrices of 8-bit integers less their zero points, exact modulo 2^32: packing, and register tiles, one function per
+ * instruction set.
+ *
+ * Elements are widened to 16 bits, the left ones less their zero points, and multiplied in pairs along k, whose sum fits 32. The zero
+ * points of the right ones are taken off at the end, as they are a multiple of the left row's sum: so the right side can be packed
+ * from what it holds alone. */
+#ifndef SB_CPU_CONTRACTION_INTEGER_H
+#define SB_CPU_CONTRACTION_INTEGER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/isa.h"
+#include "ops/quantized_values.h"
+
+/* Columns of a panel. */
+#define SB_INTEGER_PANEL 32
+
+/** Pairs along k, the last one filled up with 0. */
+static inline int64_t sb_integer_pairs(int64_t k) {
+    return k / 2 + k % 2;
+}
+
+/** Bytes of a packed right side: panels of [pairs][SB_INTEGER_PANEL][2], columns filled up with 0; 0 when the size overflows. */
+size_t sb_integer_packed_bytes(int64_t k, int64_t n);
+
+/** Packs the panels [begin, end) of b[k, n], of s8 or u8, strides in elements. */
+void sb_integer_pack(sb_dtype dtype, const void *b, int64_t k_stride, int64_t column_stride, int64_t k, int64_t n,
+                     int64_t begin, int64_t end, int16_t *packed);
+
+/** One row of the left side, widened less its zero point and filled up to pairs; returns its sum. */
+typedef int32_t sb_integer_row(sb_dtype dtype, const void *a, int64_t stride, int64_t k, int32_t zero, int16_t *to);
+
+typedef struct sb_integer_tile {
+    int64_t rows, pairs;
+    int64_t columns;       /* of the panel, 1 to SB_INTEGER_PANEL */
+    const int16_t *a;      /* [rows][pairs][2] */
+    const int32_t *sums;   /* of the rows */
+    const int16_t *panel;  /* packed */
+    const int32_t *zeros;  /* of the columns, SB_INTEGER_PANEL of them */
+    int32_t *c;
+    int64_t c_stride;
+} sb_integer_tile;
+
+/** Any number of rows by one panel. */
+typedef void sb_integer_multiply(const sb_integer_tile *tile);
+
+extern sb_integer_row sb_integer_row_scalar;
+extern sb_integer_multiply sb_integer_multiply_scalar;
+#if SB_HAS_X86_KERNELS
+extern sb_integer_row sb_integer_row_avx2, sb_integer_row_avx512;
+extern sb_integer_multiply sb_integer_multiply_avx2, sb_integer_multiply_avx512;
+#endif
+
+#endif

@@ -1,0 +1,164 @@
+/* Register tiles of integer products, compiled once per instruction set. Lanes are columns; a pair of a row is broadcast, multiplied
+ * with the pairs of a panel's columns and added up, so that the sums of a tile stay in registers for all of k. */
+#include "cpu/contraction/integer.h"
+
+#include <string.h>
+
+#if defined(SB_ISA_avx512)
+#include <immintrin.h>
+#define LANES 16
+#define ROWS 12
+typedef __m512i vector;
+static inline vector load(const void *from) {
+    return _mm512_loadu_si512(from);
+}
+static inline vector broadcast(int32_t pair) {
+    return _mm512_set1_epi32(pair);
+}
+static inline vector add_pairs(vector sum, vector a, vector b) {
+    return _mm512_add_epi32(sum, _mm512_madd_epi16(a, b));
+}
+static inline void store(void *to, vector value) {
+    _mm512_storeu_si512(to, value);
+}
+static inline vector nothing(void) {
+    return _mm512_setzero_si512();
+}
+#elif defined(SB_ISA_avx2)
+#include <immintrin.h>
+#define LANES 8
+#define ROWS 2
+typedef __m256i vector;
+static inline vector load(const void *from) {
+    return _mm256_loadu_si256(from);
+}
+static inline vector broadcast(int32_t pair) {
+    return _mm256_set1_epi32(pair);
+}
+static inline vector add_pairs(vector sum, vector a, vector b) {
+    return _mm256_add_epi32(sum, _mm256_madd_epi16(a, b));
+}
+static inline void store(void *to, vector value) {
+    _mm256_storeu_si256(to, value);
+}
+static inline vector nothing(void) {
+    return _mm256_setzero_si256();
+}
+#else
+#define LANES 1
+#define ROWS 1
+typedef uint32_t vector;
+static inline vector load(const void *from) {
+    vector value;
+    memcpy(&value, from, sizeof value);
+    return value;
+}
+static inline vector broadcast(int32_t pair) {
+    return (vector)pair;
+}
+static inline vector add_pairs(vector sum, vector a, vector b) {
+    int32_t low = (int16_t)a * (int16_t)b, high = (int16_t)(a >> 16) * (int16_t)(b >> 16);
+    return sum + (uint32_t)low + (uint32_t)high;
+}
+static inline void store(void *to, vector value) {
+    memcpy(to, &value, sizeof value);
+}
+static inline vector nothing(void) {
+    return 0;
+}
+#endif
+
+#define VECTORS (SB_INTEGER_PANEL / LANES)
+
+/* `rows` is a constant, at most ROWS; out gets [rows][SB_INTEGER_PANEL]. */
+static inline __attribute__((always_inline)) void multiply_rows(const int16_t *a, const int16_t *panel, int64_t pairs,
+                                                                const int rows, int32_t *out) {
+    vector sums[ROWS][VECTORS];
+#pragma GCC unroll 32
+    for (int r = 0; r < rows; r++) {
+#pragma GCC unroll 32
+        for (int v = 0; v < VECTORS; v++)
+            sums[r][v] = nothing();
+    }
+    for (int64_t p = 0; p < pairs; p++, panel += 2 * SB_INTEGER_PANEL) {
+        vector b[VECTORS];
+#pragma GCC unroll 32
+        for (int v = 0; v < VECTORS; v++)
+            b[v] = load(panel + 2 * LANES * v);
+#pragma GCC unroll 32
+        for (int r = 0; r < rows; r++) {
+            int32_t pair;
+            memcpy(&pair, a + 2 * (r * pairs + p), sizeof pair);
+            const vector one = broadcast(pair);
+#pragma GCC unroll 32
+            for (int v = 0; v < VECTORS; v++)
+                sums[r][v] = add_pairs(sums[r][v], one, b[v]);
+        }
+    }
+#pragma GCC unroll 32
+    for (int r = 0; r < rows; r++) {
+#pragma GCC unroll 32
+        for (int v = 0; v < VECTORS; v++)
+            store(out + r * SB_INTEGER_PANEL + v * LANES, sums[r][v]);
+    }
+}
+
+/* Takes the columns' zero points off, times the sum of the row. */
+static inline void finish_row(const int32_t *out, const sb_integer_tile *tile, int64_t row) {
+    const uint32_t sum = (uint32_t)tile->sums[row];
+    int32_t *c = tile->c + row * tile->c_stride;
+    for (int64_t j = 0; j < tile->columns; j++)
+        c[j] = (int32_t)((uint32_t)out[j] - sum * (uint32_t)tile->zeros[j]);
+}
+
+void SB_ISA_NAME(sb_integer_multiply)(const sb_integer_tile *tile) {
+    _Alignas(64) int32_t out[ROWS * SB_INTEGER_PANEL];
+    for (int64_t row = 0, rows; row < tile->rows; row += rows) {
+        const int16_t *a = tile->a + 2 * row * tile->pairs;
+        rows = tile->rows - row;
+#if ROWS == 12
+        if (rows >= 12) {
+            rows = 12;
+            multiply_rows(a, tile->panel, tile->pairs, 12, out);
+        } else if (rows >= 4) {
+            rows = 4;
+            multiply_rows(a, tile->panel, tile->pairs, 4, out);
+        } else
+#elif ROWS == 2
+        if (rows >= 2) {
+            rows = 2;
+            multiply_rows(a, tile->panel, tile->pairs, 2, out);
+        } else
+#endif
+        {
+            rows = 1;
+            multiply_rows(a, tile->panel, tile->pairs, 1, out);
+        }
+        for (int64_t r = 0; r < rows; r++)
+            finish_row(out + r * SB_INTEGER_PANEL, tile, row + r);
+    }
+}
+
+/* `stride` is 1, or anything. */
+#define WIDEN(type, step)                                                                                              \
+    for (int64_t i = 0; i < k; i++) {                                                                                  \
+        to[i] = (int16_t)(((const type *)a)[i * (step)] - zero);                                                       \
+        sum += (uint32_t)to[i];                                                                                               \
+    }
+
+int32_t SB_ISA_NAME(sb_integer_row)(sb_dtype dtype, const void *a, int64_t stride, int64_t k, int32_t zero,
+                                    int16_t *restrict to) {
+    uint32_t sum = 0;
+    if (dtype == SB_U8 && stride == 1) {
+        WIDEN(uint8_t, 1)
+    } else if (dtype == SB_U8) {
+        WIDEN(uint8_t, stride)
+    } else if (stride == 1) {
+        WIDEN(int8_t, 1)
+    } else {
+        WIDEN(int8_t, stride)
+    }
+    if (k % 2 != 0)
+        to[k] = 0;
+    return (int32_t)sum;
+}

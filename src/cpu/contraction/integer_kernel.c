@@ -1,0 +1,236 @@
+/* The kernel of MatMulInteger. Rows of the left side are widened once; threads take panels of columns by pieces of rows. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cpu/contraction/integer.h"
+#include "cpu/list.h"
+#include "ops/matmul.h"
+#include "ops/matmul_integer.h"
+
+/* Rows that a thread takes by a panel at once, at most: their 16-bit elements stay in L2. */
+#define PIECE_ROWS 96
+/* Pairs of products that are worth a thread of their own. */
+#define GRAIN_PAIRS 100000
+
+static bool supports_product(const sb_kernel_query *query, char *why) {
+    (void)query;
+    (void)why;
+    return true;
+}
+
+/* ---- the right side ---- */
+
+static sb_status derives_right(const sb_kernel_query *query, sb_derived_form *form, sb_error *error) {
+    const sb_fact *b = query->inputs[1];
+    int64_t dims[SB_MAX_RANK];
+    if (b->rank != 2 || !sb_fact_is_concrete(b, dims) || dims[0] == 0 || dims[1] == 0)
+        return SB_OK;
+    form->input = 1;
+    form->layout = b->dtype;
+    form->bytes = sb_integer_packed_bytes(dims[0], dims[1]);
+    return form->bytes != 0 ? SB_OK : sb_fail_memory(error, SIZE_MAX);
+}
+
+typedef struct packing {
+    sb_dtype dtype;
+    const void *b;
+    int64_t k_stride, column_stride, k, n;
+    int16_t *packed;
+} packing;
+
+static void pack_panels(void *context, int64_t begin, int64_t end) {
+    const packing *to = context;
+    sb_integer_pack(to->dtype, to->b, to->k_stride, to->column_stride, to->k, to->n, begin, end, to->packed);
+}
+
+static int64_t panels_of(int64_t n) {
+    return n / SB_INTEGER_PANEL + (n % SB_INTEGER_PANEL != 0);
+}
+
+static void pack(sb_workers *workers, packing *to) {
+    sb_workers_run(workers, panels_of(to->n), 1 + GRAIN_PAIRS / (SB_INTEGER_PANEL * to->k), pack_panels, to);
+}
+
+static sb_status derive_right(sb_call *call, const sb_tensor *from, void *derived) {
+    packing to = {.dtype = from->dtype,
+                  .b = from->data,
+                  .k_stride = from->strides[0],
+                  .column_stride = from->strides[1],
+                  .k = from->dims[0],
+                  .n = from->dims[1],
+                  .packed = derived};
+    pack(call->workers, &to);
+    return SB_OK;
+}
+
+/* ---- zero points ---- */
+
+/* One number for all, or one for each of `count` (of whose tensors the rank is at least 2); `count` is 1 then or that many. */
+typedef struct zero_points {
+    const sb_tensor *tensor; /* NULL: 0 */
+    int64_t count;
+} zero_points;
+
+static bool find_zeros(const sb_tensor *tensor, const sb_tensor *of, int64_t count, zero_points *zeros) {
+    *zeros = (zero_points){.tensor = tensor, .count = 1};
+    if (tensor == NULL)
+        return true;
+    if (sb_tensor_elements(tensor) == 1)
+        return tensor->rank <= of->rank;
+    zeros->count = count;
+    return tensor->rank == 1 && of->rank >= 2 && tensor->dims[0] == count;
+}
+
+static int32_t zero_at(const zero_points *zeros, int64_t index) {
+    if (zeros->tensor == NULL)
+        return 0;
+    int64_t step = zeros->count == 1 ? 0 : zeros->tensor->strides[0];
+    return sb_quantized_load(zeros->tensor->dtype, zeros->tensor->data, index * step);
+}
+
+/* ---- products ---- */
+
+typedef struct product {
+    sb_matmul_geometry geometry;
+    sb_integer_row *widen;
+    sb_integer_multiply *multiply;
+    sb_dtype dtype;     /* of the left side */
+    const char *a;      /* of the present batch */
+    zero_points a_zero, b_zero;
+    int64_t zero_rows;  /* after which the rows' zero points begin again */
+    int64_t row_pieces; /* of PIECE_ROWS */
+    int16_t *rows;      /* [m][pairs][2] */
+    int32_t *sums;      /* [m] */
+    const int16_t *packed;
+    int32_t *y; /* [m][n] of the present batch */
+} product;
+
+static void widen_rows(void *context, int64_t begin, int64_t end) {
+    const product *work = context;
+    const sb_matmul_geometry *g = &work->geometry;
+    for (int64_t row = begin; row < end; row++)
+        work->sums[row] =
+            work->widen(work->dtype, work->a + row * g->a_row_stride, g->a_k_stride, g->k,
+                        zero_at(&work->a_zero, row % work->zero_rows), work->rows + 2 * row * sb_integer_pairs(g->k));
+}
+
+static void multiply_pieces(void *context, int64_t begin, int64_t end) {
+    const product *work = context;
+    const sb_matmul_geometry *g = &work->geometry;
+    const int64_t pairs = sb_integer_pairs(g->k);
+    for (int64_t piece = begin; piece < end; piece++) {
+        const int64_t column = piece / work->row_pieces * SB_INTEGER_PANEL;
+        const int64_t row = piece % work->row_pieces * PIECE_ROWS;
+        int32_t zeros[SB_INTEGER_PANEL] = {0};
+        sb_integer_tile tile = {.rows = g->m - row < PIECE_ROWS ? g->m - row : PIECE_ROWS,
+                                .pairs = pairs,
+                                .columns = g->n - column < SB_INTEGER_PANEL ? g->n - column : SB_INTEGER_PANEL,
+                                .a = work->rows + 2 * row * pairs,
+                                .sums = work->sums + row,
+                                .panel = work->packed + 2 * column * pairs,
+                                .zeros = zeros,
+                                .c = work->y + row * g->n + column,
+                                .c_stride = g->n};
+        for (int64_t j = 0; j < tile.columns; j++)
+            zeros[j] = zero_at(&work->b_zero, column + j);
+        work->multiply(&tile);
+    }
+}
+
+static void multiply_batch(sb_workers *workers, product *work) {
+    const sb_matmul_geometry *g = &work->geometry;
+    const int64_t pairs = sb_integer_pairs(g->k);
+    work->row_pieces = (g->m + PIECE_ROWS - 1) / PIECE_ROWS;
+    sb_workers_run(workers, g->m, 1 + GRAIN_PAIRS / pairs, widen_rows, work);
+    int64_t rows = g->m < PIECE_ROWS ? g->m : PIECE_ROWS;
+    sb_workers_run(workers, panels_of(g->n) * work->row_pieces, 1 + GRAIN_PAIRS / (rows * pairs), multiply_pieces,
+                   work);
+}
+
+static sb_status multiply_all(sb_call *call, const sb_tensor *b, product *work, int32_t *y, int16_t *memory) {
+    const sb_matmul_geometry *g = &work->geometry;
+    const char *a = work->a;
+    for (int64_t batch = 0; batch < g->batches; batch++) {
+        int64_t a_offset, b_offset;
+        sb_matmul_batch_offsets(g, batch, &a_offset, &b_offset);
+        work->a = a + a_offset;
+        work->y = y + batch * g->m * g->n;
+        work->packed = call->derived;
+        if (work->packed == NULL) {
+            packing to = {.dtype = b->dtype,
+                          .b = b->data + b_offset,
+                          .k_stride = g->b_k_stride,
+                          .column_stride = g->b_column_stride,
+                          .k = g->k,
+                          .n = g->n,
+                          .packed = memory};
+            pack(call->workers, &to);
+            work->packed = memory;
+        }
+        multiply_batch(call->workers, work);
+    }
+    return SB_OK;
+}
+
+static void choose_functions(sb_isa isa, product *work) {
+    work->widen = sb_integer_row_scalar;
+    work->multiply = sb_integer_multiply_scalar;
+#if SB_HAS_X86_KERNELS
+    if (isa == SB_ISA_AVX512) {
+        work->widen = sb_integer_row_avx512;
+        work->multiply = sb_integer_multiply_avx512;
+    } else if (isa == SB_ISA_AVX2) {
+        work->widen = sb_integer_row_avx2;
+        work->multiply = sb_integer_multiply_avx2;
+    }
+#endif
+    (void)isa;
+}
+
+/* Workspace for the left side and, where nobody has packed the right one, for that. */
+static sb_status take_workspace(sb_call *call, product *work, void **packed) {
+    const sb_matmul_geometry *g = &work->geometry;
+    const size_t row_bytes = (size_t)sb_integer_pairs(g->k) * 2 * sizeof(int16_t);
+    void *memory;
+    size_t bytes = sb_integer_packed_bytes(g->k, g->n);
+    if (bytes == 0)
+        return sb_call_fail(call, SB_ERROR_OUT_OF_MEMORY, "the packed matrix's size overflows");
+    *packed = NULL;
+    if (call->derived == NULL)
+        SB_TRY(sb_call_workspace(call, bytes, packed));
+    SB_TRY(sb_call_workspace(call, (size_t)g->m * row_bytes, &memory));
+    work->rows = memory;
+    SB_TRY(sb_call_workspace(call, (size_t)g->m * sizeof *work->sums, &memory));
+    work->sums = memory;
+    return SB_OK;
+}
+
+static sb_status launch_product(sb_call *call) {
+    const sb_tensor *a = sb_call_input(call, 0), *b = sb_call_input(call, 1);
+    sb_tensor *y;
+    product work = {.dtype = a->dtype, .a = a->data};
+    void *packed;
+    sb_matmul_geometry *g = &work.geometry;
+    sb_matmul_geometry_of(a, b, g);
+    /* Zero points of other shapes are for the definition, as are empty operands. */
+    if (!find_zeros(sb_call_input(call, 2), a, g->m, &work.a_zero) ||
+        !find_zeros(sb_call_input(call, 3), b, g->n, &work.b_zero) || g->batches == 0 || g->m == 0 || g->n == 0 ||
+        g->k == 0)
+        return call->node->op->eval(call);
+    work.zero_rows = g->m;
+    sb_matmul_merge_batches(g);
+    choose_functions(call->isa, &work);
+    SB_TRY(sb_call_output(call, 0, &y));
+    SB_TRY(take_workspace(call, &work, &packed));
+    return multiply_all(call, b, &work, (int32_t *)(void *)y->data, packed);
+}
+
+const sb_kernel sb_cpu_kernels_matmul_integer[] = {
+    {.op = "MatMulInteger",
+     .name = "integer-product",
+     .supports = supports_product,
+     .derives = derives_right,
+     .derive = derive_right,
+     .launch = launch_product},
+    {0},
+};
