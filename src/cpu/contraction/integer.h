@@ -33,11 +33,11 @@ typedef int32_t sb_integer_row(sb_dtype dtype, const void *a, int64_t stride, in
 
 typedef struct sb_integer_tile {
     int64_t rows, pairs;
-    int64_t columns;       /* of the panel, 1 to SB_INTEGER_PANEL */
-    const int16_t *a;      /* [rows][pairs][2] */
-    const int32_t *sums;   /* of the rows */
-    const int16_t *panel;  /* packed */
-    const int32_t *zeros;  /* of the columns, SB_INTEGER_PANEL of them */
+    int64_t columns;      /* of the panel, 1 to SB_INTEGER_PANEL */
+    const int16_t *a;     /* [rows][pairs][2] */
+    const int32_t *sums;  /* of the rows */
+    const int16_t *panel; /* packed */
+    const int32_t *zeros; /* of the columns, SB_INTEGER_PANEL of them */
     int32_t *c;
     int64_t c_stride;
 } sb_integer_tile;
@@ -45,10 +45,16 @@ typedef struct sb_integer_tile {
 /** Any number of rows by one panel. */
 typedef void sb_integer_multiply(const sb_integer_tile *tile);
 
+/** One pixel of a depthwise convolution: y[c] is the sum over taps of from[tap][c] * w[tap * channels + c], modulo 2^32. */
+typedef void sb_integer_depthwise(int64_t channels, int64_t taps, const int16_t *const *from, const int16_t *w,
+                                  int32_t *y);
+
+extern sb_integer_depthwise sb_integer_depthwise_scalar;
 extern sb_integer_row sb_integer_row_scalar;
 extern sb_integer_multiply sb_integer_multiply_scalar;
 #if SB_HAS_X86_KERNELS
 extern sb_integer_row sb_integer_row_avx2, sb_integer_row_avx512;
+extern sb_integer_depthwise sb_integer_depthwise_avx2, sb_integer_depthwise_avx512;
 extern sb_integer_multiply sb_integer_multiply_avx2, sb_integer_multiply_avx512;
 #endif
 

@@ -143,7 +143,7 @@ void SB_ISA_NAME(sb_integer_multiply)(const sb_integer_tile *tile) {
 #define WIDEN(type, step)                                                                                              \
     for (int64_t i = 0; i < k; i++) {                                                                                  \
         to[i] = (int16_t)(((const type *)a)[i * (step)] - zero);                                                       \
-        sum += (uint32_t)to[i];                                                                                               \
+        sum += (uint32_t)to[i];                                                                                        \
     }
 
 int32_t SB_ISA_NAME(sb_integer_row)(sb_dtype dtype, const void *a, int64_t stride, int64_t k, int32_t zero,
@@ -161,4 +161,29 @@ int32_t SB_ISA_NAME(sb_integer_row)(sb_dtype dtype, const void *a, int64_t strid
     if (k % 2 != 0)
         to[k] = 0;
     return (int32_t)sum;
+}
+
+/* Channels whose sums are in registers at once. */
+#define CHUNK 64
+
+/* `count` is a constant for whole chunks. */
+static inline void depthwise_chunk(int64_t channels, int64_t first, int64_t count, int64_t taps,
+                                   const int16_t *const *from, const int16_t *w, int32_t *y) {
+    uint32_t sums[CHUNK] = {0};
+    for (int64_t t = 0; t < taps; t++) {
+        const int16_t *x = from[t] + first, *weight = w + t * channels + first;
+        for (int64_t c = 0; c < count; c++)
+            sums[c] += (uint32_t)((int32_t)x[c] * weight[c]);
+    }
+    for (int64_t c = 0; c < count; c++)
+        y[first + c] = (int32_t)sums[c];
+}
+
+void SB_ISA_NAME(sb_integer_depthwise)(int64_t channels, int64_t taps, const int16_t *const *from, const int16_t *w,
+                                       int32_t *y) {
+    int64_t first = 0;
+    for (; first + CHUNK <= channels; first += CHUNK)
+        depthwise_chunk(channels, first, CHUNK, taps, from, w, y);
+    if (first < channels)
+        depthwise_chunk(channels, first, channels - first, taps, from, w, y);
 }

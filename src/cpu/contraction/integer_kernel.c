@@ -1,8 +1,9 @@
-/* The kernel of MatMulInteger. Rows of the left side are widened once; threads take panels of columns by pieces of rows. */
+/* The kernel of MatMulInteger, and the table with that of ConvInteger. Rows of the left side are widened once; threads take panels of columns by pieces of rows. */
 #include <stdio.h>
 #include <string.h>
 
 #include "cpu/contraction/integer.h"
+#include "cpu/contraction/integer_conv.h"
 #include "cpu/list.h"
 #include "ops/matmul.h"
 #include "ops/matmul_integer.h"
@@ -94,8 +95,8 @@ typedef struct product {
     sb_matmul_geometry geometry;
     sb_integer_row *widen;
     sb_integer_multiply *multiply;
-    sb_dtype dtype;     /* of the left side */
-    const char *a;      /* of the present batch */
+    sb_dtype dtype; /* of the left side */
+    const char *a;  /* of the present batch */
     zero_points a_zero, b_zero;
     int64_t zero_rows;  /* after which the rows' zero points begin again */
     int64_t row_pieces; /* of PIECE_ROWS */
@@ -232,5 +233,11 @@ const sb_kernel sb_cpu_kernels_matmul_integer[] = {
      .derives = derives_right,
      .derive = derive_right,
      .launch = launch_product},
+    {.op = "ConvInteger",
+     .name = "integer-convolution",
+     .supports = sb_integer_conv_supports,
+     .derives = sb_integer_conv_derives,
+     .derive = sb_integer_conv_derive,
+     .launch = sb_integer_conv_launch},
     {0},
 };
