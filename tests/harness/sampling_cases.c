@@ -361,6 +361,68 @@ HARNESS_GROUP(sampling, integer_products, HARNESS_CUDA) {
     harness_run(h, &test);
 }
 
+/* Products of more rows and columns than a tile and a piece have, of an odd number of terms, of operands in any order in memory; zero
+ * points for all, for each row and for each column. */
+HARNESS_GROUP(sampling, integer_tiles, HARNESS_CPU | HARNESS_CUDA) {
+    static const int64_t rows[] = {1, 3, 13, 29, 131}, columns[] = {1, 31, 33, 70}, terms[] = {1, 2, 37, 260};
+    for (int round = 0; round < 60; round++) {
+        sb_dtype a = narrow(round & 1), b = narrow(round >> 1 & 1);
+        int64_t m = rows[round % 5], n = columns[round % 4], k = terms[round / 3 % 4];
+        harness_case test = harness_op("MatMulInteger", 10);
+        add_input(&test, round % 3 == 0 ? any_tensor(h, a, 3, DIMS(2, m, k)) : any_tensor(h, a, 2, DIMS(m, k)));
+        add_input(&test, round % 7 == 6 ? any_tensor(h, b, 3, DIMS(2, k, n)) : any_tensor(h, b, 2, DIMS(k, n)));
+        if (round % 6 != 0) {
+            add_input(&test, any_tensor(h, a, round % 4 == 3 ? 1 : 0, DIMS(m)));
+            if (round % 6 != 1)
+                add_input(&test, any_tensor(h, b, round % 4 == 2 ? 1 : 0, DIMS(n)));
+        }
+        harness_run(h, &test);
+    }
+}
+
+/* The same of convolutions: with one channel in a group and with many, of one axis to three, strides and dilations, an odd number of
+ * terms, more pixels than a piece has. */
+HARNESS_GROUP(sampling, integer_images, HARNESS_CPU | HARNESS_CUDA) {
+    static const int64_t groups[] = {1, 1, 2, 70, 5}, inputs[] = {3, 40, 9, 1, 1}, outputs[] = {35, 8, 33, 1, 3};
+    for (int round = 0; round < 60; round++) {
+        int axes = 1 + round % 3, shape = round % 5;
+        int64_t image[5] = {1 + round % 2, groups[shape] * inputs[shape], 11, 6, 4};
+        int64_t kernel[5] = {groups[shape] * outputs[shape], inputs[shape], 3, 2, 2};
+        sb_dtype x = narrow(round & 1), w = narrow(round >> 1 & 1);
+        if (axes == 1)
+            image[2] = 67;
+        harness_case test = harness_op("ConvInteger", 10);
+        add_input(&test, round / 3 % 3 == 0 ? channels_last_tensor(h, ORDINARY, x, axes + 2, image)
+                                            : any_tensor(h, x, axes + 2, image));
+        add_input(&test, any_tensor(h, w, axes + 2, kernel));
+        if (round % 4 != 0) {
+            add_input(&test, any_tensor(h, x, 0, NULL));
+            if (round % 4 != 1)
+                add_input(&test, any_tensor(h, w, round % 4 == 2 ? 1 : 0, DIMS(kernel[0])));
+        }
+        set_int(&test, "group", groups[shape]);
+        set_ints(&test, "pads", 2 * axes, round % 2 == 0 ? DIMS(1, 1, 1, 0, 1, 0) : DIMS(0, 0, 0, 0, 0, 0));
+        set_ints(&test, "strides", axes, round % 7 < 4 ? DIMS(1, 1, 1) : DIMS(2, 1, 2));
+        set_ints(&test, "dilations", axes, round % 9 < 6 ? DIMS(1, 1, 1) : DIMS(2, 1, 1));
+        harness_run(h, &test);
+    }
+}
+
+/* Ranges of numbers of every kind, in every order in memory, of fewer and of more elements than are looked at together. */
+HARNESS_GROUP(sampling, ranges, HARNESS_CPU | HARNESS_CUDA) {
+    static const int64_t widths[] = {1, 5, 63, 64, 65, 300};
+    for (int round = 0; round < 72; round++) {
+        int64_t dims[] = {2, 3, widths[round % 6]};
+        distribution kind = (distribution)(round / 6 % DISTRIBUTIONS);
+        harness_case test = harness_op("DynamicQuantizeLinear", 11);
+        add_input(&test, round % 3 == 0   ? any_tensor(h, SB_F32, 3, dims)
+                         : round % 3 == 1 ? random_tensor(h, kind, SB_F32, 3, dims)
+                                          : packed_tensor(h, kind, SB_F32, 3, dims));
+        test.outputs = 3;
+        harness_run(h, &test);
+    }
+}
+
 /* ---- Einsum and spectra ---- */
 
 static const struct {

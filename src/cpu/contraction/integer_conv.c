@@ -128,8 +128,7 @@ static void find_taps(const convolution *work, int64_t batch, int64_t pixel, con
 static int32_t weight_zero(const sb_tensor *zero, int64_t channel) {
     if (zero == NULL)
         return 0;
-    return sb_quantized_load(zero->dtype, zero->data,
-                             sb_tensor_elements(zero) == 1 ? 0 : channel * zero->strides[0]);
+    return sb_quantized_load(zero->dtype, zero->data, sb_tensor_elements(zero) == 1 ? 0 : channel * zero->strides[0]);
 }
 
 /* One pixel's row of a group; returns its sum. */
