@@ -74,15 +74,17 @@ EXPORTERS = (dict(dynamo=True, verbose=False, external_data=False), dict(dynamo=
 # Networks of the tables in another form: in 16 bits, by the exporter of TorchScript, quantised. Names are NETWORK:FORM.
 FORMS = {
     "f16": "resnet18 mobilenet_v2 vit_b_32 convnext_tiny bert llama-step whisper-decoder unet2d-condition dac-decoder segformer gat edsr conformer",
-    "bf16": "resnet18 vit_b_32 bert llama-step edsr unet2d-condition",
+    "bf16": "squeezenet1_1 vit_b_32 bert llama-step edsr unet2d-condition",
     "script": "resnet18 bert gpt2 whisper-decoder unet2d lstm-tagger gru-tagger conv-lstm segformer detr spline-flow",
     "qdq": "resnet18 mobilenet_v2 mobilenet_v3_small squeezenet1_1 shufflenet_v2_x1_0 efficientnet_b0 vit_b_32 bert smp-unet edsr whisper-decoder",
     "qoperator": "resnet18 mobilenet_v2 mobilenet_v3_small squeezenet1_1 vit_b_32 bert edsr",
     "dynamic": "resnet18 vit_b_32 bert gpt2 llama-step whisper-decoder set-transformer lstm-tagger",
 }
 VARIANTS = [f"{name}:{form}" for form, which in FORMS.items() for name in which.split()]
-# Of an output's largest element, by form or by network. Masks of Mask R-CNN are pasted where corners of boxes lie, which magnifies differences of those.
-LARGEST_DIFFERENCE = {"f16": 2e-2, "bf16": 1e-1, "qdq": 2e-2, "qoperator": 2e-2, "dynamic": 2e-2, "maskrcnn_resnet50_fpn": 1e-2}
+# Of an output's largest element, by form or by network. Quantised sums on the other side of a half are a step of 255, and the next layers' with them: the
+# peer's outputs of smp-unet differ by 6e-2 when its input does by 1e-5. Masks of Mask R-CNN are pasted where corners of boxes lie, which magnifies theirs.
+LARGEST_DIFFERENCE = {"f16": 2e-2, "bf16": 1e-1, "qdq": 6e-2, "qoperator": 6e-2, "dynamic": 2e-2, "maskrcnn_resnet50_fpn": 1e-2}
+REFUSED = {"qoperator": "com.microsoft:"}  # what the refusal of a form names, where Samebit lacks its operators on purpose
 
 # Class, configuration, its arguments, and what makes inputs.
 TRANSFORMERS = {
@@ -356,6 +358,9 @@ def main():
             ratios.append(ratio)
             wrong += [name] if worst > largest_allowed(name) else []
         except Exception as error:  # pylint: disable=broad-except
+            if REFUSED.get(name.partition(":")[2], "\0") in str(error):
+                print(f"# exported/{name}: refused, as it has operators of {REFUSED[name.partition(':')[2]][:-1]}", flush=True)
+                continue
             print(f"# exported/{name}: {type(error).__name__}: {(str(error).strip() or '-').splitlines()[0][:160]}", flush=True)
             wrong.append(name)
     if ratios:

@@ -304,9 +304,6 @@ hugging("fastspeech2", "FastSpeech2ConformerModel", "FastSpeech2ConformerConfig"
         pitch_predictor_channels=64, energy_predictor_channels=64, duration_predictor_channels=64)
 hugging("vits", "VitsModel", "VitsConfig", whole(30, 1, 24), vocab_size=38, hidden_size=64, num_hidden_layers=2, ffn_dim=128, flow_size=64, spectrogram_bins=129,
         upsample_initial_channel=64, noise_scale=0.0, noise_scale_duration=0.0, use_stochastic_duration_prediction=False)
-hugging("speecht5-encoder", "SpeechT5Model", "SpeechT5Config", (1, 8000), hidden_size=96, encoder_layers=2, decoder_layers=1, encoder_attention_heads=4,
-        encoder_ffn_dim=128, conv_dim=[64] * 7, num_conv_pos_embeddings=16, num_conv_pos_embedding_groups=4,
-        call=lambda n, x: n.encoder(x).last_hidden_state)
 hugging("wav2vec2-conformer", "Wav2Vec2ConformerModel", "Wav2Vec2ConformerConfig", (1, 8000), position_embeddings_type="rotary", **WAVES)
 hugging("wav2vec2-bert", "Wav2Vec2BertModel", "Wav2Vec2BertConfig", (1, 100, 160), **SMALL)
 hugging("data2vec-audio", "Data2VecAudioModel", "Data2VecAudioConfig", (1, 8000), num_conv_pos_embeddings=5, **WAVES)
@@ -318,10 +315,6 @@ hugging("parakeet", "ParakeetEncoder", "ParakeetEncoderConfig", (1, 200, 80), nu
 hugging("sam", "SamModel", "SamConfig", (1, 256, 16, 16), lambda: torch.rand(1, 1, 2, 2) * 200,
         call=lambda n, x, points: n(image_embeddings=x, input_points=points, return_dict=False)[:2],
         vision_config=dict(SEEING, image_size=256), prompt_encoder_config=dict(image_size=256))
-hugging("grounding-dino", "GroundingDinoForObjectDetection", "GroundingDinoConfig", (1, 3, 128, 128), whole(1000, 1, 8),
-        call=lambda n, x, y: n(x, y, return_dict=True).pred_boxes, text_config={"class": "BertConfig", **SMALL}, use_pretrained_backbone=False,
-        use_timm_backbone=True, backbone="resnet18", backbone_kwargs=dict(out_indices=[2, 3, 4]), backbone_config=None, encoder_layers=1, decoder_layers=1, num_queries=50, d_model=64,
-        encoder_attention_heads=4, decoder_attention_heads=4, encoder_ffn_dim=128, decoder_ffn_dim=128)
 hugging("mask2former", "Mask2FormerForUniversalSegmentation", "Mask2FormerConfig", (1, 3, 128, 128), decoder_layers=3, encoder_layers=1, hidden_dim=64,
         feature_size=64, mask_feature_size=64, num_attention_heads=4, encoder_feedforward_dim=128, dim_feedforward=128, num_queries=20,
         call=lambda n, x: (lambda out: (out.class_queries_logits, out.masks_queries_logits))(n(x)))
@@ -350,8 +343,6 @@ hugging("mgp-str", "MgpstrForSceneTextRecognition", "MgpstrConfig", (1, 3, 32, 1
 hugging("table-transformer", "TableTransformerForObjectDetection", "TableTransformerConfig", (1, 3, 160, 160), call=lambda n, x: n(x, return_dict=False)[:2],
         use_pretrained_backbone=False, use_timm_backbone=True, backbone="resnet18", d_model=64, encoder_layers=2, decoder_layers=2, encoder_attention_heads=4,
         decoder_attention_heads=4, encoder_ffn_dim=128, decoder_ffn_dim=128)
-hugging("pp-lcnet", "PPLCNetForImageClassification", "PPLCNetConfig", (1, 3, 224, 224), call=lambda n, x: n(x).logits)
-hugging("pp-ocr-rec", "PPOCRV5MobileRecForTextRecognition", "PPOCRV5MobileRecConfig", (1, 3, 48, 320))
 hugging("textnet", "TextNetModel", "TextNetConfig", (1, 3, 160, 160))
 
 SERIES = dict(prediction_length=8, context_length=24, lags_sequence=[1, 2, 3, 7], num_time_features=2, d_model=32)
