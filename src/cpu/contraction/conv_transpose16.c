@@ -21,7 +21,7 @@
 /* Positions of an axis by what reaches them. */
 typedef struct positions {
     sb_window_axis axis;
-    int64_t step;    /* between kernel positions that reach a position */
+    int64_t step; /* between kernel positions that reach a position */
     int64_t classes;
     int64_t *first;  /* [class]: the first kernel position */
     int64_t *hits;   /* [class]: how many */
@@ -252,8 +252,7 @@ static void fill_rows(const combination *c, const room *room, int64_t rows) {
     for (int64_t j = 0; j < t->outputs; j++)
         room->nothing[j] = t->bias != NULL ? 0.0f + t->bias[c->group * t->outputs + j] : 0.0f;
     for (int64_t r = 0; r < rows; r++)
-        t->round(NULL, t->outputs,
-                 (char *const[]){(char *)(room->rows + r * t->outputs), (char *)room->nothing},
+        t->round(NULL, t->outputs, (char *const[]){(char *)(room->rows + r * t->outputs), (char *)room->nothing},
                  (const int64_t[]){(int64_t)sizeof(uint16_t), (int64_t)sizeof(float)});
 }
 
