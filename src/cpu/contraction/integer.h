@@ -49,11 +49,17 @@ typedef void sb_integer_multiply(const sb_integer_tile *tile);
 typedef void sb_integer_depthwise(int64_t channels, int64_t taps, const int16_t *const *from, const int16_t *w,
                                   int32_t *y);
 
+/** y[i], of s8 or u8, is sb_quantized_rescale of sums[i] + bias[i], modulo 2^32, with multipliers[i] and the zero point. */
+typedef void sb_integer_rescale(sb_dtype dtype, int64_t count, const int32_t *sums, const int32_t *bias,
+                                const float *multipliers, int32_t zero, void *y);
+
+extern sb_integer_rescale sb_integer_rescale_scalar;
 extern sb_integer_depthwise sb_integer_depthwise_scalar;
 extern sb_integer_row sb_integer_row_scalar;
 extern sb_integer_multiply sb_integer_multiply_scalar;
 #if SB_HAS_X86_KERNELS
 extern sb_integer_row sb_integer_row_avx2, sb_integer_row_avx512;
+extern sb_integer_rescale sb_integer_rescale_avx2, sb_integer_rescale_avx512;
 extern sb_integer_depthwise sb_integer_depthwise_avx2, sb_integer_depthwise_avx512;
 extern sb_integer_multiply sb_integer_multiply_avx2, sb_integer_multiply_avx512;
 #endif

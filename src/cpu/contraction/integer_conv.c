@@ -1,6 +1,6 @@
-/* The kernel of ConvInteger: the input is widened to 16 bits with its channels innermost, what a piece of pixels reads is gathered into rows,
+/* The kernels of ConvInteger and QLinearConv: the input is widened to 16 bits with its channels innermost, what a piece of pixels reads is gathered into rows,
  * and those are multiplied with packed weights. Where a group has one channel in and out, lanes are channels and nothing is gathered.
- * The output has its channels innermost in memory. */
+ * The output has its channels innermost in memory. QLinearConv rescales a piece's sums while they are near. */
 #include "cpu/contraction/integer_conv.h"
 
 #include <stdio.h>
@@ -21,6 +21,24 @@ bool sb_integer_conv_supports(const sb_kernel_query *query, char *why) {
     (void)query;
     (void)why;
     return true;
+}
+
+/* Where an operator has its operands. */
+typedef struct operands {
+    int x_zero, w, w_zero;
+    int x_scale, w_scale, y_scale, y_zero, bias; /* -1: the sums are the output */
+} operands;
+
+static bool rescales(const sb_node *node) {
+    return strcmp(node->op->name, "QLinearConv") == 0;
+}
+
+static operands operands_of(const sb_node *node) {
+    if (rescales(node))
+        return (operands){
+            .x_scale = 1, .x_zero = 2, .w = 3, .w_scale = 4, .w_zero = 5, .y_scale = 6, .y_zero = 7, .bias = 8};
+    return (operands){
+        .w = 1, .x_zero = 2, .w_zero = 3, .x_scale = -1, .w_scale = -1, .y_scale = -1, .y_zero = -1, .bias = -1};
 }
 
 /* ---- weights ---- */
@@ -65,7 +83,8 @@ static sb_status pack_weights(const sb_conv_params *params, const sb_tensor *w, 
 
 sb_status sb_integer_conv_derives(const sb_kernel_query *query, sb_derived_form *form, sb_error *error) {
     const sb_conv_params *params = query->node->params;
-    const sb_fact *fact = query->inputs[1];
+    const operands at = operands_of(query->node);
+    const sb_fact *fact = query->inputs[at.w];
     int64_t dims[SB_MAX_RANK], elements = 1;
     if (!sb_fact_is_concrete(fact, dims))
         return SB_OK;
@@ -74,7 +93,7 @@ sb_status sb_integer_conv_derives(const sb_kernel_query *query, sb_derived_form 
     const sb_conv_extents shape = weight_extents(params, fact->rank, dims);
     if (elements == 0 || is_depthwise(&shape))
         return SB_OK;
-    form->input = 1;
+    form->input = at.w;
     form->layout = 2 * (uint64_t)params->group + (fact->dtype == SB_U8);
     form->bytes = packed_bytes(&shape);
     return form->bytes != 0 ? SB_OK : sb_fail_memory(error, SIZE_MAX);
@@ -96,7 +115,13 @@ typedef struct convolution {
     const int16_t *w;       /* packed; or of depthwise ones, less their zero points, [tap][channel] */
     const int16_t *nothing; /* zeros for all channels */
     const sb_tensor *w_zero;
-    int32_t *y; /* [batch][position][channel] */
+    /* [batch][position][channel]: sums, or, where there are multipliers, elements of y_dtype. */
+    void *y;
+    sb_integer_rescale *rescale;
+    const float *multipliers; /* [channel]; NULL: the sums are the output */
+    const int32_t *bias;      /* [channel] */
+    sb_dtype y_dtype;
+    int32_t y_zero;
 } convolution;
 
 static int64_t channels_in(const sb_conv_extents *shape) {
@@ -147,17 +172,24 @@ static int32_t gather_row(const sb_conv_extents *shape, int64_t group, const int
 /* A piece's workspace. */
 typedef struct room {
     const int16_t **taps; /* [PIECE_PIXELS][taps] */
+    int32_t *sums;        /* [PIECE_PIXELS][channels], where they are rescaled */
     int16_t *rows;        /* [PIECE_PIXELS][pairs][2] */
     size_t bytes;
 } room;
 
-static room cut_room(const sb_conv_extents *shape, void *memory) {
+static room cut_room(const convolution *work, void *memory) {
+    const sb_conv_extents *shape = &work->shape;
     const size_t taps = (size_t)PIECE_PIXELS * (size_t)shape->taps * sizeof(int16_t *);
+    const size_t sums = work->multipliers == NULL ? 0
+                                                  : (size_t)PIECE_PIXELS * (size_t)shape->groups *
+                                                        (size_t)shape->group_outputs * sizeof(int32_t);
     const size_t rows =
         (size_t)PIECE_PIXELS * (size_t)sb_integer_pairs(shape->taps * shape->group_inputs) * 2 * sizeof(int16_t);
+    char *bytes = memory;
     return (room){.taps = memory,
-                  .rows = memory == NULL ? NULL : (int16_t *)(void *)((char *)memory + taps),
-                  .bytes = taps + (is_depthwise(shape) ? 0 : rows)};
+                  .sums = memory == NULL ? NULL : (int32_t *)(void *)(bytes + taps),
+                  .rows = memory == NULL ? NULL : (int16_t *)(void *)(bytes + taps + sums),
+                  .bytes = taps + sums + (is_depthwise(shape) ? 0 : rows)};
 }
 
 static void multiply_group(const convolution *work, const room *room, int64_t group, int64_t pixels, int32_t *y) {
@@ -187,20 +219,24 @@ static void multiply_group(const convolution *work, const room *room, int64_t gr
 static void convolve_piece(void *context, int64_t index, void *workspace) {
     const convolution *work = context;
     const sb_conv_extents *shape = &work->shape;
-    const room room = cut_room(shape, workspace);
+    const room room = cut_room(work, workspace);
     const int64_t batch = index / work->pieces, first = index % work->pieces * PIECE_PIXELS;
     const int64_t left = shape->positions - first, pixels = left < PIECE_PIXELS ? left : PIECE_PIXELS;
     const int64_t channels = shape->groups * shape->group_outputs;
-    int32_t *y = work->y + (batch * shape->positions + first) * channels;
+    const int64_t place = (batch * shape->positions + first) * channels;
+    int32_t *sums = work->multipliers != NULL ? room.sums : (int32_t *)work->y + place;
     for (int64_t p = 0; p < pixels; p++)
         find_taps(work, batch, first + p, room.taps + p * shape->taps);
     if (is_depthwise(shape)) {
         for (int64_t p = 0; p < pixels; p++)
-            work->depthwise(channels, shape->taps, room.taps + p * shape->taps, work->w, y + p * channels);
-        return;
+            work->depthwise(channels, shape->taps, room.taps + p * shape->taps, work->w, sums + p * channels);
+    } else {
+        for (int64_t group = 0; group < shape->groups; group++)
+            multiply_group(work, &room, group, pixels, sums);
     }
-    for (int64_t group = 0; group < shape->groups; group++)
-        multiply_group(work, &room, group, pixels, y);
+    for (int64_t p = 0; p < pixels && work->multipliers != NULL; p++)
+        work->rescale(work->y_dtype, channels, sums + p * channels, work->bias, work->multipliers, work->y_zero,
+                      (uint8_t *)work->y + place + p * channels);
 }
 
 /* ---- operands ---- */
@@ -259,17 +295,47 @@ static sb_status find_weights(sb_call *call, const sb_tensor *w, convolution *wo
     return pack_weights(call->node->params, w, memory, call->error);
 }
 
+static float scale_at(const sb_tensor *scale, int64_t channel) {
+    int64_t step = sb_tensor_elements(scale) == 1 ? 0 : scale->strides[0];
+    return ((const float *)(const void *)scale->data)[channel * step];
+}
+
+/* What QLinearConv does with the sums of each channel. */
+static sb_status find_rescaling(sb_call *call, const operands *at, convolution *work) {
+    const int64_t channels = work->shape.groups * work->shape.group_outputs;
+    const sb_tensor *bias = sb_call_input(call, at->bias), *zero = sb_call_input(call, at->y_zero);
+    void *memory;
+    SB_TRY(sb_call_workspace(call, (size_t)channels * sizeof(float), &memory));
+    float *multipliers = memory;
+    SB_TRY(sb_call_workspace(call, (size_t)channels * sizeof(int32_t), &memory));
+    int32_t *biases = memory;
+    const float x_scale = scale_at(sb_call_input(call, at->x_scale), 0);
+    const float y_scale = scale_at(sb_call_input(call, at->y_scale), 0);
+    for (int64_t c = 0; c < channels; c++) {
+        multipliers[c] = (x_scale * scale_at(sb_call_input(call, at->w_scale), c)) / y_scale;
+        biases[c] = bias == NULL ? 0 : ((const int32_t *)(const void *)bias->data)[c * bias->strides[0]];
+    }
+    work->multipliers = multipliers;
+    work->bias = biases;
+    work->y_dtype = zero->dtype;
+    work->y_zero = sb_quantized_load(zero->dtype, zero->data, 0);
+    return SB_OK;
+}
+
 static void choose_functions(sb_isa isa, convolution *work, sb_integer_row **widen) {
     *widen = sb_integer_row_scalar;
+    work->rescale = sb_integer_rescale_scalar;
     work->multiply = sb_integer_multiply_scalar;
     work->depthwise = sb_integer_depthwise_scalar;
 #if SB_HAS_X86_KERNELS
     if (isa == SB_ISA_AVX512) {
         *widen = sb_integer_row_avx512;
+        work->rescale = sb_integer_rescale_avx512;
         work->multiply = sb_integer_multiply_avx512;
         work->depthwise = sb_integer_depthwise_avx512;
     } else if (isa == SB_ISA_AVX2) {
         *widen = sb_integer_row_avx2;
+        work->rescale = sb_integer_rescale_avx2;
         work->multiply = sb_integer_multiply_avx2;
         work->depthwise = sb_integer_depthwise_avx2;
     }
@@ -278,8 +344,9 @@ static void choose_functions(sb_isa isa, convolution *work, sb_integer_row **wid
 }
 
 sb_status sb_integer_conv_launch(sb_call *call) {
-    const sb_tensor *x = sb_call_input(call, 0), *w = sb_call_input(call, 1), *zero = sb_call_input(call, 3);
-    convolution work = {.w_zero = zero};
+    const operands at = operands_of(call->node);
+    const sb_tensor *x = sb_call_input(call, 0), *w = sb_call_input(call, at.w);
+    convolution work = {.w_zero = sb_call_input(call, at.w_zero)};
     sb_integer_row *widen;
     sb_tensor *y;
     if (sb_tensor_elements(x) == 0 || sb_tensor_elements(w) == 0)
@@ -289,9 +356,11 @@ sb_status sb_integer_conv_launch(sb_call *call) {
     if (work.shape.positions == 0)
         return SB_OK;
     choose_functions(call->isa, &work, &widen);
-    SB_TRY(widen_input(call, x, sb_call_input(call, 2), widen, &work));
+    SB_TRY(widen_input(call, x, sb_call_input(call, at.x_zero), widen, &work));
     SB_TRY(find_weights(call, w, &work));
-    work.y = (int32_t *)(void *)y->data;
+    if (rescales(call->node))
+        SB_TRY(find_rescaling(call, &at, &work));
+    work.y = y->data;
     work.pieces = (work.shape.positions + PIECE_PIXELS - 1) / PIECE_PIXELS;
-    return sb_pieces_run(call, x->dims[0] * work.pieces, cut_room(&work.shape, NULL).bytes, convolve_piece, &work);
+    return sb_pieces_run(call, x->dims[0] * work.pieces, cut_room(&work, NULL).bytes, convolve_piece, &work);
 }

@@ -1,4 +1,4 @@
-/* The kernel of ConvInteger. */
+/* The kernels of ConvInteger and QLinearConv. */
 #ifndef SB_CPU_CONTRACTION_INTEGER_CONV_H
 #define SB_CPU_CONTRACTION_INTEGER_CONV_H
 

@@ -239,5 +239,11 @@ const sb_kernel sb_cpu_kernels_matmul_integer[] = {
      .derives = sb_integer_conv_derives,
      .derive = sb_integer_conv_derive,
      .launch = sb_integer_conv_launch},
+    {.op = "QLinearConv",
+     .name = "integer-convolution",
+     .supports = sb_integer_conv_supports,
+     .derives = sb_integer_conv_derives,
+     .derive = sb_integer_conv_derive,
+     .launch = sb_integer_conv_launch},
     {0},
 };
