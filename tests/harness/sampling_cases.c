@@ -377,6 +377,17 @@ HARNESS_GROUP(sampling, integer_tiles, HARNESS_CPU | HARNESS_CUDA) {
                 add_input(&test, any_tensor(h, b, round % 4 == 2 ? 1 : 0, DIMS(n)));
         }
         harness_run(h, &test);
+        test = harness_op("QLinearMatMul", 10);
+        add_input(&test, round % 3 == 0 ? any_tensor(h, a, 3, DIMS(2, m, k)) : any_tensor(h, a, 2, DIMS(m, k)));
+        add_input(&test, mild_tensor(h, SB_F32, round % 4 == 3 ? 1 : 0, DIMS(m), 0.05f));
+        add_input(&test, any_tensor(h, a, round % 4 == 3 ? 1 : 0, DIMS(m)));
+        add_input(&test, any_tensor(h, b, 2, DIMS(k, n)));
+        add_input(&test, round % 9 == 8 ? any_tensor(h, SB_F32, 1, DIMS(n))
+                                        : mild_tensor(h, SB_F32, round % 4 == 2 ? 1 : 0, DIMS(n), 0.05f));
+        add_input(&test, any_tensor(h, b, round % 4 == 2 ? 1 : 0, DIMS(n)));
+        add_input(&test, mild_tensor(h, SB_F32, 0, NULL, 2.0f));
+        add_input(&test, any_tensor(h, narrow(round >> 2 & 1), 0, NULL));
+        harness_run(h, &test);
     }
 }
 
@@ -404,6 +415,20 @@ HARNESS_GROUP(sampling, integer_images, HARNESS_CPU | HARNESS_CUDA) {
         set_ints(&test, "pads", 2 * axes, round % 2 == 0 ? DIMS(1, 1, 1, 0, 1, 0) : DIMS(0, 0, 0, 0, 0, 0));
         set_ints(&test, "strides", axes, round % 7 < 4 ? DIMS(1, 1, 1) : DIMS(2, 1, 2));
         set_ints(&test, "dilations", axes, round % 9 < 6 ? DIMS(1, 1, 1) : DIMS(2, 1, 1));
+        harness_run(h, &test);
+        test = harness_op("QLinearConv", 10);
+        add_input(&test, any_tensor(h, x, axes + 2, image));
+        add_input(&test, mild_tensor(h, SB_F32, 0, NULL, 0.1f));
+        add_input(&test, any_tensor(h, x, 0, NULL));
+        add_input(&test, any_tensor(h, w, axes + 2, kernel));
+        add_input(&test, round % 9 == 8 ? any_tensor(h, SB_F32, 1, DIMS(kernel[0]))
+                                        : mild_tensor(h, SB_F32, round % 4 == 2 ? 1 : 0, DIMS(kernel[0]), 0.05f));
+        add_input(&test, any_tensor(h, w, round % 4 == 2 ? 1 : 0, DIMS(kernel[0])));
+        add_input(&test, mild_tensor(h, SB_F32, 0, NULL, 3.0f));
+        add_input(&test, any_tensor(h, narrow(round >> 2 & 1), 0, NULL));
+        if (round % 5 != 0)
+            add_input(&test, any_tensor(h, SB_S32, 1, DIMS(kernel[0])));
+        set_int(&test, "group", groups[shape]);
         harness_run(h, &test);
     }
 }

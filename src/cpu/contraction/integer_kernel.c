@@ -1,4 +1,4 @@
-/* The kernel of MatMulInteger, and the table with that of ConvInteger. Rows of the left side are widened once; threads take panels of columns by pieces of rows. */
+/* The kernels of MatMulInteger and QLinearMatMul, and the table with that of ConvInteger. Rows of the left side are widened once; threads take panels of columns by pieces of rows. */
 #include <stdio.h>
 #include <string.h>
 
@@ -19,14 +19,23 @@ static bool supports_product(const sb_kernel_query *query, char *why) {
     return true;
 }
 
+/* Where an operator has its right side. */
+static bool rescales(const sb_node *node) {
+    return strcmp(node->op->name, "QLinearMatMul") == 0;
+}
+
+static int right_of(const sb_node *node) {
+    return rescales(node) ? 3 : 1;
+}
+
 /* ---- the right side ---- */
 
 static sb_status derives_right(const sb_kernel_query *query, sb_derived_form *form, sb_error *error) {
-    const sb_fact *b = query->inputs[1];
+    const sb_fact *b = query->inputs[right_of(query->node)];
     int64_t dims[SB_MAX_RANK];
     if (b->rank != 2 || !sb_fact_is_concrete(b, dims) || dims[0] == 0 || dims[1] == 0)
         return SB_OK;
-    form->input = 1;
+    form->input = right_of(query->node);
     form->layout = b->dtype;
     form->bytes = sb_integer_packed_bytes(dims[0], dims[1]);
     return form->bytes != 0 ? SB_OK : sb_fail_memory(error, SIZE_MAX);
@@ -206,28 +215,107 @@ static sb_status take_workspace(sb_call *call, product *work, void **packed) {
     return SB_OK;
 }
 
+/* ---- QLinearMatMul: sums rescaled row by row ---- */
+
+typedef struct rescaling {
+    sb_integer_rescale *rescale;
+    zero_points a_scale, b_scale; /* shaped as zero points are */
+    float y_scale;
+    int32_t y_zero;
+    int64_t zero_rows, n;
+    float *multipliers; /* [n], of the present row */
+    int32_t *bias;      /* [n] zeros */
+} rescaling;
+
+static float scale_at(const zero_points *scales, int64_t index) {
+    int64_t step = scales->count == 1 ? 0 : scales->tensor->strides[0];
+    return ((const float *)(const void *)scales->tensor->data)[index * step];
+}
+
+/* False where the definition has to do it: scales of 16 bits or of other shapes. */
+static bool find_rescaling(const sb_call *call, const sb_matmul_geometry *g, rescaling *to) {
+    const sb_tensor *a = sb_call_input(call, 0), *b = sb_call_input(call, 3);
+    const sb_tensor *a_scale = sb_call_input(call, 1), *b_scale = sb_call_input(call, 4);
+    const sb_tensor *y_scale = sb_call_input(call, 6), *y_zero = sb_call_input(call, 7);
+    if (a_scale->dtype != SB_F32 || b_scale->dtype != SB_F32 || y_scale->dtype != SB_F32 ||
+        sb_tensor_elements(y_scale) != 1 || sb_tensor_elements(y_zero) != 1 || y_scale->rank > 1 || y_zero->rank > 1 ||
+        !find_zeros(a_scale, a, g->m, &to->a_scale) || !find_zeros(b_scale, b, g->n, &to->b_scale))
+        return false;
+    to->y_scale = *(const float *)(const void *)y_scale->data;
+    to->y_zero = sb_quantized_load(y_zero->dtype, y_zero->data, 0);
+    to->zero_rows = g->m;
+    to->n = g->n;
+    return true;
+}
+
+static void find_multipliers(const rescaling *to, int64_t row) {
+    const float a_scale = scale_at(&to->a_scale, row % to->zero_rows);
+    for (int64_t j = 0; j < to->n; j++)
+        to->multipliers[j] = (a_scale * scale_at(&to->b_scale, j)) / to->y_scale;
+}
+
+static sb_status rescale_rows(sb_call *call, rescaling *to, int64_t rows, const int32_t *sums, sb_tensor *y) {
+    void *memory;
+    SB_TRY(sb_call_workspace(call, (size_t)to->n * sizeof *to->multipliers, &memory));
+    to->multipliers = memory;
+    SB_TRY(sb_call_workspace(call, (size_t)to->n * sizeof *to->bias, &memory));
+    to->bias = memory;
+    memset(memory, 0, (size_t)to->n * sizeof *to->bias);
+    for (int64_t row = 0; row < rows; row++) {
+        if (row == 0 || to->a_scale.count != 1)
+            find_multipliers(to, row);
+        to->rescale(y->dtype, to->n, sums + row * to->n, to->bias, to->multipliers, to->y_zero, y->data + row * to->n);
+    }
+    return SB_OK;
+}
+
+static sb_integer_rescale *rescale_for(sb_isa isa) {
+#if SB_HAS_X86_KERNELS
+    if (isa == SB_ISA_AVX512)
+        return sb_integer_rescale_avx512;
+    if (isa == SB_ISA_AVX2)
+        return sb_integer_rescale_avx2;
+#endif
+    (void)isa;
+    return sb_integer_rescale_scalar;
+}
+
 static sb_status launch_product(sb_call *call) {
-    const sb_tensor *a = sb_call_input(call, 0), *b = sb_call_input(call, 1);
+    const bool quantizes = rescales(call->node);
+    const int right = right_of(call->node);
+    const sb_tensor *a = sb_call_input(call, 0), *b = sb_call_input(call, right);
     sb_tensor *y;
     product work = {.dtype = a->dtype, .a = a->data};
-    void *packed;
+    rescaling to = {.rescale = rescale_for(call->isa)};
+    void *packed, *sums;
     sb_matmul_geometry *g = &work.geometry;
     sb_matmul_geometry_of(a, b, g);
     /* Zero points of other shapes are for the definition, as are empty operands. */
     if (!find_zeros(sb_call_input(call, 2), a, g->m, &work.a_zero) ||
-        !find_zeros(sb_call_input(call, 3), b, g->n, &work.b_zero) || g->batches == 0 || g->m == 0 || g->n == 0 ||
-        g->k == 0)
+        !find_zeros(sb_call_input(call, right + 2), b, g->n, &work.b_zero) || g->batches == 0 || g->m == 0 ||
+        g->n == 0 || g->k == 0 || (quantizes && !find_rescaling(call, g, &to)))
         return call->node->op->eval(call);
+    const int64_t rows = g->batches * g->m;
     work.zero_rows = g->m;
     sb_matmul_merge_batches(g);
     choose_functions(call->isa, &work);
     SB_TRY(sb_call_output(call, 0, &y));
     SB_TRY(take_workspace(call, &work, &packed));
-    return multiply_all(call, b, &work, (int32_t *)(void *)y->data, packed);
+    if (!quantizes)
+        return multiply_all(call, b, &work, (int32_t *)(void *)y->data, packed);
+    SB_TRY(sb_call_workspace(call, (size_t)sb_tensor_elements(y) * sizeof(int32_t), &sums));
+    SB_TRY(multiply_all(call, b, &work, sums, packed));
+    return rescale_rows(call, &to, rows, sums, y);
 }
 
 const sb_kernel sb_cpu_kernels_matmul_integer[] = {
     {.op = "MatMulInteger",
+     .name = "integer-product",
+     .supports = supports_product,
+     .derives = derives_right,
+     .derive = derive_right,
+     .launch = launch_product},
+    {.op = "QLinearMatMul",
      .name = "integer-product",
      .supports = supports_product,
      .derives = derives_right,
