@@ -1,7 +1,8 @@
 /* Products of matrices of 8-bit integers less their zero points, exact modulo 2^32: packing, and register tiles, one function per
  * instruction set.
  *
- * Elements are widened to 16 bits, the left ones less their zero points, and multiplied in pairs along k, whose sum fits 32. The zero
+ * Elements are widened to 16 bits, the left ones less their zero points beforehand, the right ones where they are used, and multiplied
+ * in pairs along k, whose sum fits 32. The zero
  * points of the right ones are taken off at the end, as they are a multiple of the left row's sum: so the right side can be packed
  * from what it holds alone. */
 #ifndef SB_CPU_CONTRACTION_INTEGER_H
@@ -21,12 +22,12 @@ static inline int64_t sb_integer_pairs(int64_t k) {
     return k / 2 + k % 2;
 }
 
-/** Bytes of a packed right side: panels of [pairs][SB_INTEGER_PANEL][2], columns filled up with 0; 0 when the size overflows. */
+/** Bytes of a packed right side: panels of [pairs][SB_INTEGER_PANEL][2] bytes, columns filled up with 0; 0 when the size overflows. */
 size_t sb_integer_packed_bytes(int64_t k, int64_t n);
 
 /** Packs the panels [begin, end) of b[k, n], of s8 or u8, strides in elements. */
-void sb_integer_pack(sb_dtype dtype, const void *b, int64_t k_stride, int64_t column_stride, int64_t k, int64_t n,
-                     int64_t begin, int64_t end, int16_t *packed);
+void sb_integer_pack(const void *b, int64_t k_stride, int64_t column_stride, int64_t k, int64_t n, int64_t begin,
+                     int64_t end, uint8_t *packed);
 
 /** One row of the left side, widened less its zero point and filled up to pairs; returns its sum. */
 typedef int32_t sb_integer_row(sb_dtype dtype, const void *a, int64_t stride, int64_t k, int32_t zero, int16_t *to);
@@ -36,7 +37,8 @@ typedef struct sb_integer_tile {
     int64_t columns;      /* of the panel, 1 to SB_INTEGER_PANEL */
     const int16_t *a;     /* [rows][pairs][2] */
     const int32_t *sums;  /* of the rows */
-    const int16_t *panel; /* packed */
+    const uint8_t *panel; /* packed, of this dtype: */
+    sb_dtype dtype;
     const int32_t *zeros; /* of the columns, SB_INTEGER_PANEL of them */
     int32_t *c;
     int64_t c_stride;

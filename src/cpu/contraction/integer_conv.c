@@ -66,7 +66,7 @@ static size_t packed_bytes(const sb_conv_extents *shape) {
     return __builtin_mul_overflow(group, (size_t)shape->groups, &all) ? 0 : all;
 }
 
-static sb_status pack_weights(const sb_conv_params *params, const sb_tensor *w, int16_t *packed, sb_error *error) {
+static sb_status pack_weights(const sb_conv_params *params, const sb_tensor *w, uint8_t *packed, sb_error *error) {
     const sb_conv_extents shape = weight_extents(params, w->rank, w->dims);
     const int64_t k = shape.taps * shape.group_inputs, n = shape.group_outputs;
     const size_t bytes = packed_bytes(&shape) / (size_t)shape.groups;
@@ -75,8 +75,8 @@ static sb_status pack_weights(const sb_conv_params *params, const sb_tensor *w, 
         return sb_fail_memory(error, (size_t)sb_tensor_elements(w));
     sb_conv_pack_reference(&shape, 1, (sb_conv_operand){w->data, w->strides}, plain);
     for (int64_t g = 0; g < shape.groups; g++)
-        sb_integer_pack(w->dtype, plain + g * k * n, n, 1, k, n, 0, (n + SB_INTEGER_PANEL - 1) / SB_INTEGER_PANEL,
-                        packed + (size_t)g * bytes / sizeof *packed);
+        sb_integer_pack(plain + g * k * n, n, 1, k, n, 0, (n + SB_INTEGER_PANEL - 1) / SB_INTEGER_PANEL,
+                        packed + (size_t)g * bytes);
     sb_free(plain);
     return SB_OK;
 }
@@ -94,7 +94,7 @@ sb_status sb_integer_conv_derives(const sb_kernel_query *query, sb_derived_form 
     if (elements == 0 || is_depthwise(&shape))
         return SB_OK;
     form->input = at.w;
-    form->layout = 2 * (uint64_t)params->group + (fact->dtype == SB_U8);
+    form->layout = (uint64_t)params->group;
     form->bytes = packed_bytes(&shape);
     return form->bytes != 0 ? SB_OK : sb_fail_memory(error, SIZE_MAX);
 }
@@ -112,7 +112,9 @@ typedef struct convolution {
     int64_t pieces;         /* of an image */
     int64_t image_elements; /* of the widened input */
     const int16_t *x;       /* [batch][position][channel] */
-    const int16_t *w;       /* packed; or of depthwise ones, less their zero points, [tap][channel] */
+    const uint8_t *packed;  /* weights … */
+    sb_dtype packed_dtype;
+    const int16_t *w;       /* … or of depthwise ones, less their zero points, [tap][channel] */
     const int16_t *nothing; /* zeros for all channels */
     const sb_tensor *w_zero;
     /* [batch][position][channel]: sums, or, where there are multipliers, elements of y_dtype. */
@@ -195,7 +197,7 @@ static room cut_room(const convolution *work, void *memory) {
 static void multiply_group(const convolution *work, const room *room, int64_t group, int64_t pixels, int32_t *y) {
     const sb_conv_extents *shape = &work->shape;
     const int64_t n = shape->group_outputs, pairs = sb_integer_pairs(shape->taps * shape->group_inputs);
-    const size_t packed = packed_bytes(shape) / (size_t)shape->groups / sizeof(int16_t);
+    const size_t packed = packed_bytes(shape) / (size_t)shape->groups;
     int32_t sums[PIECE_PIXELS];
     for (int64_t p = 0; p < pixels; p++)
         sums[p] = gather_row(shape, group, room->taps + p * shape->taps, room->rows + 2 * p * pairs);
@@ -206,7 +208,8 @@ static void multiply_group(const convolution *work, const room *room, int64_t gr
                                 .columns = n - column < SB_INTEGER_PANEL ? n - column : SB_INTEGER_PANEL,
                                 .a = room->rows,
                                 .sums = sums,
-                                .panel = work->w + (size_t)group * packed + 2 * column * pairs,
+                                .panel = work->packed + (size_t)group * packed + 2 * column * pairs,
+                                .dtype = work->packed_dtype,
                                 .zeros = zeros,
                                 .c = y + group * n + column,
                                 .c_stride = n * shape->groups};
@@ -284,14 +287,15 @@ static sb_status find_weights(sb_call *call, const sb_tensor *w, convolution *wo
     void *memory;
     if (is_depthwise(&work->shape))
         return widen_weights(call, w, work);
-    work->w = call->derived;
-    if (work->w != NULL)
+    work->packed_dtype = w->dtype;
+    work->packed = call->derived;
+    if (work->packed != NULL)
         return SB_OK;
     size_t bytes = packed_bytes(&work->shape);
     if (bytes == 0)
         return sb_call_fail(call, SB_ERROR_OUT_OF_MEMORY, "the packed weights' size overflows");
     SB_TRY(sb_call_workspace(call, bytes, &memory));
-    work->w = memory;
+    work->packed = memory;
     return pack_weights(call->node->params, w, memory, call->error);
 }
 

@@ -2,6 +2,7 @@
  * with the pairs of a panel's columns and added up, so that the sums of a tile stay in registers for all of k. */
 #include "cpu/contraction/integer.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 #if defined(SB_ISA_avx512)
@@ -9,8 +10,9 @@
 #define LANES 16
 #define ROWS 12
 typedef __m512i vector;
-static inline vector load(const void *from) {
-    return _mm512_loadu_si512(from);
+static inline vector load(const uint8_t *from, bool has_sign) {
+    const __m256i bytes = _mm256_loadu_si256((const __m256i *)(const void *)from);
+    return has_sign ? _mm512_cvtepi8_epi16(bytes) : _mm512_cvtepu8_epi16(bytes);
 }
 static inline vector broadcast(int32_t pair) {
     return _mm512_set1_epi32(pair);
@@ -29,8 +31,9 @@ static inline vector nothing(void) {
 #define LANES 8
 #define ROWS 2
 typedef __m256i vector;
-static inline vector load(const void *from) {
-    return _mm256_loadu_si256(from);
+static inline vector load(const uint8_t *from, bool has_sign) {
+    const __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)from);
+    return has_sign ? _mm256_cvtepi8_epi16(bytes) : _mm256_cvtepu8_epi16(bytes);
 }
 static inline vector broadcast(int32_t pair) {
     return _mm256_set1_epi32(pair);
@@ -48,10 +51,10 @@ static inline vector nothing(void) {
 #define LANES 1
 #define ROWS 1
 typedef uint32_t vector;
-static inline vector load(const void *from) {
-    vector value;
-    memcpy(&value, from, sizeof value);
-    return value;
+static inline vector load(const uint8_t *from, bool has_sign) {
+    const uint16_t low = has_sign ? (uint16_t)(int8_t)from[0] : from[0];
+    const uint16_t high = has_sign ? (uint16_t)(int8_t)from[1] : from[1];
+    return low | (vector)high << 16;
 }
 static inline vector broadcast(int32_t pair) {
     return (vector)pair;
@@ -71,8 +74,8 @@ static inline vector nothing(void) {
 #define VECTORS (SB_INTEGER_PANEL / LANES)
 
 /* `rows` is a constant, at most ROWS; out gets [rows][SB_INTEGER_PANEL]. */
-static inline __attribute__((always_inline)) void multiply_rows(const int16_t *a, const int16_t *panel, int64_t pairs,
-                                                                const int rows, int32_t *out) {
+static inline __attribute__((always_inline)) void multiply_rows(const int16_t *a, const uint8_t *panel, int64_t pairs,
+                                                                const int rows, const bool has_sign, int32_t *out) {
     vector sums[ROWS][VECTORS];
 #pragma GCC unroll 32
     for (int r = 0; r < rows; r++) {
@@ -84,7 +87,7 @@ static inline __attribute__((always_inline)) void multiply_rows(const int16_t *a
         vector b[VECTORS];
 #pragma GCC unroll 32
         for (int v = 0; v < VECTORS; v++)
-            b[v] = load(panel + 2 * LANES * v);
+            b[v] = load(panel + 2 * LANES * v, has_sign);
 #pragma GCC unroll 32
         for (int r = 0; r < rows; r++) {
             int32_t pair;
@@ -111,29 +114,43 @@ static inline void finish_row(const int32_t *out, const sb_integer_tile *tile, i
         c[j] = (int32_t)((uint32_t)out[j] - sum * (uint32_t)tile->zeros[j]);
 }
 
+/* `has_sign` is a constant. */
+static inline __attribute__((always_inline)) void multiply_tile(const int16_t *a, const uint8_t *panel, int64_t pairs,
+                                                                int64_t rows, const bool has_sign, int32_t *out) {
+#define CASE(count)                                                                                                    \
+    case count:                                                                                                        \
+        multiply_rows(a, panel, pairs, count <= ROWS ? count : ROWS, has_sign, out);                                   \
+        break;
+    switch (rows) {
+        CASE(1)
+        CASE(2)
+        CASE(3)
+        CASE(4)
+        CASE(5)
+        CASE(6)
+        CASE(7)
+        CASE(8)
+        CASE(9)
+        CASE(10)
+        CASE(11)
+        CASE(12)
+    default:
+        break;
+    }
+#undef CASE
+}
+
+/* Rows are shared out evenly, as 10 rows five times take less time than 12 four times and 2. */
 void SB_ISA_NAME(sb_integer_multiply)(const sb_integer_tile *tile) {
     _Alignas(64) int32_t out[ROWS * SB_INTEGER_PANEL];
-    for (int64_t row = 0, rows; row < tile->rows; row += rows) {
+    const int64_t tiles = (tile->rows + ROWS - 1) / ROWS;
+    for (int64_t t = 0, row = 0, rows; t < tiles; t++, row += rows) {
         const int16_t *a = tile->a + 2 * row * tile->pairs;
-        rows = tile->rows - row;
-#if ROWS == 12
-        if (rows >= 12) {
-            rows = 12;
-            multiply_rows(a, tile->panel, tile->pairs, 12, out);
-        } else if (rows >= 4) {
-            rows = 4;
-            multiply_rows(a, tile->panel, tile->pairs, 4, out);
-        } else
-#elif ROWS == 2
-        if (rows >= 2) {
-            rows = 2;
-            multiply_rows(a, tile->panel, tile->pairs, 2, out);
-        } else
-#endif
-        {
-            rows = 1;
-            multiply_rows(a, tile->panel, tile->pairs, 1, out);
-        }
+        rows = (tile->rows - row) / (tiles - t);
+        if (tile->dtype == SB_S8)
+            multiply_tile(a, tile->panel, tile->pairs, rows, true, out);
+        else
+            multiply_tile(a, tile->panel, tile->pairs, rows, false, out);
         for (int64_t r = 0; r < rows; r++)
             finish_row(out + r * SB_INTEGER_PANEL, tile, row + r);
     }

@@ -36,21 +36,20 @@ static sb_status derives_right(const sb_kernel_query *query, sb_derived_form *fo
     if (b->rank != 2 || !sb_fact_is_concrete(b, dims) || dims[0] == 0 || dims[1] == 0)
         return SB_OK;
     form->input = right_of(query->node);
-    form->layout = b->dtype;
+    form->layout = 0;
     form->bytes = sb_integer_packed_bytes(dims[0], dims[1]);
     return form->bytes != 0 ? SB_OK : sb_fail_memory(error, SIZE_MAX);
 }
 
 typedef struct packing {
-    sb_dtype dtype;
     const void *b;
     int64_t k_stride, column_stride, k, n;
-    int16_t *packed;
+    uint8_t *packed;
 } packing;
 
 static void pack_panels(void *context, int64_t begin, int64_t end) {
     const packing *to = context;
-    sb_integer_pack(to->dtype, to->b, to->k_stride, to->column_stride, to->k, to->n, begin, end, to->packed);
+    sb_integer_pack(to->b, to->k_stride, to->column_stride, to->k, to->n, begin, end, to->packed);
 }
 
 static int64_t panels_of(int64_t n) {
@@ -62,8 +61,7 @@ static void pack(sb_workers *workers, packing *to) {
 }
 
 static sb_status derive_right(sb_call *call, const sb_tensor *from, void *derived) {
-    packing to = {.dtype = from->dtype,
-                  .b = from->data,
+    packing to = {.b = from->data,
                   .k_stride = from->strides[0],
                   .column_stride = from->strides[1],
                   .k = from->dims[0],
@@ -111,7 +109,8 @@ typedef struct product {
     int64_t row_pieces; /* of PIECE_ROWS */
     int16_t *rows;      /* [m][pairs][2] */
     int32_t *sums;      /* [m] */
-    const int16_t *packed;
+    const uint8_t *packed;
+    sb_dtype packed_dtype;
     int32_t *y; /* [m][n] of the present batch */
 } product;
 
@@ -138,6 +137,7 @@ static void multiply_pieces(void *context, int64_t begin, int64_t end) {
                                 .a = work->rows + 2 * row * pairs,
                                 .sums = work->sums + row,
                                 .panel = work->packed + 2 * column * pairs,
+                                .dtype = work->packed_dtype,
                                 .zeros = zeros,
                                 .c = work->y + row * g->n + column,
                                 .c_stride = g->n};
@@ -157,9 +157,10 @@ static void multiply_batch(sb_workers *workers, product *work) {
                    work);
 }
 
-static sb_status multiply_all(sb_call *call, const sb_tensor *b, product *work, int32_t *y, int16_t *memory) {
+static sb_status multiply_all(sb_call *call, const sb_tensor *b, product *work, int32_t *y, uint8_t *memory) {
     const sb_matmul_geometry *g = &work->geometry;
     const char *a = work->a;
+    work->packed_dtype = b->dtype;
     for (int64_t batch = 0; batch < g->batches; batch++) {
         int64_t a_offset, b_offset;
         sb_matmul_batch_offsets(g, batch, &a_offset, &b_offset);
@@ -167,8 +168,7 @@ static sb_status multiply_all(sb_call *call, const sb_tensor *b, product *work, 
         work->y = y + batch * g->m * g->n;
         work->packed = call->derived;
         if (work->packed == NULL) {
-            packing to = {.dtype = b->dtype,
-                          .b = b->data + b_offset,
+            packing to = {.b = b->data + b_offset,
                           .k_stride = g->b_k_stride,
                           .column_stride = g->b_column_stride,
                           .k = g->k,
