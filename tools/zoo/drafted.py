@@ -559,7 +559,7 @@ class DecomposedLinear(nn.Module):
 
 @row("radiance-field", (1024, 3), (1024, 3))
 class RadianceField(nn.Module):
-    """Positions as sines, and colours summed along rays."""
+    """Positions as sines, and colours summed along rays; by logarithms, as the exporter has no products so far."""
 
     def __init__(self):
         super().__init__()
@@ -574,7 +574,7 @@ class RadianceField(nn.Module):
         x = self.first(self.waves(points, 10))
         colour = self.colour(torch.cat([x, self.waves(functional.normalize(directions), 4)], 1)).view(16, 64, 3)
         opaque = 1 - (-functional.relu(self.density(x)).view(16, 64) * 0.05).exp()
-        clear = torch.cat([torch.ones(16, 1), (1 - opaque + 1e-10).cumprod(1)[:, :-1]], 1)
+        clear = torch.cat([torch.ones(16, 1), (1 - opaque + 1e-10).log().cumsum(1).exp()[:, :-1]], 1)
         return (colour * (opaque * clear)[..., None]).sum(1)
 
 

@@ -73,16 +73,21 @@ EXPORTERS = (dict(dynamo=True, verbose=False, external_data=False), dict(dynamo=
 
 # Networks of the tables in another form: in 16 bits, by the exporter of TorchScript, quantised. Names are NETWORK:FORM.
 FORMS = {
-    "f16": "resnet18 mobilenet_v2 vit_b_32 convnext_tiny bert llama-step whisper-decoder unet2d-condition dac-decoder segformer gat edsr conformer",
+    "f16": """
+        resnet18 mobilenet_v2 vit_b_32 convnext_tiny bert llama-step whisper-decoder unet2d-condition dac-decoder segformer
+        gat edsr conformer""",
     "bf16": "squeezenet1_1 vit_b_32 bert llama-step edsr unet2d-condition",
     "script": "resnet18 bert gpt2 whisper-decoder unet2d lstm-tagger gru-tagger conv-lstm segformer detr spline-flow",
-    "qdq": "resnet18 mobilenet_v2 mobilenet_v3_small squeezenet1_1 shufflenet_v2_x1_0 efficientnet_b0 vit_b_32 bert smp-unet edsr whisper-decoder",
+    "qdq": """
+        resnet18 mobilenet_v2 mobilenet_v3_small squeezenet1_1 shufflenet_v2_x1_0 efficientnet_b0 vit_b_32 bert smp-unet edsr
+        whisper-decoder""",
     "qoperator": "resnet18 mobilenet_v2 mobilenet_v3_small squeezenet1_1 vit_b_32 bert edsr",
     "dynamic": "resnet18 vit_b_32 bert gpt2 llama-step whisper-decoder set-transformer lstm-tagger",
 }
 VARIANTS = [f"{name}:{form}" for form, which in FORMS.items() for name in which.split()]
-# Of an output's largest element, by form or by network. Quantised sums on the other side of a half are a step of 255, and the next layers' with them: the
-# peer's outputs of smp-unet differ by 6e-2 when its input does by 1e-5. Masks of Mask R-CNN are pasted where corners of boxes lie, which magnifies theirs.
+# Of an output's largest element, by form or by network. Quantised sums on the other side of a half are a step of 255, and the next layers'
+# with them: the peer's outputs of smp-unet differ by 6e-2 when its input does by 1e-5. Masks of Mask R-CNN are pasted where corners of boxes
+# lie, which magnifies theirs.
 LARGEST_DIFFERENCE = {"f16": 2e-2, "bf16": 1e-1, "qdq": 6e-2, "qoperator": 6e-2, "dynamic": 2e-2, "maskrcnn_resnet50_fpn": 1e-2}
 REFUSED = {"qoperator": "com.microsoft:"}  # what the refusal of a form names, where Samebit lacks its operators on purpose
 
