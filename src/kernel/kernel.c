@@ -34,6 +34,8 @@ sb_status sb_kernel_choose(const sb_kernel *const *families, const sb_kernel_que
             char reason[SB_WHY_BYTES] = "";
             if (strcmp(candidate->op, SB_ANY_OP) != 0 && !sb_kernel_is_named(candidate, node->op))
                 continue;
+            if (query->open && !candidate->finds_extents)
+                continue;
             if (candidate->supports(&asked, reason)) {
                 *kernel = candidate;
                 return SB_OK;

@@ -14,6 +14,7 @@ typedef struct sb_kernel_query {
     sb_isa isa;
     void *device;    /* the back end's device that is to compute the node, for its kernels' eyes; NULL: the host */
     sb_queue *queue; /* of that device, where there is one already, entered: `prepare` may copy by it; else NULL */
+    bool open; /* only the data decide the outputs' extents: for kernels that find them (sb_kernel.finds_extents) */
     bool *exhausted; /* `supports` sets it when memory runs out before it can tell; may be NULL outside of that */
 } sb_kernel_query;
 
@@ -44,6 +45,8 @@ typedef struct sb_kernel {
     int (*in_place)(const sb_kernel_query *query);
     /* So may that many outputs behind the first, each that of the next input. */
     int in_place_more;
+    /* Kernels of the host: whether `launch` finds outputs' extents that only the data decide, as eval does. */
+    bool finds_extents;
     /* Kernels of a device: whether `launch` stops at the used extent (sb_call_used) of that axis, of which the rule
      * `axes` says that it is bounded, or that its elements are checked. NULL: at no axis' used extent. */
     bool (*bounded)(const sb_kernel_query *query, int input, int axis);

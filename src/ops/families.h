@@ -40,7 +40,7 @@
     F(resize,                 ops,  no,   no,   cpu,  cuda, __VA_ARGS__) \
     F(sampling,               ops,  axes, no,   cpu,  cuda, __VA_ARGS__) \
     F(windows,                no,   axes, cost, no,   cuda, __VA_ARGS__) \
-    F(regions,                ops,  no,   no,   no,   no,   __VA_ARGS__) \
+    F(regions,                ops,  no,   no,   cpu,  no,   __VA_ARGS__) \
     F(einsum,                 ops,  no,   no,   cpu,  cuda, __VA_ARGS__) \
     F(determinant,            ops,  no,   no,   no,   no,   __VA_ARGS__) \
     F(text,                   ops,  no,   no,   no,   no,   __VA_ARGS__) \
@@ -48,11 +48,12 @@
     F(regex,                  ops,  axes, cost, no,   no,   __VA_ARGS__) \
     F(signal,                 ops,  no,   no,   cpu,  cuda, __VA_ARGS__) \
     F(random,                 ops,  axes, no,   no,   cuda, __VA_ARGS__) \
-    F(matmul_integer,         ops,  no,   no,   no,   cuda, __VA_ARGS__) \
+    F(matmul_integer,         ops,  no,   no,   cpu,  cuda, __VA_ARGS__) \
     F(convert,                no,   no,   no,   no,   cuda, __VA_ARGS__) \
     F(cast,                   ops,  no,   no,   no,   no,   __VA_ARGS__) \
     F(bit_cast,               ops,  axes, cost, no,   no,   __VA_ARGS__) \
     F(quantize,               ops,  no,   no,   cpu,  cuda, __VA_ARGS__) \
+    F(dynamic_quantize,       no,   no,   no,   cpu,  no,   __VA_ARGS__) \
     F(select,                 ops,  no,   no,   no,   cuda, __VA_ARGS__) \
     F(contraction,            no,   axes, cost, no,   no,   __VA_ARGS__) \
     F(attention_nodes,        no,   no,   no,   no,   cuda, __VA_ARGS__) \

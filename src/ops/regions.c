@@ -186,47 +186,48 @@ static int by_score(const void *left, const void *right) {
     return (first->index > second->index) - (first->index < second->index);
 }
 
+/* Takes boxes by falling score (NaN first, ties by index) unless they overlap one already taken. */
+static int64_t choose_boxes(const sb_suppression *work, const float *boxes, const float *scores, void *scratch,
+                            int64_t *chosen) {
+    scored *candidates = scratch;
+    int64_t count = 0, taken = 0;
+    for (int64_t i = 0; i < work->boxes; i++) {
+        if (!work->has_least || scores[i] > work->least_score)
+            candidates[count++] = (scored){sb_bits_order_f32(scores[i]), i};
+    }
+    qsort(candidates, (size_t)count, sizeof *candidates, by_score);
+    for (int64_t i = 0; i < count && taken < work->most; i++) {
+        sb_region_corners box = sb_region_box_corners(boxes + candidates[i].index * 4, work->centred);
+        bool keep = true;
+        for (int64_t k = 0; k < taken && keep; k++)
+            keep = !sb_region_overlaps(box, sb_region_box_corners(boxes + chosen[k] * 4, work->centred), work->overlap);
+        if (keep)
+            chosen[taken++] = candidates[i].index;
+    }
+    return taken;
+}
+
 typedef struct suppression {
     sb_suppression all;
-    const float *boxes, *scores; /* of one batch element and class */
-    scored *candidates;          /* [boxes] */
-    int64_t *chosen;             /* [boxes] */
+    sb_suppression_choose *choose;
+    void *scratch;
+    int64_t *chosen; /* [boxes] */
 } suppression;
-
-/* Takes boxes by falling score (NaN first, ties by index) unless they overlap one already taken.
- * Returns how many. */
-static int64_t choose_boxes(suppression *work) {
-    int64_t candidates = 0, chosen = 0;
-    for (int64_t i = 0; i < work->all.boxes; i++) {
-        if (!work->all.has_least || work->scores[i] > work->all.least_score)
-            work->candidates[candidates++] = (scored){sb_bits_order_f32(work->scores[i]), i};
-    }
-    qsort(work->candidates, (size_t)candidates, sizeof *work->candidates, by_score);
-    for (int64_t i = 0; i < candidates && chosen < work->all.most; i++) {
-        sb_region_corners box = sb_region_box_corners(work->boxes + work->candidates[i].index * 4, work->all.centred);
-        bool keep = true;
-        for (int64_t k = 0; k < chosen && keep; k++)
-            keep = !sb_region_overlaps(box, sb_region_box_corners(work->boxes + work->chosen[k] * 4, work->all.centred),
-                                       work->all.overlap);
-        if (keep)
-            work->chosen[chosen++] = work->candidates[i].index;
-    }
-    return chosen;
-}
 
 typedef struct triples {
     int64_t *items; /* batch, class, box */
     size_t count, capacity;
 } triples;
 
-static sb_status choose_all(const sb_call *call, const sb_tensor *boxes, const sb_tensor *scores, suppression *work,
-                            triples *found) {
+static sb_status choose_all(const sb_call *call, const sb_tensor *boxes, const sb_tensor *scores,
+                            const suppression *work, triples *found) {
     int64_t batches = work->all.batches, classes = work->all.classes;
     for (int64_t b = 0; b < batches; b++) {
         for (int64_t c = 0; c < classes; c++) {
-            work->boxes = (const float *)(const void *)boxes->data + b * work->all.boxes * 4;
-            work->scores = (const float *)(const void *)scores->data + (b * classes + c) * work->all.boxes;
-            int64_t chosen = choose_boxes(work);
+            int64_t chosen =
+                work->choose(&work->all, (const float *)(const void *)boxes->data + b * work->all.boxes * 4,
+                             (const float *)(const void *)scores->data + (b * classes + c) * work->all.boxes,
+                             work->scratch, work->chosen);
             if (!sb_grow((void **)&found->items, &found->capacity, found->count + 3 * (size_t)chosen,
                          sizeof *found->items))
                 return sb_fail_memory(call->error, (found->count + 3 * (size_t)chosen) * sizeof *found->items);
@@ -261,28 +262,29 @@ sb_status sb_suppression_describe(const sb_call *call, sb_suppression *work) {
     return sb_call_input(call, 2) != NULL ? sb_move_integers(call, 2, 1, &work->most, &count) : SB_OK;
 }
 
-static sb_status suppress(sb_call *call, const sb_tensor *boxes, const sb_tensor *scores, triples *found) {
-    suppression work = {.candidates = NULL};
+static sb_status suppress(sb_call *call, const sb_tensor *boxes, const sb_tensor *scores, size_t box_bytes,
+                          sb_suppression_choose *choose, triples *found) {
+    suppression work = {.choose = choose};
     SB_TRY(sb_suppression_describe(call, &work.all));
-    work.candidates = sb_allocate_array((size_t)work.all.boxes, sizeof *work.candidates);
+    work.scratch = sb_allocate_array((size_t)work.all.boxes + SB_SUPPRESSION_MORE, box_bytes);
     work.chosen = sb_allocate_array((size_t)work.all.boxes, sizeof *work.chosen);
     sb_status status = SB_OK;
-    if (work.candidates == NULL || work.chosen == NULL)
-        status = sb_fail_memory(call->error, (size_t)work.all.boxes * sizeof *work.candidates);
+    if (work.scratch == NULL || work.chosen == NULL)
+        status = sb_fail_memory(call->error, (size_t)work.all.boxes * box_bytes);
     else
         status = choose_all(call, boxes, scores, &work, found);
-    sb_free(work.candidates);
+    sb_free(work.scratch);
     sb_free(work.chosen);
     return status;
 }
 
-static sb_status eval_suppression(sb_call *call) {
+sb_status sb_suppression_run(sb_call *call, size_t box_bytes, sb_suppression_choose *choose) {
     sb_tensor *boxes, *scores, *output;
     triples found = {0};
     SB_TRY(sb_call_contiguous(call, 0, &boxes));
     sb_status status = sb_call_contiguous(call, 1, &scores);
     if (status == SB_OK) {
-        status = suppress(call, boxes, scores, &found);
+        status = suppress(call, boxes, scores, box_bytes, choose, &found);
         sb_tensor_release(scores);
     }
     if (status == SB_OK)
@@ -292,6 +294,10 @@ static sb_status eval_suppression(sb_call *call) {
     sb_free(found.items);
     sb_tensor_release(boxes);
     return status;
+}
+
+static sb_status eval_suppression(sb_call *call) {
+    return sb_suppression_run(call, sizeof(scored), choose_boxes);
 }
 
 #define REGION_OP(op_name, least, most, prepare_function, infer_function, eval_function)                               \

@@ -1,4 +1,4 @@
-/* What the kernel of NonMaxSuppression shares with its definition. */
+/* What the kernels of NonMaxSuppression share with its definition. */
 #ifndef SB_OPS_REGIONS_H
 #define SB_OPS_REGIONS_H
 
@@ -13,5 +13,16 @@ typedef struct sb_suppression {
 /** Describes and checks a call. Reads the inputs from the third on, and of the others the extents. Errors: SHAPE; those of
  * sb_move_integers. */
 sb_status sb_suppression_describe(const sb_call *call, sb_suppression *work);
+
+/* Room for so many boxes more than there are is in what a choice has for itself. */
+#define SB_SUPPRESSION_MORE 64
+
+/** Chooses boxes of one batch element and class, at most `most`, into `chosen` in their order; returns how many. `scratch` has
+ * room for what is kept of each box, and of SB_SUPPRESSION_MORE. */
+typedef int64_t sb_suppression_choose(const sb_suppression *work, const float *boxes, const float *scores,
+                                      void *scratch, int64_t *chosen);
+
+/** Computes the call by choosing so, with `box_bytes` of scratch for a box. */
+sb_status sb_suppression_run(sb_call *call, size_t box_bytes, sb_suppression_choose *choose);
 
 #endif

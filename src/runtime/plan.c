@@ -140,7 +140,7 @@ static sb_status choose_kernel(sb_planned_step *planned, sb_program *program, co
         }
         SB_TRY(sb_plan_explain(planned, why, error));
     }
-    return sb_program_choose(program, step, facts->inputs, facts->outputs, &planned->kernel, &planned->prepared,
+    return sb_program_choose(program, step, false, facts->inputs, facts->outputs, &planned->kernel, &planned->prepared,
                              &planned->in_place, error);
 }
 
@@ -154,7 +154,8 @@ sb_status sb_plan_choose_again(sb_plan *plan, sb_program *program, size_t step, 
         inputs[i] = node->inputs[i] != SB_NO_VALUE ? &plan->facts[node->inputs[i]] : NULL;
     for (int i = 0; i < node->output_count; i++)
         outputs[i] = node->outputs[i] != SB_NO_VALUE ? plan->facts[node->outputs[i]] : (sb_fact){0};
-    SB_TRY(sb_program_choose(program, step, inputs, outputs, &planned->kernel, &planned->prepared, &in_place, error));
+    SB_TRY(sb_program_choose(program, step, false, inputs, outputs, &planned->kernel, &planned->prepared, &in_place,
+                             error));
     sb_derived_find_again(planned);
     return SB_OK;
 }

@@ -70,9 +70,10 @@ void sb_program_destroy(sb_program *program);
 const sb_program *sb_step_program(const sb_step *step, const sb_graph *graph);
 
 /** Chooses the kernel for a step from concrete facts, and prepares it: *kernel NULL means reference evaluation.
- * *in_place is the input whose memory output 0 may take over, or -1. May be called from several threads. */
-sb_status sb_program_choose(sb_program *program, size_t step, const sb_fact *const *inputs, const sb_fact *outputs,
-                            const sb_kernel **kernel, sb_prepared *prepared, int *in_place, sb_error *error);
+ * `open`: those of outputs need not be, as only the data decide extents. *in_place is the input whose memory output 0 may take over, or -1. May be called from several threads. */
+sb_status sb_program_choose(sb_program *program, size_t step, bool open, const sb_fact *const *inputs,
+                            const sb_fact *outputs, const sb_kernel **kernel, sb_prepared *prepared, int *in_place,
+                            sb_error *error);
 
 /** What `kernel` prepares for a step and derives of the graph's constants, once for each device: see sb_kernel. `queue` is
  * the device's, entered, and waited for where something is derived there; NULL for the host. May be called from several

@@ -285,10 +285,11 @@ static sb_status find_host_kernel(const sb_program *program, const sb_kernel_que
     return status;
 }
 
-sb_status sb_program_choose(sb_program *program, size_t step, const sb_fact *const *inputs, const sb_fact *outputs,
-                            const sb_kernel **kernel, sb_prepared *prepared, int *in_place, sb_error *error) {
+sb_status sb_program_choose(sb_program *program, size_t step, bool open, const sb_fact *const *inputs,
+                            const sb_fact *outputs, const sb_kernel **kernel, sb_prepared *prepared, int *in_place,
+                            sb_error *error) {
     sb_kernel_query query = {
-        .node = program->steps[step].node, .inputs = inputs, .outputs = outputs, .isa = program->isa};
+        .node = program->steps[step].node, .inputs = inputs, .outputs = outputs, .isa = program->isa, .open = open};
     *kernel = NULL;
     *prepared = (sb_prepared){0};
     if (!program->reference_only)

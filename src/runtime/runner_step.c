@@ -221,10 +221,8 @@ static sb_status place_dynamic(sb_runner *runner, size_t index, const dynamic_fa
         }
     }
     int in_place; /* outputs of a dynamic step have no place in the arena */
-    if (!all_concrete(node, facts))
-        return sb_program_read_elements(runner->program, index, error);
-    return sb_program_choose(runner->program, index, facts->pointers, facts->outputs, &planned->kernel, prepared,
-                             &in_place, error);
+    return sb_program_choose(runner->program, index, !all_concrete(node, facts), facts->pointers, facts->outputs,
+                             &planned->kernel, prepared, &in_place, error);
 }
 
 static sb_status take_inferred(sb_runner *runner, sb_call *call, const dynamic_facts *facts) {

@@ -149,6 +149,20 @@ HARNESS_GROUP(conv16, groups, HARNESS_CUDA) {
 }
 
 /* Anything, within what plain chains compute in a moment. */
+/* One channel to a group, whose lanes are channels on the CPU: fewer and more than a chunk, one group of taps and several, the last whole
+ * and not. */
+HARNESS_GROUP(conv16, depthwise, HARNESS_CPU | HARNESS_CUDA) {
+    static const convolution shapes[] = {
+        {2, 2, 70, 70, 70, {7, 6}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, NULL, true},
+        {2, 1, 130, 130, 130, {9, 8}, {7, 7}, {1, 1}, {1, 1}, {3, 3}, {3, 3}, NULL, true},
+        {2, 1, 64, 64, 64, {9, 8}, {4, 4}, {2, 1}, {1, 2}, {3, 3}, {0, 3}, NULL, false},
+        {1, 2, 5, 5, 5, {40}, {31}, {1}, {1}, {15}, {15}, NULL, true},
+        {3, 1, 66, 66, 66, {3, 4, 5}, {2, 3, 2}, {1, 1, 1}, {1, 1, 1}, {1, 0, 1}, {0, 1, 1}, NULL, false},
+    };
+    check_all(h, shapes, (int)(sizeof shapes / sizeof *shapes));
+    check_all(h, shapes, (int)(sizeof shapes / sizeof *shapes));
+}
+
 HARNESS_GROUP(conv16, random, HARNESS_CUDA) {
     static const int64_t channels[] = {1, 2, 3, 4, 8, 16, 17, 32, 48, 64, 80};
     for (int round = 0; round < 48; round++) {

@@ -54,8 +54,9 @@ HARNESS_GROUP(conv_transpose, random, HARNESS_CPU) {
     run_random(h, SB_F32, 300);
 }
 
-HARNESS_GROUP(conv_transpose, halves, 0) {
-    run_random(h, SB_F16, 50);
+HARNESS_GROUP(conv_transpose, halves, HARNESS_CPU) {
+    run_random(h, SB_F16, 150);
+    run_random(h, SB_BF16, 150);
 }
 
 /* Chains that pause, several panels of columns, and lines of several blocks. */

@@ -181,8 +181,7 @@ static void check_kernels(harness *h, const sb_gemm_kernels *kernels, const prob
 }
 
 /* Counts the methods by which instruction sets would compute the case, also when it is not wanted. */
-static void check(harness *h, sb_conv_shape shape, int methods[METHODS]) {
-    problem p = make_problem(h, shape);
+static void check_problem(harness *h, problem p, int methods[METHODS]) {
     sb_tensor *inputs[] = {p.x, p.w, p.y};
     const sb_gemm_kernels *kernels[3];
     const int count = machine_kernels(kernels);
@@ -193,7 +192,7 @@ static void check(harness *h, sb_conv_shape shape, int methods[METHODS]) {
     if (harness_wants(h, what, inputs, 3) && (h->sides & HARNESS_CPU) != 0) {
         sb_tensor *expected = copy_floats(p.initial);
         sb_conv_f32_reference(&p.shape, floats_of(p.x), floats_of(p.w), p.w_strides[0], p.w_strides[1], p.w_strides + 2,
-                              floats_of(expected), &p.epilogue, 0, p.m, 0, shape.output_channels);
+                              floats_of(expected), &p.epilogue, 0, p.m, 0, p.shape.output_channels);
         for (int i = 0; i < count; i++)
             check_kernels(h, kernels[i], &p, expected);
         sb_tensor_release(expected);
@@ -203,6 +202,10 @@ static void check(harness *h, sb_conv_shape shape, int methods[METHODS]) {
     for (int i = 0; i < 3; i++)
         sb_tensor_release(inputs[i]);
     harness_next(h);
+}
+
+static void check(harness *h, sb_conv_shape shape, int methods[METHODS]) {
+    check_problem(h, make_problem(h, shape), methods);
 }
 
 HARNESS_GROUP(f32_convolution, random, HARNESS_CPU) {
@@ -246,4 +249,33 @@ HARNESS_GROUP(f32_convolution, larger, HARNESS_CPU) {
         for (int repeat = 0; repeat < 3; repeat++)
             check(h, shape, methods);
     }
+}
+
+/* Kernel positions that are in the padding for whole blocks of pixels, or for all: some of them first, last and between others. Every
+ * third time no weight is above 0, so that positions in the padding leave a chain of -0 as it is. */
+HARNESS_GROUP(f32_convolution, dilated, HARNESS_CPU) {
+    static const int64_t dilations[] = {2, 3, 6, 12, 19};
+    int methods[METHODS] = {0};
+    for (int round = 0; round < 120; round++) {
+        sb_conv_shape shape = {.rank = 1 + round % 2,
+                               .batch = 1 + round % 3 / 2,
+                               .groups = round % 7 == 6 ? 2 : 1,
+                               .input_channels = (int64_t[]){32, 50, 96, 10}[round / 2 % 4],
+                               .output_channels = (int64_t[]){34, 8, 70}[round / 3 % 3]};
+        for (int d = 0; d < shape.rank; d++) {
+            shape.input[d] = shape.rank == 1 ? 130 : 7 + 3 * d + round % 5;
+            shape.kernel[d] = round % 11 == 10 ? 2 : 3;
+            shape.stride[d] = round % 13 == 12 ? 2 : 1;
+            shape.dilation[d] = dilations[(round + d) % 5] * (shape.rank == 1 ? 5 : 1);
+            shape.pad[d] = shape.dilation[d];
+            int64_t span = shape.input[d] + 2 * shape.pad[d] - (shape.kernel[d] - 1) * shape.dilation[d] - 1;
+            shape.output[d] = span / shape.stride[d] + 1;
+        }
+        problem p = make_problem(h, shape);
+        float *w = (float *)p.w->storage->data;
+        for (size_t i = 0; round % 3 == 2 && i < p.w->storage->bytes / sizeof(float); i++)
+            w[i] = w[i] > 0.0f ? -w[i] : w[i];
+        check_problem(h, p, methods);
+    }
+    assert_true(methods[SB_CONV_INDIRECT] > 20);
 }

@@ -292,6 +292,37 @@ HARNESS_GROUP(moving, gathers, HARNESS_CUDA) {
     }
 }
 
+/* An index for each row of updates, repeated along it as exporters expand it, and rows of every length; for tuples as many. */
+HARNESS_GROUP(moving, scattered_rows, HARNESS_CPU) {
+    static const char *const ways[] = {"none", "add", "mul", "max", "min"};
+    static const int64_t widths[] = {1, 7, 16, 33};
+    for (int round = 0; round < 5 * 4 * 4; round++) {
+        int64_t width = widths[round / 5 % 4], axis = round / 20 % 2, places = 6;
+        sb_dtype dtype = round % 5 == 0 ? sizes[round / 5 % SIZES] : SB_F32, index = round % 2 == 0 ? SB_S64 : SB_S32;
+        int64_t data[4] = {3, 3, 2, width}, picks[4] = {3, 3, 2, width};
+        data[axis] = places;
+        picks[axis] = 19;
+        sb_tensor *repeated = any_indices(h, index, 4, DIMS(picks[0], picks[1], 1, 1), places, round % 16 == 15);
+        for (int d = 2; d < 4; d++) {
+            repeated->dims[d] = picks[d];
+            repeated->strides[d] = 0;
+        }
+        harness_case test = harness_op("ScatterElements", 18);
+        add_input(&test, any_tensor(h, dtype, 4, data));
+        add_input(&test, repeated);
+        add_input(&test, round % 3 == 0 ? any_tensor(h, dtype, 4, picks) : make_tensor(h, dtype, 4, picks, PACKED));
+        set_int(&test, "axis", axis);
+        set_text(&test, "reduction", ways[round % 5]);
+        harness_run(h, &test);
+        test = harness_op("ScatterND", 18);
+        add_input(&test, any_tensor(h, dtype, 2, DIMS(places, width)));
+        add_input(&test, any_indices(h, index, 2, DIMS(19, 1), places, round % 16 == 15));
+        add_input(&test, any_tensor(h, dtype, 2, DIMS(19, width)));
+        set_text(&test, "reduction", ways[round % 5]);
+        harness_run(h, &test);
+    }
+}
+
 /* Few places and many updates, so that most places are written several times. */
 HARNESS_GROUP(moving, scatters, HARNESS_CUDA) {
     static const char *const ways[] = {"none", "add", "mul", "max", "min"};

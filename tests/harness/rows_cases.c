@@ -87,8 +87,8 @@ static void check_plain(harness *h, const char *op, int version, sb_dtype dtype,
 
 /* Rows that lie side by side in memory, as the channels of most images do, and in every other order. */
 HARNESS_GROUP(rows, orders_in_memory, HARNESS_CPU | HARNESS_CUDA) {
-    static const char *const ops[] = {"ReduceMean", "ReduceMax",       "ReduceMin",    "ReduceL1",
-                                      "ReduceL2",   "ReduceSumSquare", "ReduceLogSum", "ReduceSum"};
+    static const char *const ops[] = {"ReduceMean",      "ReduceMax",    "ReduceMin", "ReduceL1",  "ReduceL2",
+                                      "ReduceSumSquare", "ReduceLogSum", "ReduceSum", "ReduceProd"};
     static const row_shape images[] = {
         {4, {2, 37, 5, 9}, 2, {2, 3}}, {4, {1, 16, 40, 130}, 2, {2, 3}}, {4, {3, 18, 4, 7}, 1, {1}},
         {4, {2, 5, 33, 3}, 1, {3}},    {4, {2, 5, 33, 3}, 3, {0, 2, 3}}, {4, {2, 2, 21, 33}, 1, {1}},

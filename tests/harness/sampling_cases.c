@@ -158,6 +158,54 @@ HARNESS_GROUP(sampling, cancelling_points, HARNESS_CPU | HARNESS_CUDA) {
     }
 }
 
+/* Averages in f32 of images in every order of dimensions in memory, of more and fewer channels than there are lanes; few regions and
+ * many, one of them everywhere, some outside, some infinite or NaN; bins of more corners than are collected at once. */
+HARNESS_GROUP(sampling, averages, HARNESS_CPU) {
+    static const int64_t channels[] = {1, 3, 32, 69};
+    for (int round = 0; round < 96; round++) {
+        int64_t extents[] = {2, channels[round % 4], 9, 7}, count = round % 3 == 0 ? 1 : 17;
+        distribution kind = (distribution)(round / 4 % DISTRIBUTIONS);
+        harness_case test = harness_op("RoiAlign", 16);
+        add_input(&test, round / 4 % 3 == 0   ? channels_last_tensor(h, kind, SB_F32, 4, extents)
+                         : round / 4 % 3 == 1 ? any_tensor(h, SB_F32, 4, extents)
+                                              : random_tensor(h, kind, SB_F32, 4, extents));
+        add_input(&test, round % 7 == 6 ? any_tensor(h, SB_F32, 2, DIMS(count, 4))
+                                        : mild_tensor(h, SB_F32, 2, DIMS(count, 4), round % 5 == 4 ? 90.0f : 12.0f));
+        add_input(&test, make_tensor(h, SB_S64, 1, DIMS(count), PACKED));
+        for (int i = 0; i < count; i++)
+            ((int64_t *)(void *)test.inputs[2]->data)[i] = round % 16 == 15 && i == 11 ? -1 : i % 2;
+        set_text(&test, "coordinate_transformation_mode", round / 8 % 2 == 0 ? "half_pixel" : "output_half_pixel");
+        set_int(&test, "output_height", 1 + round % 5);
+        set_int(&test, "output_width", 3);
+        set_int(&test, "sampling_ratio", (int64_t[]){0, 2, 5, 1}[round / 3 % 4]);
+        set_float(&test, "spatial_scale", 0.6f);
+        harness_run(h, &test);
+    }
+}
+
+/* Boxes of which many touch and some are not numbers, as the CPU compares a block of them at a time. */
+HARNESS_GROUP(sampling, suppression, HARNESS_CPU | HARNESS_CUDA) {
+    static const float thresholds[] = {0.0f, 0.3f, 0.7f};
+    for (int round = 0; round < 24; round++) {
+        int64_t boxes = round % 4 == 0   ? 5
+                        : round % 4 == 1 ? 64
+                        : round % 4 == 2 ? 200
+                                         : 500,
+                most = round % 5 == 4 ? 40 : boxes;
+        harness_case test = harness_op("NonMaxSuppression", 11);
+        add_input(&test, round % 6 == 5 ? any_tensor(h, SB_F32, 3, DIMS(2, boxes, 4))
+                                        : mild_tensor(h, SB_F32, 3, DIMS(2, boxes, 4), round % 2 == 0 ? 1.0f : 30.0f));
+        add_input(&test, round % 3 == 0 ? any_tensor(h, SB_F32, 3, DIMS(2, 3, boxes))
+                                        : mild_tensor(h, SB_F32, 3, DIMS(2, 3, boxes), 1.0f));
+        add_list(&test, 1, &most);
+        add_floats(&test, 1, &thresholds[round % 3]);
+        if (round % 2 == 0)
+            add_floats(&test, 1, &thresholds[round / 2 % 2]);
+        set_int(&test, "center_point_box", round / 6 % 2);
+        harness_run(h, &test);
+    }
+}
+
 HARNESS_GROUP(sampling, regions, HARNESS_CUDA) {
     for (int round = 0; round < 64; round++) {
         sb_dtype dtype = floats[round % 4];
@@ -311,6 +359,93 @@ HARNESS_GROUP(sampling, integer_products, HARNESS_CUDA) {
     add_input(&test, any_tensor(h, SB_U8, 1, DIMS(9)));
     add_input(&test, any_tensor(h, SB_S8, 2, DIMS(9, 3)));
     harness_run(h, &test);
+}
+
+/* Products of more rows and columns than a tile and a piece have, of an odd number of terms, of operands in any order in memory; zero
+ * points for all, for each row and for each column. */
+HARNESS_GROUP(sampling, integer_tiles, HARNESS_CPU | HARNESS_CUDA) {
+    static const int64_t rows[] = {1, 3, 13, 29, 131}, columns[] = {1, 31, 33, 70}, terms[] = {1, 2, 37, 260};
+    for (int round = 0; round < 60; round++) {
+        sb_dtype a = narrow(round & 1), b = narrow(round >> 1 & 1);
+        int64_t m = rows[round % 5], n = columns[round % 4], k = terms[round / 3 % 4];
+        harness_case test = harness_op("MatMulInteger", 10);
+        add_input(&test, round % 3 == 0 ? any_tensor(h, a, 3, DIMS(2, m, k)) : any_tensor(h, a, 2, DIMS(m, k)));
+        add_input(&test, round % 7 == 6 ? any_tensor(h, b, 3, DIMS(2, k, n)) : any_tensor(h, b, 2, DIMS(k, n)));
+        if (round % 6 != 0) {
+            add_input(&test, any_tensor(h, a, round % 4 == 3 ? 1 : 0, DIMS(m)));
+            if (round % 6 != 1)
+                add_input(&test, any_tensor(h, b, round % 4 == 2 ? 1 : 0, DIMS(n)));
+        }
+        harness_run(h, &test);
+        test = harness_op("QLinearMatMul", 10);
+        add_input(&test, round % 3 == 0 ? any_tensor(h, a, 3, DIMS(2, m, k)) : any_tensor(h, a, 2, DIMS(m, k)));
+        add_input(&test, mild_tensor(h, SB_F32, round % 4 == 3 ? 1 : 0, DIMS(m), 0.05f));
+        add_input(&test, any_tensor(h, a, round % 4 == 3 ? 1 : 0, DIMS(m)));
+        add_input(&test, any_tensor(h, b, 2, DIMS(k, n)));
+        add_input(&test, round % 9 == 8 ? any_tensor(h, SB_F32, 1, DIMS(n))
+                                        : mild_tensor(h, SB_F32, round % 4 == 2 ? 1 : 0, DIMS(n), 0.05f));
+        add_input(&test, any_tensor(h, b, round % 4 == 2 ? 1 : 0, DIMS(n)));
+        add_input(&test, mild_tensor(h, SB_F32, 0, NULL, 2.0f));
+        add_input(&test, any_tensor(h, narrow(round >> 2 & 1), 0, NULL));
+        harness_run(h, &test);
+    }
+}
+
+/* The same of convolutions: with one channel in a group and with many, of one axis to three, strides and dilations, an odd number of
+ * terms, more pixels than a piece has. */
+HARNESS_GROUP(sampling, integer_images, HARNESS_CPU | HARNESS_CUDA) {
+    static const int64_t groups[] = {1, 1, 2, 70, 5}, inputs[] = {3, 40, 9, 1, 1}, outputs[] = {35, 8, 33, 1, 3};
+    for (int round = 0; round < 60; round++) {
+        int axes = 1 + round % 3, shape = round % 5;
+        int64_t image[5] = {1 + round % 2, groups[shape] * inputs[shape], 11, 6, 4};
+        int64_t kernel[5] = {groups[shape] * outputs[shape], inputs[shape], 3, 2, 2};
+        sb_dtype x = narrow(round & 1), w = narrow(round >> 1 & 1);
+        if (axes == 1)
+            image[2] = 67;
+        harness_case test = harness_op("ConvInteger", 10);
+        add_input(&test, round / 3 % 3 == 0 ? channels_last_tensor(h, ORDINARY, x, axes + 2, image)
+                                            : any_tensor(h, x, axes + 2, image));
+        add_input(&test, any_tensor(h, w, axes + 2, kernel));
+        if (round % 4 != 0) {
+            add_input(&test, any_tensor(h, x, 0, NULL));
+            if (round % 4 != 1)
+                add_input(&test, any_tensor(h, w, round % 4 == 2 ? 1 : 0, DIMS(kernel[0])));
+        }
+        set_int(&test, "group", groups[shape]);
+        set_ints(&test, "pads", 2 * axes, round % 2 == 0 ? DIMS(1, 1, 1, 0, 1, 0) : DIMS(0, 0, 0, 0, 0, 0));
+        set_ints(&test, "strides", axes, round % 7 < 4 ? DIMS(1, 1, 1) : DIMS(2, 1, 2));
+        set_ints(&test, "dilations", axes, round % 9 < 6 ? DIMS(1, 1, 1) : DIMS(2, 1, 1));
+        harness_run(h, &test);
+        test = harness_op("QLinearConv", 10);
+        add_input(&test, any_tensor(h, x, axes + 2, image));
+        add_input(&test, mild_tensor(h, SB_F32, 0, NULL, 0.1f));
+        add_input(&test, any_tensor(h, x, 0, NULL));
+        add_input(&test, any_tensor(h, w, axes + 2, kernel));
+        add_input(&test, round % 9 == 8 ? any_tensor(h, SB_F32, 1, DIMS(kernel[0]))
+                                        : mild_tensor(h, SB_F32, round % 4 == 2 ? 1 : 0, DIMS(kernel[0]), 0.05f));
+        add_input(&test, any_tensor(h, w, round % 4 == 2 ? 1 : 0, DIMS(kernel[0])));
+        add_input(&test, mild_tensor(h, SB_F32, 0, NULL, 3.0f));
+        add_input(&test, any_tensor(h, narrow(round >> 2 & 1), 0, NULL));
+        if (round % 5 != 0)
+            add_input(&test, any_tensor(h, SB_S32, 1, DIMS(kernel[0])));
+        set_int(&test, "group", groups[shape]);
+        harness_run(h, &test);
+    }
+}
+
+/* Ranges of numbers of every kind, in every order in memory, of fewer and of more elements than are looked at together. */
+HARNESS_GROUP(sampling, ranges, HARNESS_CPU | HARNESS_CUDA) {
+    static const int64_t widths[] = {1, 5, 63, 64, 65, 300};
+    for (int round = 0; round < 72; round++) {
+        int64_t dims[] = {2, 3, widths[round % 6]};
+        distribution kind = (distribution)(round / 6 % DISTRIBUTIONS);
+        harness_case test = harness_op("DynamicQuantizeLinear", 11);
+        add_input(&test, round % 3 == 0   ? any_tensor(h, SB_F32, 3, dims)
+                         : round % 3 == 1 ? random_tensor(h, kind, SB_F32, 3, dims)
+                                          : packed_tensor(h, kind, SB_F32, 3, dims));
+        test.outputs = 3;
+        harness_run(h, &test);
+    }
 }
 
 /* ---- Einsum and spectra ---- */

@@ -1,5 +1,6 @@
 /* Planning convolutions and packing their weights. How they run is in conv_run.c. */
 #include "cpu/contraction/conv_internal.h"
+#include "numerics/scalar.h"
 
 /* Bytes of a strip, about: a quarter of an L2. */
 #define STRIP_BYTES ((int64_t)256 << 10)
@@ -23,6 +24,9 @@
 
 /* Output pixels of such rows at a time, at most. */
 #define LINE_PIXELS 2048
+
+/* Input channels from which positions in the padding are left out. */
+#define LEAST_SKIPPED 32
 
 /* Positions, padding included, are counted up to here. */
 #define LARGEST_POSITION ((int64_t)1 << 48)
@@ -150,7 +154,9 @@ static size_t packed_bytes(const sb_conv_plan *plan) {
         return sb_gemm_lines((size_t)(floats + plan->kernels->lanes) * sizeof(float));
     }
     int64_t group = (int64_t)sb_gemm_f32_packed_bytes(plan->kernels, plan->k, plan->n / shape->groups);
-    return multiply(&group, shape->groups) ? (size_t)group : 0;
+    return group > 0 && group < INT64_MAX / 4 - 64 && multiply(&group, shape->groups)
+               ? (size_t)group + sb_conv_note_bytes(plan)
+               : 0;
 }
 
 static bool count_sizes(sb_conv_plan *plan) {
@@ -182,6 +188,16 @@ static sb_gemm_args matrix_args(const sb_conv_plan *plan) {
     pixels_are_even(shape, shape->input, shape->x_batch_stride, shape->x_stride, &args.a_row_stride);
     pixels_are_even(shape, shape->output, shape->y_batch_stride, shape->y_stride, &args.c_row_stride);
     return args;
+}
+
+/* Dilated positions reach far: those of DeepLab's last layers lie outside of images of 160 pixels for all outputs but the middle one,
+ * which takes a ninth of the time then. A run must be long enough to be worth going through C for. */
+static bool plan_skips(const sb_conv_plan *plan) {
+    const sb_conv_shape *shape = &plan->shape;
+    bool reaches = false;
+    for (int d = 0; d < shape->rank; d++)
+        reaches = reaches || (shape->dilation[d] > 1 && shape->pad[d] > 0);
+    return reaches && plan->method == SB_CONV_INDIRECT && shape->groups == 1 && plan->length >= LEAST_SKIPPED;
 }
 
 /* Long output rows of depthwise convolutions and of few channels are computed line by line, and as many at a time as have not too many
@@ -217,6 +233,7 @@ sb_status sb_conv_f32_plan(const sb_gemm_kernels *kernels, const sb_conv_shape *
         rows = rows < SB_GEMM_BLOCK_ROWS ? rows : SB_GEMM_BLOCK_ROWS;
         plan->block_rows = plan->table_rows = rows < unit ? unit : rows / unit * unit;
         plan_lines(plan);
+        plan->skips = plan_skips(plan);
         plan->packed_bytes = packed_bytes(plan);
         if (plan->method == SB_CONV_MATRIX) {
             plan->matrix = matrix_args(plan);
@@ -270,7 +287,7 @@ bool sb_conv_f32_in_one_pass(const sb_conv_plan *plan) {
         return true;
     if (plan->method == SB_CONV_MATRIX)
         return sb_gemm_f32_in_one_pass(plan->k);
-    return sb_gemm_in_one_pass(plan->runs, plan->length);
+    return !plan->skips && sb_gemm_in_one_pass(plan->runs, plan->length);
 }
 
 /* -- Weights ----------------------------------------------------------------------------------- */
@@ -298,6 +315,28 @@ static void pack_depthwise(const sb_conv_plan *plan, const float *w, int64_t w_o
         *packed++ = 0.0f;
 }
 
+/* See sb_conv_padding_is_neutral; columns behind the last are zeros, which are as good as any. */
+static bool is_neutral(const sb_conv_plan *plan, const float *packed) {
+    const int64_t panel = plan->kernels->panel, rows = plan->shape.input_channels;
+    for (int64_t part = 0; part < divide_up(plan->n, panel) * plan->taps; part++, packed += rows * panel) {
+        uint32_t sinks[SB_CONV_MOST_PANEL], infinite = 0;
+        for (int64_t j = 0; j < panel; j++)
+            sinks[j] = 1;
+        for (int64_t c = 0; c < rows; c++) {
+            for (int64_t j = 0; j < panel; j++) {
+                uint32_t bits = sb_bits_from_f32(packed[c * panel + j]);
+                infinite |= (bits & 0x7f800000) == 0x7f800000;
+                sinks[j] &= bits >> 31;
+            }
+        }
+        for (int64_t j = 0; j < panel; j++)
+            infinite |= sinks[j];
+        if (infinite != 0)
+            return false;
+    }
+    return true;
+}
+
 void sb_conv_f32_pack(const sb_conv_plan *plan, const float *w, int64_t w_output_stride, int64_t w_input_stride,
                       const int64_t *w_kernel_strides, float *packed) {
     if (sb_conv_is_depthwise(plan)) {
@@ -318,6 +357,8 @@ void sb_conv_f32_pack(const sb_conv_plan *plan, const float *w, int64_t w_output
                                         tap_offset(&plan->shape, tap, w_kernel_strides),
                                     w_input_stride, w_output_stride, to, panel);
     }
+    if (sb_conv_note_bytes(plan) != 0)
+        packed[(plan->packed_bytes - 64) / sizeof(float)] = is_neutral(plan, packed) ? 1.0f : 0.0f;
 }
 
 /* -- Cutting ----------------------------------------------------------------------------------- */

@@ -45,12 +45,13 @@ typedef struct sb_conv_plan {
     const sb_gemm_kernels *kernels;
     sb_conv_shape shape;
     sb_conv_method method;
-    int64_t m, n, k;             /* of the matrix view: pixels, output channels, chain length */
-    int64_t taps;                /* kernel positions */
-    int64_t runs, length;        /* of a chain, as the tiles see it */
-    int64_t pixels;              /* output pixels of one sample */
-    int64_t row_pixels;          /* output pixels per index of the first spatial dimension */
-    bool lines;                  /* depthwise: output rows are so long that they are computed without a table */
+    int64_t m, n, k;      /* of the matrix view: pixels, output channels, chain length */
+    int64_t taps;         /* kernel positions */
+    int64_t runs, length; /* of a chain, as the tiles see it */
+    int64_t pixels;       /* output pixels of one sample */
+    int64_t row_pixels;   /* output pixels per index of the first spatial dimension */
+    bool skips; /* kernel positions that lie in the padding for a whole block are left out where weights allow */
+    bool lines; /* depthwise: output rows are so long that they are computed without a table */
     int64_t block_rows;          /* output pixels at a time */
     int64_t table_rows;          /* pixels whose pointers into the input are made at once */
     int64_t strip_outputs;       /* indices of the first output dimension per strip */
@@ -66,7 +67,7 @@ sb_status sb_conv_f32_plan(const sb_gemm_kernels *kernels, const sb_conv_shape *
                            sb_error *error);
 
 /** Packs weights w[output channel][channel in the group][kernel…] with strides in elements.
- * `packed` has plan->packed_bytes. Depends only on kernels, groups, channels and kernel extents, so
+ * `packed` has plan->packed_bytes; behind the weights of a single group stands whether they allow what plan->skips says. Depends only on kernels, groups, channels and kernel extents, so
  * plans that differ in batch or strides share packed weights. */
 void sb_conv_f32_pack(const sb_conv_plan *plan, const float *w, int64_t w_output_stride, int64_t w_input_stride,
                       const int64_t *w_kernel_strides, float *packed);

@@ -12,6 +12,7 @@
 
 #include "base/allocation.h"
 #include "cpu/contraction/chain16.h"
+#include "cpu/contraction/depthwise16.h"
 #include "cpu/pieces.h"
 #include "ops/contraction.h"
 
@@ -336,6 +337,8 @@ static void run_rectangle(void *context, int64_t index, void *workspace) {
 }
 
 sb_status sb_conv16_run(sb_call *call, const sb_conv16 *conv) {
+    if (sb_depthwise16_fits(conv))
+        return sb_depthwise16_run(call, conv);
     const sb_conv_extents *extents = conv->extents;
     convolution run = {.conv = conv, .kernels = sb_chain16_kernels_of(call->isa)};
     SB_TRY(find_source(call, conv, &run.source));

@@ -8,6 +8,9 @@
 /* Columns at a time when the output's channels are strided and rows are computed beside it. */
 #define SB_CONV_STRIDED_COLUMNS 256
 
+/* Columns of a panel, at most. */
+#define SB_CONV_MOST_PANEL 64
+
 /* One call's workspace, cut up. The sizes are set by the plan. */
 typedef struct sb_conv_workspace {
     const float **a; /* [runs][table_rows] */
@@ -39,6 +42,17 @@ static inline int64_t sb_conv_strip_channels(const sb_conv_plan *plan) {
 /** Floats that a pointer into the padding must show: a pixel's channels. */
 static inline int64_t sb_conv_zero_floats(const sb_conv_plan *plan) {
     return plan->method == SB_CONV_DEPTHWISE_STRIP ? plan->shape.output_channels : plan->shape.input_channels;
+}
+
+/** Bytes behind the packed weights for sb_conv_padding_is_neutral, of which the first float is 1 or 0. */
+static inline size_t sb_conv_note_bytes(const sb_conv_plan *plan) {
+    return plan->shape.groups == 1 && plan->taps > 1 ? 64 : 0;
+}
+
+/** Whether a kernel position that only reads padding does no more to a chain than adding +0 to it, for every output channel: all
+ * weights are finite, and each position has one whose product with +0 is +0. */
+static inline bool sb_conv_padding_is_neutral(const sb_conv_plan *plan, const float *packed) {
+    return sb_conv_note_bytes(plan) != 0 && packed[(plan->packed_bytes - 64) / sizeof(float)] != 0.0f;
 }
 
 /** Copies what output indices [first, first + count) of the first spatial dimension read of sample

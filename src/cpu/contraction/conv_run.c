@@ -195,6 +195,56 @@ static void scatter_rows(const call *call, int64_t m, int64_t rows, int64_t n, i
  * into rows that start where workspace.c points. */
 typedef void compute_columns(const call *call, int64_t m, int64_t rows, int64_t n, int64_t count);
 
+/* Whether all rows of a run show the padding. */
+static bool run_is_padding(const call *call, int64_t rows, int64_t run) {
+    const float *const *a = call->workspace.a + run * call->plan->table_rows;
+    for (int64_t r = 0; r < rows; r++) {
+        if (a[r] != call->workspace.zero)
+            return false;
+    }
+    return true;
+}
+
+/* Adds +0 to the chains, as that is all that positions in the padding do. The epilogue, if any, follows. */
+static void add_zero(const call *call, sb_gemm_block block, bool continues, const sb_epilogue *epilogue) {
+    _Alignas(64) float ones[SB_CONV_MOST_PANEL];
+    const float *zeros[SB_GEMM_BLOCK_ROWS];
+    for (int64_t j = 0; j < call->plan->kernels->panel; j++)
+        ones[j] = 1.0f;
+    fill_constant(zeros, block.rows, call->workspace.zero);
+    block.a = zeros;
+    block.a_offset = 0;
+    block.runs = block.length = 1;
+    block.b = ones + block.panel_offset;
+    block.b_panel_step = 0;
+    block.continues = continues;
+    block.epilogue = epilogue;
+    sb_gemm_block_compute(call->plan->kernels, &block);
+}
+
+/* Stretch by stretch of runs that are in the padding for all rows, and of others. */
+static void compute_skipping(const call *call, const sb_gemm_block *whole) {
+    const sb_conv_plan *plan = call->plan;
+    bool continues = false;
+    for (int64_t run = 0, end; run < plan->runs; run = end) {
+        const bool padding = run_is_padding(call, whole->rows, run);
+        for (end = run + 1; end < plan->runs && run_is_padding(call, whole->rows, end) == padding;)
+            end++;
+        const sb_epilogue *epilogue = end == plan->runs ? whole->epilogue : NULL;
+        sb_gemm_block block = *whole;
+        block.a += run * plan->table_rows;
+        block.b += run * plan->length * block.b_step;
+        block.runs = end - run;
+        block.continues = continues;
+        block.epilogue = epilogue;
+        if (!padding)
+            sb_gemm_block_compute(plan->kernels, &block);
+        else if (continues || end == plan->runs) /* chains that have not begun are +0 */
+            add_zero(call, block, continues, epilogue);
+        continues = continues || !padding;
+    }
+}
+
 /* One group's columns, or a part of them. */
 static void compute_group(const call *call, int64_t m, int64_t rows, int64_t n, int64_t count) {
     const sb_conv_plan *plan = call->plan;
@@ -202,25 +252,28 @@ static void compute_group(const call *call, int64_t m, int64_t rows, int64_t n, 
     const int64_t columns = plan->n / groups, group = n / columns, within = n % columns;
     const float *weights = call->packed + (size_t)group * (plan->packed_bytes / (size_t)groups / sizeof(float));
     const int64_t channels = plan->shape.input_channels / groups;
-    sb_gemm_block_compute(plan->kernels,
-                          &(sb_gemm_block){.rows = rows,
-                                           .a = call->workspace.a,
-                                           .a_run_step = plan->table_rows,
-                                           .a_offset = sb_conv_has_strip(plan) ? 0 : group * channels,
-                                           .a_column_stride = 1,
-                                           .runs = plan->runs,
-                                           .length = plan->length,
-                                           .b = weights + within / panel * panel * plan->k + within % panel,
-                                           .b_step = panel,
-                                           .b_panel_step = plan->k * panel,
-                                           .panel_offset = within % panel,
-                                           .n0 = n,
-                                           .n1 = n + count,
-                                           .c = call->workspace.c,
-                                           .far = plan->m >= SB_GEMM_FAR_BYTES / (int64_t)sizeof(float) / plan->n,
-                                           .epilogue = call->epilogue,
-                                           .m = m,
-                                           .workspace = call->workspace.block});
+    const sb_gemm_block block = {.rows = rows,
+                                 .a = call->workspace.a,
+                                 .a_run_step = plan->table_rows,
+                                 .a_offset = sb_conv_has_strip(plan) ? 0 : group * channels,
+                                 .a_column_stride = 1,
+                                 .runs = plan->runs,
+                                 .length = plan->length,
+                                 .b = weights + within / panel * panel * plan->k + within % panel,
+                                 .b_step = panel,
+                                 .b_panel_step = plan->k * panel,
+                                 .panel_offset = within % panel,
+                                 .n0 = n,
+                                 .n1 = n + count,
+                                 .c = call->workspace.c,
+                                 .far = plan->m >= SB_GEMM_FAR_BYTES / (int64_t)sizeof(float) / plan->n,
+                                 .epilogue = call->epilogue,
+                                 .m = m,
+                                 .workspace = call->workspace.block};
+    if (plan->skips && sb_conv_padding_is_neutral(plan, call->packed))
+        compute_skipping(call, &block);
+    else
+        sb_gemm_block_compute(plan->kernels, &block);
 }
 
 static sb_depthwise_tile depthwise_tile(const call *call, int64_t n, int64_t count) {

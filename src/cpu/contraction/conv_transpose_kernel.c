@@ -1,15 +1,16 @@
-/* ConvTranspose in f32. Outputs are channels-last in memory. */
+/* ConvTranspose in f32; f16 and bf16 are conv_transpose16.c's. Outputs are channels-last in memory. */
 #include <stdio.h>
 
 #include "cpu/channels_last.h"
 #include "cpu/contraction/conv_transpose.h"
+#include "cpu/contraction/conv_transpose16.h"
 #include "cpu/list.h"
 #include "cpu/pieces.h"
 #include "ops/convolution_transpose.h"
 
 static bool supports_transpose(const sb_kernel_query *query, char *why) {
     const sb_fact *x = query->inputs[0];
-    if (x->dtype != SB_F32) {
+    if (x->dtype != SB_F32 && x->dtype != SB_F16 && x->dtype != SB_BF16) {
         snprintf(why, SB_WHY_BYTES, "transposed convolutions of %s have no kernel", sb_dtype_name(x->dtype));
         return false;
     }
@@ -95,7 +96,7 @@ static sb_status derives_transpose(const sb_kernel_query *query, sb_derived_form
     const sb_fact *fact = query->inputs[1];
     sb_tensor w = {.dtype = fact->dtype, .rank = fact->rank};
     sb_conv_transpose_plan plan;
-    if (!sb_fact_is_concrete(fact, w.dims) || sb_tensor_elements(&w) == 0)
+    if (fact->dtype != SB_F32 || !sb_fact_is_concrete(fact, w.dims) || sb_tensor_elements(&w) == 0)
         return SB_OK;
     const sb_conv_transpose_shape shape = shape_of_weights(query->node->params, &w);
     if (!layout_of(query->isa, &shape, &form->layout))
@@ -172,6 +173,8 @@ static sb_status launch_transpose(sb_call *call) {
     const sb_tensor *x = sb_call_input(call, 0), *w = sb_call_input(call, 1);
     transposition t = {0};
     sb_tensor *y;
+    if (x->dtype != SB_F32)
+        return sb_conv_transpose16_run(call);
     SB_TRY(sb_channels_last_output(call, x->rank, &y));
     if (sb_tensor_elements(y) == 0)
         return SB_OK;

@@ -35,8 +35,16 @@ static int64_t looks_at(const padding *pad, int d, int64_t o) {
     return sb_pad_look(pad->mode, o - pad->before[d], pad->in[d]);
 }
 
+/* Elements so few that they are written before a call for a block has looked at them. */
+#define FEW 8
+
 /* `count` elements of the constant. */
 static void fill(const padding *pad, int64_t count, char *to) {
+    if (count <= FEW) {
+        for (int64_t i = 0; i < count; i++)
+            memcpy(to + i * (int64_t)pad->size, pad->constant, pad->size);
+        return;
+    }
     sb_block_move(pad->size, 1, count, (sb_block){to, 0, (int64_t)pad->size},
                   (sb_block){(char *)(uintptr_t)pad->constant, 0, 0});
 }
@@ -48,7 +56,9 @@ static void pad_line(const padding *pad, const char *from, char *to) {
     int64_t begin = pad->before[d] > 0 ? pad->before[d] : 0, end = pad->before[d] + pad->in[d];
     begin = begin < out ? begin : out;
     end = end < begin ? begin : end < out ? end : out;
-    if (begin < end)
+    if (begin < end && pad->steps[d] == size)
+        memcpy(to + begin * size, from + (begin - pad->before[d]) * size, (size_t)((end - begin) * size));
+    else if (begin < end)
         sb_block_move(pad->size, 1, end - begin, (sb_block){to + begin * size, 0, size},
                       (sb_block){(char *)(uintptr_t)from + (begin - pad->before[d]) * pad->steps[d], 0, pad->steps[d]});
     if (pad->mode == SB_PAD_CONSTANT) {

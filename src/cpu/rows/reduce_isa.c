@@ -6,6 +6,7 @@
 #include "cpu/rows/block_sum.h"
 #include "cpu/rows/reduce_rows.h"
 #include "numerics/minmax.h"
+#include "numerics/product.h"
 
 #define FIRST_ABSOLUTE(value) sb_abs_f32(value)
 #define NEXT_ABSOLUTE(value, lane) ((lane) + sb_abs_f32(value))
@@ -28,14 +29,34 @@ static float join(sb_reduce_kind kind, float total, float block) {
         return sb_max_f32(total, block);
     case SB_REDUCE_MINIMUM:
         return sb_min_f32(total, block);
+    case SB_REDUCE_PRODUCT:
+        return total * block;
     default:
         return total + block;
     }
 }
 
+/* Rows of a few numbers, as soft decisions along a path are, are folded without a loop over 256 lanes. */
+#define SHORT_ROW 8
+
+static float product_row(int64_t n, const float *x) {
+    if (n > SHORT_ROW || n == 0)
+        return sb_product_f32(x, 1, n);
+    float a = x[0], b = n > 1 ? x[1] : 0.0f, c = n > 2 ? x[2] : 0.0f, d = n > 3 ? x[3] : 0.0f;
+    a = n > 4 ? a * x[4] : a;
+    b = n > 5 ? b * x[5] : b;
+    c = n > 6 ? c * x[6] : c;
+    d = n > 7 ? d * x[7] : d;
+    a = n > 2 ? a * c : a;
+    b = n > 3 ? b * d : b;
+    return n > 1 ? a * b : a;
+}
+
 static float row(sb_reduce_kind kind, int64_t n, const float *x) {
     if (kind == SB_REDUCE_MAXIMUM || kind == SB_REDUCE_MINIMUM)
         return extreme(n, x, kind == SB_REDUCE_MINIMUM ? -1.0f : 1.0f);
+    if (kind == SB_REDUCE_PRODUCT)
+        return product_row(n, x);
     float total = 0;
     for (int64_t start = 0; start < n; start += SB_REDUCE_BLOCK) {
         int size = n - start < SB_REDUCE_BLOCK ? (int)(n - start) : SB_REDUCE_BLOCK;
@@ -136,6 +157,9 @@ static void columns(sb_reduce_kind kind, int64_t n, int width, const float *x, i
     float results[SB_ROW_COLUMNS];
     if (kind == SB_REDUCE_MAXIMUM || kind == SB_REDUCE_MINIMUM)
         extreme_columns(n, width, x, stride, kind == SB_REDUCE_MINIMUM ? -1.0f : 1.0f, results);
+    else if (kind == SB_REDUCE_PRODUCT)
+        for (int w = 0; w < width; w++)
+            results[w] = sb_product_f32(x + w, stride, n);
     else if (width == SB_ROW_COLUMNS && kind == SB_REDUCE_SUM)
         columns_of(SB_REDUCE_SUM, n, SB_ROW_COLUMNS, x, stride, results);
     else if (width == SB_ROW_COLUMNS && kind == SB_REDUCE_SQUARES)
@@ -187,6 +211,8 @@ static void pairs(sb_reduce_kind kind, int64_t count, const float *restrict x, f
 DEFINE_PAIRS_APART(sums_apart, SUM_OF)
 DEFINE_PAIRS_APART(squares_apart, SQUARES_OF)
 DEFINE_PAIRS_APART(magnitudes_apart, MAGNITUDES_OF)
+#define PRODUCT_OF(a, b) ((a) * (b))
+DEFINE_PAIRS_APART(products_apart, PRODUCT_OF)
 DEFINE_PAIRS_APART(maxima_apart, sb_max_f32)
 DEFINE_PAIRS_APART(minima_apart, sb_min_f32)
 
@@ -201,6 +227,9 @@ static void pairs_apart(sb_reduce_kind kind, int64_t count, const float *x, cons
         break;
     case SB_REDUCE_ABSOLUTE:
         magnitudes_apart(count, x, other, y, y_stride);
+        break;
+    case SB_REDUCE_PRODUCT:
+        products_apart(count, x, other, y, y_stride);
         break;
     case SB_REDUCE_MAXIMUM:
         maxima_apart(count, x, other, y, y_stride);

@@ -13,6 +13,7 @@ typedef enum sb_reduce_kind {
     SB_REDUCE_SQUARES,  /* their squares; +0 for none */
     SB_REDUCE_ABSOLUTE, /* their magnitudes; +0 for none */
     SB_REDUCE_MAXIMUM,  /* the greatest one, NaN above all; -infinity of none */
+    SB_REDUCE_PRODUCT,  /* their product, in the order of numerics/product.h; 1 of none */
     SB_REDUCE_MINIMUM,  /* the least one, NaN below all; +infinity of none */
 } sb_reduce_kind;
 

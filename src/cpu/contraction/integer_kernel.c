@@ -1,0 +1,337 @@
+/* The kernels of MatMulInteger and QLinearMatMul, and the table with that of ConvInteger. Rows of the left side are widened once; threads take panels of columns by pieces of rows. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cpu/contraction/integer.h"
+#include "cpu/contraction/integer_conv.h"
+#include "cpu/list.h"
+#include "ops/matmul.h"
+#include "ops/matmul_integer.h"
+
+/* Rows that a thread takes by a panel at once, at most: their 16-bit elements stay in L2. */
+#define PIECE_ROWS 96
+/* Pairs of products that are worth a thread of their own. */
+#define GRAIN_PAIRS 100000
+
+static bool supports_product(const sb_kernel_query *query, char *why) {
+    (void)query;
+    (void)why;
+    return true;
+}
+
+/* Where an operator has its right side. */
+static bool rescales(const sb_node *node) {
+    return strcmp(node->op->name, "QLinearMatMul") == 0;
+}
+
+static int right_of(const sb_node *node) {
+    return rescales(node) ? 3 : 1;
+}
+
+/* ---- the right side ---- */
+
+static sb_status derives_right(const sb_kernel_query *query, sb_derived_form *form, sb_error *error) {
+    const sb_fact *b = query->inputs[right_of(query->node)];
+    int64_t dims[SB_MAX_RANK];
+    if (b->rank != 2 || !sb_fact_is_concrete(b, dims) || dims[0] == 0 || dims[1] == 0)
+        return SB_OK;
+    form->input = right_of(query->node);
+    form->layout = 0;
+    form->bytes = sb_integer_packed_bytes(dims[0], dims[1]);
+    return form->bytes != 0 ? SB_OK : sb_fail_memory(error, SIZE_MAX);
+}
+
+typedef struct packing {
+    const void *b;
+    int64_t k_stride, column_stride, k, n;
+    uint8_t *packed;
+} packing;
+
+static void pack_panels(void *context, int64_t begin, int64_t end) {
+    const packing *to = context;
+    sb_integer_pack(to->b, to->k_stride, to->column_stride, to->k, to->n, begin, end, to->packed);
+}
+
+static int64_t panels_of(int64_t n) {
+    return n / SB_INTEGER_PANEL + (n % SB_INTEGER_PANEL != 0);
+}
+
+static void pack(sb_workers *workers, packing *to) {
+    sb_workers_run(workers, panels_of(to->n), 1 + GRAIN_PAIRS / (SB_INTEGER_PANEL * to->k), pack_panels, to);
+}
+
+static sb_status derive_right(sb_call *call, const sb_tensor *from, void *derived) {
+    packing to = {.b = from->data,
+                  .k_stride = from->strides[0],
+                  .column_stride = from->strides[1],
+                  .k = from->dims[0],
+                  .n = from->dims[1],
+                  .packed = derived};
+    pack(call->workers, &to);
+    return SB_OK;
+}
+
+/* ---- zero points ---- */
+
+/* One number for all, or one for each of `count` (of whose tensors the rank is at least 2); `count` is 1 then or that many. */
+typedef struct zero_points {
+    const sb_tensor *tensor; /* NULL: 0 */
+    int64_t count;
+} zero_points;
+
+static bool find_zeros(const sb_tensor *tensor, const sb_tensor *of, int64_t count, zero_points *zeros) {
+    *zeros = (zero_points){.tensor = tensor, .count = 1};
+    if (tensor == NULL)
+        return true;
+    if (sb_tensor_elements(tensor) == 1)
+        return tensor->rank <= of->rank;
+    zeros->count = count;
+    return tensor->rank == 1 && of->rank >= 2 && tensor->dims[0] == count;
+}
+
+static int32_t zero_at(const zero_points *zeros, int64_t index) {
+    if (zeros->tensor == NULL)
+        return 0;
+    int64_t step = zeros->count == 1 ? 0 : zeros->tensor->strides[0];
+    return sb_quantized_load(zeros->tensor->dtype, zeros->tensor->data, index * step);
+}
+
+/* ---- products ---- */
+
+typedef struct product {
+    sb_matmul_geometry geometry;
+    sb_integer_row *widen;
+    sb_integer_multiply *multiply;
+    sb_dtype dtype; /* of the left side */
+    const char *a;  /* of the present batch */
+    zero_points a_zero, b_zero;
+    int64_t zero_rows;  /* after which the rows' zero points begin again */
+    int64_t row_pieces; /* of PIECE_ROWS */
+    int16_t *rows;      /* [m][pairs][2] */
+    int32_t *sums;      /* [m] */
+    const uint8_t *packed;
+    sb_dtype packed_dtype;
+    int32_t *y; /* [m][n] of the present batch */
+} product;
+
+static void widen_rows(void *context, int64_t begin, int64_t end) {
+    const product *work = context;
+    const sb_matmul_geometry *g = &work->geometry;
+    for (int64_t row = begin; row < end; row++)
+        work->sums[row] =
+            work->widen(work->dtype, work->a + row * g->a_row_stride, g->a_k_stride, g->k,
+                        zero_at(&work->a_zero, row % work->zero_rows), work->rows + 2 * row * sb_integer_pairs(g->k));
+}
+
+static void multiply_pieces(void *context, int64_t begin, int64_t end) {
+    const product *work = context;
+    const sb_matmul_geometry *g = &work->geometry;
+    const int64_t pairs = sb_integer_pairs(g->k);
+    for (int64_t piece = begin; piece < end; piece++) {
+        const int64_t column = piece / work->row_pieces * SB_INTEGER_PANEL;
+        const int64_t row = piece % work->row_pieces * PIECE_ROWS;
+        int32_t zeros[SB_INTEGER_PANEL] = {0};
+        sb_integer_tile tile = {.rows = g->m - row < PIECE_ROWS ? g->m - row : PIECE_ROWS,
+                                .pairs = pairs,
+                                .columns = g->n - column < SB_INTEGER_PANEL ? g->n - column : SB_INTEGER_PANEL,
+                                .a = work->rows + 2 * row * pairs,
+                                .sums = work->sums + row,
+                                .panel = work->packed + 2 * column * pairs,
+                                .dtype = work->packed_dtype,
+                                .zeros = zeros,
+                                .c = work->y + row * g->n + column,
+                                .c_stride = g->n};
+        for (int64_t j = 0; j < tile.columns; j++)
+            zeros[j] = zero_at(&work->b_zero, column + j);
+        work->multiply(&tile);
+    }
+}
+
+static void multiply_batch(sb_workers *workers, product *work) {
+    const sb_matmul_geometry *g = &work->geometry;
+    const int64_t pairs = sb_integer_pairs(g->k);
+    work->row_pieces = (g->m + PIECE_ROWS - 1) / PIECE_ROWS;
+    sb_workers_run(workers, g->m, 1 + GRAIN_PAIRS / pairs, widen_rows, work);
+    int64_t rows = g->m < PIECE_ROWS ? g->m : PIECE_ROWS;
+    sb_workers_run(workers, panels_of(g->n) * work->row_pieces, 1 + GRAIN_PAIRS / (rows * pairs), multiply_pieces,
+                   work);
+}
+
+static sb_status multiply_all(sb_call *call, const sb_tensor *b, product *work, int32_t *y, uint8_t *memory) {
+    const sb_matmul_geometry *g = &work->geometry;
+    const char *a = work->a;
+    work->packed_dtype = b->dtype;
+    for (int64_t batch = 0; batch < g->batches; batch++) {
+        int64_t a_offset, b_offset;
+        sb_matmul_batch_offsets(g, batch, &a_offset, &b_offset);
+        work->a = a + a_offset;
+        work->y = y + batch * g->m * g->n;
+        work->packed = call->derived;
+        if (work->packed == NULL) {
+            packing to = {.b = b->data + b_offset,
+                          .k_stride = g->b_k_stride,
+                          .column_stride = g->b_column_stride,
+                          .k = g->k,
+                          .n = g->n,
+                          .packed = memory};
+            pack(call->workers, &to);
+            work->packed = memory;
+        }
+        multiply_batch(call->workers, work);
+    }
+    return SB_OK;
+}
+
+static void choose_functions(sb_isa isa, product *work) {
+    work->widen = sb_integer_row_scalar;
+    work->multiply = sb_integer_multiply_scalar;
+#if SB_HAS_X86_KERNELS
+    if (isa == SB_ISA_AVX512) {
+        work->widen = sb_integer_row_avx512;
+        work->multiply = sb_integer_multiply_avx512;
+    } else if (isa == SB_ISA_AVX2) {
+        work->widen = sb_integer_row_avx2;
+        work->multiply = sb_integer_multiply_avx2;
+    }
+#endif
+    (void)isa;
+}
+
+/* Workspace for the left side and, where nobody has packed the right one, for that. */
+static sb_status take_workspace(sb_call *call, product *work, void **packed) {
+    const sb_matmul_geometry *g = &work->geometry;
+    const size_t row_bytes = (size_t)sb_integer_pairs(g->k) * 2 * sizeof(int16_t);
+    void *memory;
+    size_t bytes = sb_integer_packed_bytes(g->k, g->n);
+    if (bytes == 0)
+        return sb_call_fail(call, SB_ERROR_OUT_OF_MEMORY, "the packed matrix's size overflows");
+    *packed = NULL;
+    if (call->derived == NULL)
+        SB_TRY(sb_call_workspace(call, bytes, packed));
+    SB_TRY(sb_call_workspace(call, (size_t)g->m * row_bytes, &memory));
+    work->rows = memory;
+    SB_TRY(sb_call_workspace(call, (size_t)g->m * sizeof *work->sums, &memory));
+    work->sums = memory;
+    return SB_OK;
+}
+
+/* ---- QLinearMatMul: sums rescaled row by row ---- */
+
+typedef struct rescaling {
+    sb_integer_rescale *rescale;
+    zero_points a_scale, b_scale; /* shaped as zero points are */
+    float y_scale;
+    int32_t y_zero;
+    int64_t zero_rows, n;
+    float *multipliers; /* [n], of the present row */
+    int32_t *bias;      /* [n] zeros */
+} rescaling;
+
+static float scale_at(const zero_points *scales, int64_t index) {
+    int64_t step = scales->count == 1 ? 0 : scales->tensor->strides[0];
+    return ((const float *)(const void *)scales->tensor->data)[index * step];
+}
+
+/* False where the definition has to do it: scales of 16 bits or of other shapes. */
+static bool find_rescaling(const sb_call *call, const sb_matmul_geometry *g, rescaling *to) {
+    const sb_tensor *a = sb_call_input(call, 0), *b = sb_call_input(call, 3);
+    const sb_tensor *a_scale = sb_call_input(call, 1), *b_scale = sb_call_input(call, 4);
+    const sb_tensor *y_scale = sb_call_input(call, 6), *y_zero = sb_call_input(call, 7);
+    if (a_scale->dtype != SB_F32 || b_scale->dtype != SB_F32 || y_scale->dtype != SB_F32 ||
+        sb_tensor_elements(y_scale) != 1 || sb_tensor_elements(y_zero) != 1 || y_scale->rank > 1 || y_zero->rank > 1 ||
+        !find_zeros(a_scale, a, g->m, &to->a_scale) || !find_zeros(b_scale, b, g->n, &to->b_scale))
+        return false;
+    to->y_scale = *(const float *)(const void *)y_scale->data;
+    to->y_zero = sb_quantized_load(y_zero->dtype, y_zero->data, 0);
+    to->zero_rows = g->m;
+    to->n = g->n;
+    return true;
+}
+
+static void find_multipliers(const rescaling *to, int64_t row) {
+    const float a_scale = scale_at(&to->a_scale, row % to->zero_rows);
+    for (int64_t j = 0; j < to->n; j++)
+        to->multipliers[j] = (a_scale * scale_at(&to->b_scale, j)) / to->y_scale;
+}
+
+static sb_status rescale_rows(sb_call *call, rescaling *to, int64_t rows, const int32_t *sums, sb_tensor *y) {
+    void *memory;
+    SB_TRY(sb_call_workspace(call, (size_t)to->n * sizeof *to->multipliers, &memory));
+    to->multipliers = memory;
+    SB_TRY(sb_call_workspace(call, (size_t)to->n * sizeof *to->bias, &memory));
+    to->bias = memory;
+    memset(memory, 0, (size_t)to->n * sizeof *to->bias);
+    for (int64_t row = 0; row < rows; row++) {
+        if (row == 0 || to->a_scale.count != 1)
+            find_multipliers(to, row);
+        to->rescale(y->dtype, to->n, sums + row * to->n, to->bias, to->multipliers, to->y_zero, y->data + row * to->n);
+    }
+    return SB_OK;
+}
+
+static sb_integer_rescale *rescale_for(sb_isa isa) {
+#if SB_HAS_X86_KERNELS
+    if (isa == SB_ISA_AVX512)
+        return sb_integer_rescale_avx512;
+    if (isa == SB_ISA_AVX2)
+        return sb_integer_rescale_avx2;
+#endif
+    (void)isa;
+    return sb_integer_rescale_scalar;
+}
+
+static sb_status launch_product(sb_call *call) {
+    const bool quantizes = rescales(call->node);
+    const int right = right_of(call->node);
+    const sb_tensor *a = sb_call_input(call, 0), *b = sb_call_input(call, right);
+    sb_tensor *y;
+    product work = {.dtype = a->dtype, .a = a->data};
+    rescaling to = {.rescale = rescale_for(call->isa)};
+    void *packed, *sums;
+    sb_matmul_geometry *g = &work.geometry;
+    sb_matmul_geometry_of(a, b, g);
+    /* Zero points of other shapes are for the definition, as are empty operands. */
+    if (!find_zeros(sb_call_input(call, 2), a, g->m, &work.a_zero) ||
+        !find_zeros(sb_call_input(call, right + 2), b, g->n, &work.b_zero) || g->batches == 0 || g->m == 0 ||
+        g->n == 0 || g->k == 0 || (quantizes && !find_rescaling(call, g, &to)))
+        return call->node->op->eval(call);
+    const int64_t rows = g->batches * g->m;
+    work.zero_rows = g->m;
+    sb_matmul_merge_batches(g);
+    choose_functions(call->isa, &work);
+    SB_TRY(sb_call_output(call, 0, &y));
+    SB_TRY(take_workspace(call, &work, &packed));
+    if (!quantizes)
+        return multiply_all(call, b, &work, (int32_t *)(void *)y->data, packed);
+    SB_TRY(sb_call_workspace(call, (size_t)sb_tensor_elements(y) * sizeof(int32_t), &sums));
+    SB_TRY(multiply_all(call, b, &work, sums, packed));
+    return rescale_rows(call, &to, rows, sums, y);
+}
+
+const sb_kernel sb_cpu_kernels_matmul_integer[] = {
+    {.op = "MatMulInteger",
+     .name = "integer-product",
+     .supports = supports_product,
+     .derives = derives_right,
+     .derive = derive_right,
+     .launch = launch_product},
+    {.op = "QLinearMatMul",
+     .name = "integer-product",
+     .supports = supports_product,
+     .derives = derives_right,
+     .derive = derive_right,
+     .launch = launch_product},
+    {.op = "ConvInteger",
+     .name = "integer-convolution",
+     .supports = sb_integer_conv_supports,
+     .derives = sb_integer_conv_derives,
+     .derive = sb_integer_conv_derive,
+     .launch = sb_integer_conv_launch},
+    {.op = "QLinearConv",
+     .name = "integer-convolution",
+     .supports = sb_integer_conv_supports,
+     .derives = sb_integer_conv_derives,
+     .derive = sb_integer_conv_derive,
+     .launch = sb_integer_conv_launch},
+    {0},
+};
