@@ -99,7 +99,7 @@ static sb_status derives(const sb_kernel_query *query, sb_derived_form *form, sb
     sb_integer_parts parts;
     if (!find_weights(&contraction, sb_contraction_node_fact(&contraction, query, 1), &shape))
         return SB_OK;
-    if (!sb_integer_find_parts(query->isa, &shape, &parts))
+    if (!sb_integer_weights_parts(query->isa, &shape, &parts))
         return sb_fail_memory(error, SIZE_MAX);
     form->input = sb_contraction_node_input(&contraction, 1);
     form->bytes = parts.bytes;
@@ -112,7 +112,7 @@ static sb_status derive(sb_call *call, const sb_tensor *from, void *derived) {
     sb_contraction_node contraction = sb_contraction_node_of(call->node);
     sb_integer_weights shape;
     if (!sb_integer_weights_of(contraction.node, from, &shape) ||
-        !sb_integer_pack(call->isa, &shape, (const float *)(const void *)from->data, call->workers, derived))
+        !sb_integer_weights_pack(call->isa, &shape, (const float *)(const void *)from->data, call->workers, derived))
         return sb_call_fail(call, SB_ERROR_INTERNAL, "the weights are not made of integers any more");
     return SB_OK;
 }
@@ -121,7 +121,7 @@ static void restore(const sb_node *node, sb_isa isa, const void *derived, const 
     sb_contraction_node contraction = sb_contraction_node_of(node);
     sb_integer_weights shape;
     if (sb_integer_weights_of(contraction.node, to, &shape))
-        sb_integer_unpack(isa, &shape, derived, (float *)(void *)to->data);
+        sb_integer_weights_unpack(isa, &shape, derived, (float *)(void *)to->data);
 }
 
 /* The form of the weights, made here where nobody keeps one. */
@@ -400,7 +400,7 @@ static sb_status launch(sb_call *call) {
     sb_integer_parts parts;
     const char *derived;
     sb_tensor *y;
-    if (!sb_integer_weights_of(contraction.node, w, &shape) || !sb_integer_find_parts(call->isa, &shape, &parts))
+    if (!sb_integer_weights_of(contraction.node, w, &shape) || !sb_integer_weights_parts(call->isa, &shape, &parts))
         return sb_call_fail(call, SB_ERROR_INTERNAL, "the weights have another shape than before");
     if (strcmp(contraction.node->op->name, "Conv") == 0)
         SB_TRY(describe_convolution(call, &contraction, a, w, &product, &y));

@@ -6,7 +6,7 @@
 #include "cpu/contraction/gemm_block.h"
 #include "numerics/convert.h"
 
-bool sb_integer_find_parts(sb_isa isa, const sb_integer_weights *shape, sb_integer_parts *parts) {
+bool sb_integer_weights_parts(sb_isa isa, const sb_integer_weights *shape, sb_integer_parts *parts) {
     const int64_t k = shape->taps * shape->channels, n = shape->columns;
     size_t single = sb_gemm_f32_packed_bytes(sb_gemm_f32_kernels(isa), k, n), integers, units, chunks;
     parts->k = k;
@@ -91,10 +91,11 @@ static void pack_groups(void *context, int64_t begin, int64_t end) {
         pack_columns(context, group * SB_INTEGER_COLUMNS);
 }
 
-bool sb_integer_pack(sb_isa isa, const sb_integer_weights *shape, const float *weights, sb_workers *workers, void *to) {
+bool sb_integer_weights_pack(sb_isa isa, const sb_integer_weights *shape, const float *weights, sb_workers *workers,
+                             void *to) {
     packing packing = {.isa = isa, .shape = shape, .weights = weights, .to = to};
     sb_integer_parts *parts = &packing.parts;
-    if (!sb_integer_find_parts(isa, shape, parts))
+    if (!sb_integer_weights_parts(isa, shape, parts))
         return false;
     memset(to, 0, parts->bytes);
     if (!sb_integer_columns_find(weights, shape, (float *)(void *)(packing.to + parts->units)))
@@ -103,7 +104,7 @@ bool sb_integer_pack(sb_isa isa, const sb_integer_weights *shape, const float *w
     return true;
 }
 
-void sb_integer_unpack(sb_isa isa, const sb_integer_weights *shape, const void *from, float *weights) {
+void sb_integer_weights_unpack(sb_isa isa, const sb_integer_weights *shape, const void *from, float *weights) {
     const int64_t panel = sb_gemm_f32_panel(sb_gemm_f32_kernels(isa)), k = shape->taps * shape->channels;
     const float *single = from;
     for (int64_t l = 0; l < k; l++) {

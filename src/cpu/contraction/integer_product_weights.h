@@ -14,12 +14,13 @@ typedef struct sb_integer_parts {
 } sb_integer_parts;
 
 /** False: their size overflows. */
-bool sb_integer_find_parts(sb_isa isa, const sb_integer_weights *shape, sb_integer_parts *parts);
+bool sb_integer_weights_parts(sb_isa isa, const sb_integer_weights *shape, sb_integer_parts *parts);
 
 /** Makes all of it at `to`, aligned to 64; `workers` may be NULL. False: the weights are not made of integers. */
-bool sb_integer_pack(sb_isa isa, const sb_integer_weights *shape, const float *weights, sb_workers *workers, void *to);
+bool sb_integer_weights_pack(sb_isa isa, const sb_integer_weights *shape, const float *weights, sb_workers *workers,
+                             void *to);
 
 /** Writes the weights again, bit for bit. */
-void sb_integer_unpack(sb_isa isa, const sb_integer_weights *shape, const void *from, float *weights);
+void sb_integer_weights_unpack(sb_isa isa, const sb_integer_weights *shape, const void *from, float *weights);
 
 #endif
