@@ -1,5 +1,6 @@
 #include "base/isa.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 
 #include "base/error.h"
@@ -12,7 +13,31 @@ static bool has_f16c(void) {
     unsigned eax, ebx, ecx, edx;
     return __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 && (ecx & bit_F16C) != 0;
 }
+
+/* VNNI of AVX-512, and of AVX. */
+static bool has_vnni(sb_isa isa) {
+    unsigned eax, ebx, ecx, edx;
+    if (isa == SB_ISA_AVX512)
+        return __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) != 0 && (ecx & 1u << 11) != 0;
+    return isa == SB_ISA_AVX2 && __get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx) != 0 && (eax & 1u << 4) != 0;
+}
 #endif
+
+bool sb_isa_adds_products(sb_isa isa) {
+#if SB_HAS_X86_KERNELS
+    /* 0: not asked yet, which takes microseconds on a virtual machine; else 1 more than the answer. Threads may ask together. */
+    static atomic_int answers[SB_ISA_AVX512 + 1];
+    int answer = atomic_load_explicit(&answers[isa], memory_order_relaxed);
+    if (answer == 0) {
+        answer = 1 + has_vnni(isa);
+        atomic_store_explicit(&answers[isa], answer, memory_order_relaxed);
+    }
+    return answer == 2;
+#else
+    (void)isa;
+    return false;
+#endif
+}
 
 sb_isa sb_isa_detect(void) {
 #if SB_HAS_X86_KERNELS

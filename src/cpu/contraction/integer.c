@@ -23,3 +23,15 @@ void sb_integer_pack(const void *b, int64_t k_stride, int64_t column_stride, int
         }
     }
 }
+
+sb_integer_multiply *sb_integer_multiply_of(sb_isa isa) {
+#if SB_HAS_X86_KERNELS
+    bool at_once = sb_isa_adds_products(isa);
+    if (isa == SB_ISA_AVX512)
+        return at_once ? sb_integer_multiply_avx512_vnni : sb_integer_multiply_avx512;
+    if (isa == SB_ISA_AVX2)
+        return at_once ? sb_integer_multiply_avx2_vnni : sb_integer_multiply_avx2;
+#endif
+    (void)isa;
+    return sb_integer_multiply_scalar;
+}

@@ -57,6 +57,9 @@ typedef void sb_integer_rescale(sb_dtype dtype, int64_t count, const int32_t *su
 
 extern sb_integer_rescale sb_integer_rescale_scalar;
 extern sb_integer_depthwise sb_integer_depthwise_scalar;
+/** The quickest of an instruction set on this processor. */
+sb_integer_multiply *sb_integer_multiply_of(sb_isa isa);
+
 extern sb_integer_row sb_integer_row_scalar;
 extern sb_integer_multiply sb_integer_multiply_scalar;
 #if SB_HAS_X86_KERNELS
@@ -64,6 +67,7 @@ extern sb_integer_row sb_integer_row_avx2, sb_integer_row_avx512;
 extern sb_integer_rescale sb_integer_rescale_avx2, sb_integer_rescale_avx512;
 extern sb_integer_depthwise sb_integer_depthwise_avx2, sb_integer_depthwise_avx512;
 extern sb_integer_multiply sb_integer_multiply_avx2, sb_integer_multiply_avx512;
+extern sb_integer_multiply sb_integer_multiply_avx2_vnni, sb_integer_multiply_avx512_vnni;
 #endif
 
 #endif

@@ -329,18 +329,16 @@ static sb_status find_rescaling(sb_call *call, const operands *at, convolution *
 static void choose_functions(sb_isa isa, convolution *work, sb_integer_row **widen) {
     *widen = sb_integer_row_scalar;
     work->rescale = sb_integer_rescale_scalar;
-    work->multiply = sb_integer_multiply_scalar;
+    work->multiply = sb_integer_multiply_of(isa);
     work->depthwise = sb_integer_depthwise_scalar;
 #if SB_HAS_X86_KERNELS
     if (isa == SB_ISA_AVX512) {
         *widen = sb_integer_row_avx512;
         work->rescale = sb_integer_rescale_avx512;
-        work->multiply = sb_integer_multiply_avx512;
         work->depthwise = sb_integer_depthwise_avx512;
     } else if (isa == SB_ISA_AVX2) {
         *widen = sb_integer_row_avx2;
         work->rescale = sb_integer_rescale_avx2;
-        work->multiply = sb_integer_multiply_avx2;
         work->depthwise = sb_integer_depthwise_avx2;
     }
 #endif

@@ -184,14 +184,12 @@ static sb_status multiply_all(sb_call *call, const sb_tensor *b, product *work, 
 
 static void choose_functions(sb_isa isa, product *work) {
     work->widen = sb_integer_row_scalar;
-    work->multiply = sb_integer_multiply_scalar;
+    work->multiply = sb_integer_multiply_of(isa);
 #if SB_HAS_X86_KERNELS
     if (isa == SB_ISA_AVX512) {
         work->widen = sb_integer_row_avx512;
-        work->multiply = sb_integer_multiply_avx512;
     } else if (isa == SB_ISA_AVX2) {
         work->widen = sb_integer_row_avx2;
-        work->multiply = sb_integer_multiply_avx2;
     }
 #endif
     (void)isa;
