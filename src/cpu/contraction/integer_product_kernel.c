@@ -160,21 +160,25 @@ static void find_window(const sb_conv_extents *extents, int64_t position, int64_
     }
 }
 
-/* The numbers of an output's taps among all pixels; -1 in the padding. */
-static void find_taps(const sb_conv_extents *extents, int64_t row, int64_t *taps) {
+/* An output's taps: their numbers among all pixels, -1 in the padding, and where they begin. */
+static void find_taps(const product *product, int64_t row, int64_t *taps, const float **rows) {
+    const sb_conv_extents *extents = &product->extents;
+    const int64_t batch = row / extents->positions;
     int64_t place[SB_WINDOW_AXES], tap[SB_WINDOW_AXES] = {0}, kernel[SB_WINDOW_AXES];
     find_window(extents, row % extents->positions, place);
     for (int i = 0; i < extents->axes; i++)
         kernel[i] = extents->axis[i].kernel;
     do {
-        int64_t at = row / extents->positions;
+        int64_t number = batch, at = batch * product->batch_stride;
         bool inside = true;
         for (int i = 0; i < extents->axes; i++) {
             int64_t index = place[i] + tap[i] * extents->axis[i].dilation;
             inside = inside && index >= 0 && index < extents->axis[i].in;
-            at = at * extents->axis[i].in + index;
+            number = number * extents->axis[i].in + index;
+            at += index * product->strides[i];
         }
-        *taps++ = inside ? at : -1;
+        *taps++ = inside ? number : -1;
+        *rows++ = inside ? product->x + at : product->zeros;
     } while (sb_window_next(extents->axes, tap, kernel));
 }
 
@@ -189,17 +193,10 @@ static const float *pixel_at(const product *product, int64_t number) {
     return x + number * product->batch_stride;
 }
 
-/* Rows of a matrix, or of a convolution: its taps, which are of the pixels that have been found to be inside. */
-static void find_rows(const product *product, int64_t first, int64_t count, const int64_t *taps, const float **rows) {
+static void find_rows(const product *product, int64_t first, int64_t count, const float **rows) {
     const sb_matmul_geometry *g = &product->geometry;
     for (int64_t r = 0; r < count; r++) {
         int64_t a, b;
-        for (int64_t t = 0; taps != NULL && t < product->block.taps; t++) {
-            int64_t pixel = taps[r * product->block.taps + t];
-            rows[r * product->block.taps + t] = pixel >= 0 ? pixel_at(product, pixel) : product->zeros;
-        }
-        if (taps != NULL)
-            continue;
         sb_matmul_batch_offsets(g, (first + r) / g->m, &a, &b);
         rows[r] = product->x + a + (first + r) % g->m * g->a_row_stride;
     }
@@ -274,7 +271,7 @@ static void run_piece(void *context, int64_t index, void *workspace) {
     const int64_t part = index % product->column_parts;
     const room room = room_of(product);
     const float **table = (const float **)(void *)((char *)workspace + room.table);
-    int64_t *taps = product->image != NULL ? (int64_t *)(void *)((char *)workspace + room.taps) : NULL;
+    int64_t *taps = (int64_t *)(void *)((char *)workspace + room.taps);
     sb_integer_block block = product->block;
     block.rows = product->rows - first < most ? product->rows - first : most;
     block.y += first * block.n;
@@ -283,14 +280,15 @@ static void run_piece(void *context, int64_t index, void *workspace) {
     block.integers = workspace;
     block.row_norms = (float *)(void *)((char *)workspace + room.norms);
     block.a = table;
-    for (int64_t r = 0; taps != NULL && r < block.rows; r++) {
-        find_taps(&product->extents, first + r, taps + r * block.taps);
-        gather_row(product, &block, taps + r * block.taps, block.integers + r * block.pitch,
-                   block.row_norms + r * block.chunks);
-    }
-    find_rows(product, first, block.rows, taps, table);
-    if (taps == NULL)
+    if (product->image != NULL) {
+        for (int64_t r = 0; r < block.rows; r++) {
+            find_taps(product, first + r, taps, table + r * block.taps);
+            gather_row(product, &block, taps, block.integers + r * block.pitch, block.row_norms + r * block.chunks);
+        }
+    } else {
+        find_rows(product, first, block.rows, table);
         product->kernels->convert(&block);
+    }
     product->kernels->compute(&block);
 }
 
