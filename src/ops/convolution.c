@@ -129,6 +129,26 @@ void sb_conv_extents_of(const sb_conv_params *params, const sb_tensor *x, const 
         shape->taps = 0;
 }
 
+void sb_conv_find_taps(const sb_conv_extents *shape, int64_t position, int64_t *taps) {
+    int64_t first[SB_WINDOW_AXES], tap[SB_WINDOW_AXES] = {0}, kernel[SB_WINDOW_AXES];
+    for (int d = shape->axes - 1; d >= 0; d--) {
+        const sb_window_axis *axis = &shape->axis[d];
+        first[d] = position % axis->out * axis->stride - axis->begin;
+        position /= axis->out;
+        kernel[d] = axis->kernel;
+    }
+    do {
+        int64_t number = 0;
+        bool inside = true;
+        for (int d = 0; d < shape->axes; d++) {
+            int64_t at = first[d] + tap[d] * shape->axis[d].dilation;
+            inside = inside && at >= 0 && at < shape->axis[d].in;
+            number = number * shape->axis[d].in + at;
+        }
+        *taps++ = inside ? number : -1;
+    } while (sb_window_next(shape->axes, tap, kernel));
+}
+
 /* ---- reference ---- */
 
 void sb_conv_pack_reference(const sb_conv_extents *shape, size_t size, sb_conv_operand w, char *packed) {

@@ -37,6 +37,9 @@ sb_status sb_conv_infer_bias(const sb_infer *infer, int index, sb_dtype dtype, s
 void sb_conv_extents_of(const sb_conv_params *params, const sb_tensor *x, const sb_tensor *w, const int64_t *y_dims,
                         sb_conv_extents *shape);
 
+/** The input positions, of one image, row-major, that output position `position` reads at each of shape->taps; -1 in the padding. */
+void sb_conv_find_taps(const sb_conv_extents *shape, int64_t position, int64_t *taps);
+
 /** Called for each batch index, group and output position with the group's sums, which it may
  * change: `channel` is the first of shape->group_outputs output channels. */
 typedef void sb_conv_store(void *context, int64_t batch, int64_t channel, int64_t position, void *sums);

@@ -26,23 +26,9 @@ typedef struct convolution {
 
 static void find_taps(const convolution *work, int64_t batch, int64_t pixel, int64_t *offsets) {
     const sb_conv_extents *shape = work->conv->extents;
-    int64_t out[SB_WINDOW_AXES], tap[SB_WINDOW_AXES] = {0}, kernel[SB_WINDOW_AXES];
-    for (int d = shape->axes - 1; d >= 0; d--) {
-        out[d] = pixel % shape->axis[d].out;
-        pixel /= shape->axis[d].out;
-        kernel[d] = shape->axis[d].kernel;
-    }
-    do {
-        int64_t position = 0;
-        bool inside = true;
-        for (int d = 0; d < shape->axes; d++) {
-            const sb_window_axis *axis = &shape->axis[d];
-            int64_t at = out[d] * axis->stride - axis->begin + tap[d] * axis->dilation;
-            inside = inside && at >= 0 && at < axis->in;
-            position = position * axis->in + at;
-        }
-        *offsets++ = inside ? batch * work->image_elements + position * shape->groups : work->nothing;
-    } while (sb_move_next(shape->axes, kernel, tap));
+    sb_conv_find_taps(shape, pixel, offsets);
+    for (int64_t t = 0; t < shape->taps; t++)
+        offsets[t] = offsets[t] >= 0 ? batch * work->image_elements + offsets[t] * shape->groups : work->nothing;
 }
 
 static void convolve_piece(void *context, int64_t index, void *workspace) {

@@ -130,26 +130,14 @@ static int64_t channels_in(const sb_conv_extents *shape) {
     return shape->groups * shape->group_inputs;
 }
 
-/* Where the channels of the position lie that an output pixel reads at each tap, or zeros where that is outside. */
-static void find_taps(const convolution *work, int64_t batch, int64_t pixel, const int16_t **taps) {
+/* Where the channels of the positions lie that an output pixel reads at each tap, or zeros where that is outside; `numbers` is
+ * room for as many. */
+static void find_taps(const convolution *work, int64_t batch, int64_t pixel, int64_t *numbers, const int16_t **taps) {
     const sb_conv_extents *shape = &work->shape;
-    int64_t out[SB_WINDOW_AXES], tap[SB_WINDOW_AXES] = {0}, kernel[SB_WINDOW_AXES];
-    for (int d = shape->axes - 1; d >= 0; d--) {
-        out[d] = pixel % shape->axis[d].out;
-        pixel /= shape->axis[d].out;
-        kernel[d] = shape->axis[d].kernel;
-    }
-    do {
-        int64_t position = 0;
-        bool inside = true;
-        for (int d = 0; d < shape->axes; d++) {
-            const sb_window_axis *axis = &shape->axis[d];
-            int64_t at = out[d] * axis->stride - axis->begin + tap[d] * axis->dilation;
-            inside = inside && at >= 0 && at < axis->in;
-            position = position * axis->in + at;
-        }
-        *taps++ = inside ? work->x + batch * work->image_elements + position * channels_in(shape) : work->nothing;
-    } while (sb_move_next(shape->axes, kernel, tap));
+    const int16_t *image = work->x + batch * work->image_elements;
+    sb_conv_find_taps(shape, pixel, numbers);
+    for (int64_t t = 0; t < shape->taps; t++)
+        taps[t] = numbers[t] >= 0 ? image + numbers[t] * channels_in(shape) : work->nothing;
 }
 
 static int32_t weight_zero(const sb_tensor *zero, int64_t channel) {
@@ -173,6 +161,7 @@ static int32_t gather_row(const sb_conv_extents *shape, int64_t group, const int
 
 /* A piece's workspace. */
 typedef struct room {
+    int64_t *numbers;     /* [taps] */
     const int16_t **taps; /* [PIECE_PIXELS][taps] */
     int32_t *sums;        /* [PIECE_PIXELS][channels], where they are rescaled */
     int16_t *rows;        /* [PIECE_PIXELS][pairs][2] */
@@ -181,6 +170,7 @@ typedef struct room {
 
 static room cut_room(const convolution *work, void *memory) {
     const sb_conv_extents *shape = &work->shape;
+    const size_t numbers = (size_t)shape->taps * sizeof(int64_t);
     const size_t taps = (size_t)PIECE_PIXELS * (size_t)shape->taps * sizeof(int16_t *);
     const size_t sums = work->multipliers == NULL ? 0
                                                   : (size_t)PIECE_PIXELS * (size_t)shape->groups *
@@ -188,10 +178,11 @@ static room cut_room(const convolution *work, void *memory) {
     const size_t rows =
         (size_t)PIECE_PIXELS * (size_t)sb_integer_pairs(shape->taps * shape->group_inputs) * 2 * sizeof(int16_t);
     char *bytes = memory;
-    return (room){.taps = memory,
-                  .sums = memory == NULL ? NULL : (int32_t *)(void *)(bytes + taps),
-                  .rows = memory == NULL ? NULL : (int16_t *)(void *)(bytes + taps + sums),
-                  .bytes = taps + sums + (is_depthwise(shape) ? 0 : rows)};
+    return (room){.numbers = memory,
+                  .taps = memory == NULL ? NULL : (const int16_t **)(void *)(bytes + numbers),
+                  .sums = memory == NULL ? NULL : (int32_t *)(void *)(bytes + numbers + taps),
+                  .rows = memory == NULL ? NULL : (int16_t *)(void *)(bytes + numbers + taps + sums),
+                  .bytes = numbers + taps + sums + (is_depthwise(shape) ? 0 : rows)};
 }
 
 static void multiply_group(const convolution *work, const room *room, int64_t group, int64_t pixels, int32_t *y) {
@@ -229,7 +220,7 @@ static void convolve_piece(void *context, int64_t index, void *workspace) {
     const int64_t place = (batch * shape->positions + first) * channels;
     int32_t *sums = work->multipliers != NULL ? room.sums : (int32_t *)work->y + place;
     for (int64_t p = 0; p < pixels; p++)
-        find_taps(work, batch, first + p, room.taps + p * shape->taps);
+        find_taps(work, batch, first + p, room.numbers, room.taps + p * shape->taps);
     if (is_depthwise(shape)) {
         for (int64_t p = 0; p < pixels; p++)
             work->depthwise(channels, shape->taps, room.taps + p * shape->taps, work->w, sums + p * channels);

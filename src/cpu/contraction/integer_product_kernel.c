@@ -144,53 +144,29 @@ typedef struct product {
     const float *x;
     sb_matmul_geometry geometry; /* of a product of matrices */
     sb_conv_extents extents;     /* of a convolution: axes of 0 where it is none */
-    int64_t batch_stride, strides[SB_WINDOW_AXES];
-    const float *zeros; /* a position in the padding */
-    int64_t pixels, pixel_parts;
-    uint8_t *image; /* [pixels][channels]: integers, as rows have them */
-    float *norms;   /* [pixels][pixel_parts]: of a pixel's channels, or of each chunk of them */
+    int64_t batch_stride, pixel_stride;
+    const float *zeros;                        /* a position in the padding */
+    int64_t image_pixels, pixels, pixel_parts; /* of one image, of all; chunks of a pixel's channels */
+    uint8_t *image;                            /* [pixels][channels]: integers, as rows have them */
+    float *norms; /* [pixels][pixel_parts]: of a pixel's channels, or of each chunk of them */
 } product;
 
-/* The first position of an output's window along each axis. */
-static void find_window(const sb_conv_extents *extents, int64_t position, int64_t *place) {
-    for (int i = extents->axes - 1; i >= 0; i--) {
-        const sb_window_axis *axis = &extents->axis[i];
-        place[i] = position % axis->out * axis->stride - axis->begin;
-        position /= axis->out;
-    }
+/* Where pixel `number` of all images begins. */
+static const float *pixel_at(const product *product, int64_t number) {
+    const int64_t image = product->image_pixels;
+    return product->x + number / image * product->batch_stride + number % image * product->pixel_stride;
 }
 
 /* An output's taps: their numbers among all pixels, -1 in the padding, and where they begin. */
 static void find_taps(const product *product, int64_t row, int64_t *taps, const float **rows) {
-    const sb_conv_extents *extents = &product->extents;
-    const int64_t batch = row / extents->positions;
-    int64_t place[SB_WINDOW_AXES], tap[SB_WINDOW_AXES] = {0}, kernel[SB_WINDOW_AXES];
-    find_window(extents, row % extents->positions, place);
-    for (int i = 0; i < extents->axes; i++)
-        kernel[i] = extents->axis[i].kernel;
-    do {
-        int64_t number = batch, at = batch * product->batch_stride;
-        bool inside = true;
-        for (int i = 0; i < extents->axes; i++) {
-            int64_t index = place[i] + tap[i] * extents->axis[i].dilation;
-            inside = inside && index >= 0 && index < extents->axis[i].in;
-            number = number * extents->axis[i].in + index;
-            at += index * product->strides[i];
-        }
-        *taps++ = inside ? number : -1;
-        *rows++ = inside ? product->x + at : product->zeros;
-    } while (sb_window_next(extents->axes, tap, kernel));
-}
-
-/* Where pixel `number` of all images begins. */
-static const float *pixel_at(const product *product, int64_t number) {
-    const sb_conv_extents *extents = &product->extents;
-    const float *x = product->x;
-    for (int i = extents->axes - 1; i >= 0; i--) {
-        x += number % extents->axis[i].in * product->strides[i];
-        number /= extents->axis[i].in;
+    const int64_t batch = row / product->extents.positions;
+    const float *image = product->x + batch * product->batch_stride;
+    sb_conv_find_taps(&product->extents, row % product->extents.positions, taps);
+    for (int64_t t = 0; t < product->block.taps; t++) {
+        bool inside = taps[t] >= 0;
+        rows[t] = inside ? image + taps[t] * product->pixel_stride : product->zeros;
+        taps[t] = inside ? batch * product->image_pixels + taps[t] : -1;
     }
-    return x + number * product->batch_stride;
 }
 
 static void find_rows(const product *product, int64_t first, int64_t count, const float **rows) {
@@ -330,6 +306,28 @@ static sb_status describe_matrix(sb_call *call, const sb_tensor *a, const sb_int
     return sb_call_output(call, 0, y);
 }
 
+/* How far pixels that follow each other lie apart, where that is the same everywhere and channels are innermost; 0: it is not. */
+static int64_t distance_of_pixels(const sb_tensor *x) {
+    int64_t distance = 0, behind = 0;
+    for (int d = x->rank - 1; d >= 2; d--) {
+        if (x->dims[d] == 1)
+            continue;
+        if (distance == 0)
+            distance = behind = x->strides[d];
+        if (x->strides[d] != behind)
+            return 0;
+        behind *= x->dims[d];
+    }
+    return x->strides[1] != 1 ? 0 : distance != 0 ? distance : x->dims[1];
+}
+
+static int64_t pixels_of(const sb_conv_extents *extents) {
+    int64_t pixels = 1;
+    for (int i = 0; i < extents->axes; i++)
+        pixels *= extents->axis[i].in;
+    return pixels;
+}
+
 static sb_status describe_convolution(sb_call *call, const sb_contraction_node *contraction, const sb_tensor *x,
                                       const sb_tensor *w, product *product, sb_tensor **y) {
     const sb_conv_params *params = contraction->node->params;
@@ -339,15 +337,17 @@ static sb_status describe_convolution(sb_call *call, const sb_contraction_node *
     sb_conv_extents_of(params, x, w, (*y)->dims, &product->extents);
     product->rows = product->extents.batch * product->extents.positions;
     product->block.a_step = 1;
-    if (x->strides[1] == 1) {
+    product->image_pixels = pixels_of(&product->extents);
+    product->pixels = product->extents.batch * product->image_pixels;
+    product->pixel_stride = distance_of_pixels(x);
+    if (product->pixel_stride != 0) {
         product->x = (const float *)(const void *)x->data;
         product->batch_stride = x->strides[0];
-        memcpy(product->strides, x->strides + 2, (size_t)product->extents.axes * sizeof product->strides[0]);
     } else {
         int64_t strides[SB_MAX_RANK];
         SB_TRY(sb_channels_last_copy(call, x, &product->x, strides));
         product->batch_stride = strides[0];
-        memcpy(product->strides, strides + 1, (size_t)product->extents.axes * sizeof product->strides[0]);
+        product->pixel_stride = x->dims[1];
     }
     void *zeros;
     size_t bytes = (size_t)x->dims[1] * sizeof(float);
@@ -361,9 +361,6 @@ static sb_status describe_convolution(sb_call *call, const sb_contraction_node *
 static sb_status make_image(sb_call *call, product *product) {
     const sb_integer_block *block = &product->block;
     void *image, *norms;
-    product->pixels = product->extents.batch;
-    for (int i = 0; i < product->extents.axes; i++)
-        product->pixels *= product->extents.axis[i].in;
     product->pixel_parts = block->channels > block->chunk ? block->channels / block->chunk : 1;
     SB_TRY(sb_call_workspace(call, (size_t)(product->pixels * block->channels), &image));
     SB_TRY(sb_call_workspace(call, (size_t)(product->pixels * product->pixel_parts) * sizeof(float), &norms));
