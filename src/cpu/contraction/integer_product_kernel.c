@@ -361,7 +361,8 @@ static sb_status describe_convolution(sb_call *call, const sb_contraction_node *
 static sb_status make_image(sb_call *call, product *product) {
     const sb_integer_block *block = &product->block;
     void *image, *norms;
-    product->pixel_parts = block->channels > block->chunk ? block->channels / block->chunk : 1;
+    /* The last may be shorter, of a kernel of one position: else channels are whole chunks, or chunks whole pixels. */
+    product->pixel_parts = (block->channels + block->chunk - 1) / block->chunk;
     SB_TRY(sb_call_workspace(call, (size_t)(product->pixels * block->channels), &image));
     SB_TRY(sb_call_workspace(call, (size_t)(product->pixels * product->pixel_parts) * sizeof(float), &norms));
     product->image = image;
