@@ -251,6 +251,10 @@ bool sb_node_has(const sb_node *node, const char *name) {
     return sb_attributes_find(&node->attributes, name) != NULL;
 }
 
+bool sb_node_is(const sb_node *node, const char *name) {
+    return node->op->domain[0] == '\0' && strcmp(node->op->name, name) == 0;
+}
+
 sb_graph *sb_node_graph(const sb_node *node, const char *name) {
     const sb_attribute *attribute = sb_attributes_find(&node->attributes, name);
     return attribute != NULL && attribute->kind == SB_ATTRIBUTE_GRAPH ? attribute->graph : NULL;

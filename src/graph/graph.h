@@ -91,6 +91,9 @@ void sb_graph_remove_last_node(sb_graph *graph, sb_attributes *attributes);
 
 void sb_node_destroy(sb_node *node);
 
+/** Whether it is a node of that operator of ONNX's own domain. */
+bool sb_node_is(const sb_node *node, const char *name);
+
 /** The node's attribute of kind GRAPH with that name, or NULL. */
 sb_graph *sb_node_graph(const sb_node *node, const char *name);
 

@@ -4,10 +4,6 @@
 
 #include "ops/softmax.h"
 
-static bool is_named(const sb_node *node, const char *name) {
-    return node->op->domain[0] == '\0' && strcmp(node->op->name, name) == 0;
-}
-
 static const sb_fact *fact_of(const sb_graph *graph, sb_value_id value) {
     return &graph->values[value].fact;
 }
@@ -28,14 +24,14 @@ static bool has_one_element(const sb_fact *fact) {
 }
 
 static bool is_product(const sb_graph *graph, const sb_node *node, sb_dtype dtype) {
-    return is_named(node, "MatMul") && is_tensor(fact_of(graph, node->inputs[0]), dtype, 2) &&
+    return sb_node_is(node, "MatMul") && is_tensor(fact_of(graph, node->inputs[0]), dtype, 2) &&
            is_tensor(fact_of(graph, node->inputs[1]), dtype, 2);
 }
 
 /* A node behind the scores `value`, as a step whose operand is a value of `graph`. */
 static bool is_step(const sb_graph *graph, const sb_node *node, sb_value_id value, sb_dtype dtype,
                     sb_attention_nodes *nodes) {
-    bool adds = is_named(node, "Add"), multiplies = is_named(node, "Mul"), divides = is_named(node, "Div");
+    bool adds = sb_node_is(node, "Add"), multiplies = sb_node_is(node, "Mul"), divides = sb_node_is(node, "Div");
     if ((!adds && !multiplies && !divides) || nodes->step_count == SB_ATTENTION_NODE_STEPS)
         return false;
     bool first = node->inputs[0] == value, second = node->inputs[1] == value;
@@ -91,7 +87,7 @@ static bool match_scores(const sb_graph *graph, const sb_node *scores, sb_dtype 
 bool sb_attention_nodes_match(const sb_graph *graph, const sb_node *scores, const sb_node *softmax,
                               const sb_node *result, sb_attention_nodes *nodes) {
     *nodes = (sb_attention_nodes){0};
-    if (!is_named(softmax, "Softmax") || !is_named(result, "MatMul") || softmax->inputs[0] != scores->outputs[0] ||
+    if (!sb_node_is(softmax, "Softmax") || !sb_node_is(result, "MatMul") || softmax->inputs[0] != scores->outputs[0] ||
         result->inputs[0] != softmax->outputs[0] || result->inputs[1] == softmax->outputs[0] ||
         result->inputs[1] == scores->outputs[0])
         return false;

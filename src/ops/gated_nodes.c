@@ -4,10 +4,6 @@
 
 #include "ops/gated.h"
 
-static bool is_named(const sb_node *node, const char *name) {
-    return node->op->domain[0] == '\0' && strcmp(node->op->name, name) == 0;
-}
-
 /* The last extent of a tensor of 16 bits with at least two dimensions; 0: it is none, or not known. */
 static int64_t columns_of(const sb_graph *graph, sb_value_id value, sb_dtype dtype) {
     const sb_fact *fact = value != SB_NO_VALUE ? &graph->values[value].fact : NULL;
@@ -19,7 +15,7 @@ static int64_t columns_of(const sb_graph *graph, sb_value_id value, sb_dtype dty
 }
 
 bool sb_gated_nodes_match(const sb_graph *graph, const sb_node *product, const sb_node *split, const sb_node *gated) {
-    if (!is_named(product, "MatMul") || !is_named(split, "Split") || !is_named(gated, "SwiGLU") ||
+    if (!sb_node_is(product, "MatMul") || !sb_node_is(split, "Split") || !sb_node_is(gated, "SwiGLU") ||
         split->output_count != 2 || product->outputs[0] == SB_NO_VALUE || split->inputs[0] != product->outputs[0] ||
         split->outputs[0] == SB_NO_VALUE || gated->inputs[0] != split->outputs[0] ||
         gated->inputs[1] != split->outputs[1] || ((const sb_gated_params *)gated->params)->alpha != 1.0f)

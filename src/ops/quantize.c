@@ -369,6 +369,12 @@ static sb_status store_scalar(sb_call *call, int index, const void *value) {
     return SB_OK;
 }
 
+sb_status sb_quantize_store_range(sb_call *call, float least, float most, float *scale, uint8_t *zero) {
+    sb_quantize_range(least, most, scale, zero);
+    SB_TRY(store_scalar(call, 1, scale));
+    return store_scalar(call, 2, zero);
+}
+
 static sb_status eval_dynamic(sb_call *call) {
     const sb_tensor *input = sb_call_input(call, 0);
     range_context range = {0, 0};
@@ -377,9 +383,7 @@ static sb_status eval_dynamic(sb_call *call) {
     sb_walk_run(&walk, range_row, &range);
     float scale;
     uint8_t zero;
-    sb_quantize_range(range.least, range.most, &scale, &zero);
-    SB_TRY(store_scalar(call, 1, &scale));
-    SB_TRY(store_scalar(call, 2, &zero));
+    SB_TRY(sb_quantize_store_range(call, range.least, range.most, &scale, &zero));
     if (!sb_call_wants(call, 0))
         return SB_OK;
     sb_tensor *output;

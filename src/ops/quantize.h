@@ -31,6 +31,9 @@ typedef struct sb_quantize_single {
 bool sb_quantize_is_single(const sb_graph *graph, const sb_fact *const *inputs, const sb_node *node,
                            sb_quantize_single *single);
 
+/** Scale and zero point by which DynamicQuantizeLinear quantizes what lies within [least, most], stored where the call wants them. */
+sb_status sb_quantize_store_range(sb_call *call, float least, float most, float *scale, uint8_t *zero);
+
 /** Makes the output of QuantizeLinear or DequantizeLinear unless it is there, and gives `part` views of output, input,
  * scale and zero point (NULL where omitted), the latter two broadcast to the former: all at once, or
  * block by block where scales come in blocks. */

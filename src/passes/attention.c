@@ -9,6 +9,7 @@
 #include "ops/attention_nodes.h"
 #include "passes/groups.h"
 #include "passes/passes.h"
+#include "passes/rewrite.h"
 
 /* As many queries as keys, or queries for whole blocks of threads, or few enough keys for any number of queries. */
 static bool is_wanted(const sb_fact *scores) {
@@ -19,20 +20,15 @@ static bool is_wanted(const sb_fact *scores) {
                                                                                  row_count >= SB_ATTENTION_NODE_ROWS)));
 }
 
-static const sb_node *maker_of(const sb_graph *graph, sb_value_id value) {
-    int producer = value != SB_NO_VALUE ? graph->values[value].producer : -1;
-    return producer >= 0 ? graph->nodes[producer] : NULL;
-}
-
 /* The group that ends with node `last`. */
 static bool find_group(const sb_graph *graph, size_t last, sb_group *group) {
     const sb_node *result = graph->nodes[last];
     if (result == NULL || strcmp(result->op->name, "MatMul") != 0 || result->op->domain[0] != '\0')
         return false;
-    const sb_node *softmax = maker_of(graph, result->inputs[0]);
+    const sb_node *softmax = sb_maker_of(graph, result->inputs[0], NULL);
     if (softmax == NULL || strcmp(softmax->op->name, "Softmax") != 0)
         return false;
-    const sb_node *scores = maker_of(graph, softmax->inputs[0]);
+    const sb_node *scores = sb_maker_of(graph, softmax->inputs[0], NULL);
     sb_attention_nodes nodes;
     if (scores == NULL || !sb_attention_nodes_match(graph, scores, softmax, result, &nodes) ||
         !is_wanted(&graph->values[softmax->inputs[0]].fact))

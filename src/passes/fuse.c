@@ -26,14 +26,10 @@ static bool is_contraction(const sb_node *node) {
     return false;
 }
 
-static bool is_named(const sb_node *node, const char *name) {
-    return node->op->domain[0] == '\0' && strcmp(node->op->name, name) == 0;
-}
-
 /* Quantized networks put every value through an integer: QuantizeLinear, and DequantizeLinear behind it. */
 static bool is_single_quantization(const sb_graph *graph, const sb_node *node) {
     sb_quantize_single single;
-    return (is_named(node, "QuantizeLinear") || is_named(node, "DequantizeLinear")) &&
+    return (sb_node_is(node, "QuantizeLinear") || sb_node_is(node, "DequantizeLinear")) &&
            sb_only_output(node) != SB_NO_VALUE && sb_quantize_is_single(graph, NULL, node, &single);
 }
 
@@ -71,7 +67,7 @@ static bool is_turned_back(const fusion *fusion, sb_value_id value) {
         return false;
     for (size_t u = uses->first_use[value]; u < uses->first_use[value + 1]; u++) {
         const sb_node *reader = fusion->graph->nodes[uses->readers[u]];
-        if (!is_named(reader, "DequantizeLinear") || !is_single_quantization(fusion->graph, reader))
+        if (!sb_node_is(reader, "DequantizeLinear") || !is_single_quantization(fusion->graph, reader))
             return false;
     }
     return true;
@@ -82,7 +78,7 @@ static bool joins(const fusion *fusion, size_t index, const sb_fact *shape) {
     const sb_node *node = fusion->graph->nodes[index];
     if (fusion->taken[index] || !is_elementwise(fusion->graph, node) || sb_only_output(node) == SB_NO_VALUE)
         return false;
-    if (is_named(node, "QuantizeLinear") && !is_turned_back(fusion, sb_only_output(node)))
+    if (sb_node_is(node, "QuantizeLinear") && !is_turned_back(fusion, sb_only_output(node)))
         return false;
     const sb_fact *fact = &fusion->graph->values[sb_only_output(node)].fact;
     if (!is_plain(fact) || !same_extents(fact, shape))
@@ -157,7 +153,7 @@ static bool goes_behind(const fusion *fusion, const sb_group *group, const sb_no
 
 /* Groups give floats: kernels compute in those, and an integer is one step on the way. */
 static bool ends_in_integers(const fusion *fusion, const sb_group *group) {
-    return is_named(fusion->graph->nodes[group->nodes[group->count - 1]], "QuantizeLinear");
+    return sb_node_is(fusion->graph->nodes[group->nodes[group->count - 1]], "QuantizeLinear");
 }
 
 /* Grows a group from node `start`, then cuts it back to the longest closed beginning. */

@@ -19,15 +19,6 @@ static bool lies_by_columns(const sb_graph *graph, sb_value_id weights) {
            tensor->dims[1] % COLUMN_UNIT == 0;
 }
 
-/* The node that makes the value, and its number; NULL: none. */
-static const sb_node *maker_of(const sb_graph *graph, sb_value_id value, size_t *number) {
-    int producer = value != SB_NO_VALUE ? graph->values[value].producer : -1;
-    if (producer < 0)
-        return NULL;
-    *number = (size_t)producer;
-    return graph->nodes[producer];
-}
-
 /* The group that ends with node `last`. */
 static bool find_group(const sb_graph *graph, size_t last, sb_group *group) {
     const sb_node *gated = graph->nodes[last];
@@ -35,9 +26,9 @@ static bool find_group(const sb_graph *graph, size_t last, sb_group *group) {
         return false;
     group->count = 3;
     group->nodes[2] = last;
-    const sb_node *split = maker_of(graph, gated->inputs[0], &group->nodes[1]);
+    const sb_node *split = sb_maker_of(graph, gated->inputs[0], &group->nodes[1]);
     const sb_node *product =
-        split != NULL && split->input_count > 0 ? maker_of(graph, split->inputs[0], &group->nodes[0]) : NULL;
+        split != NULL && split->input_count > 0 ? sb_maker_of(graph, split->inputs[0], &group->nodes[0]) : NULL;
     return product != NULL && sb_gated_nodes_match(graph, product, split, gated) &&
            lies_by_columns(graph, product->inputs[1]);
 }

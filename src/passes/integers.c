@@ -10,20 +10,8 @@
 #include "passes/passes.h"
 #include "passes/rewrite.h"
 
-static bool is_named(const sb_node *node, const char *name) {
-    return node->op->domain[0] == '\0' && strcmp(node->op->name, name) == 0;
-}
-
-static const sb_node *maker_of(const sb_graph *graph, sb_value_id value, size_t *number) {
-    int producer = value != SB_NO_VALUE ? graph->values[value].producer : -1;
-    if (producer < 0)
-        return NULL;
-    *number = (size_t)producer;
-    return graph->nodes[producer];
-}
-
 static bool is_single(const sb_graph *graph, const sb_node *node, const char *name, sb_quantize_single *single) {
-    return node != NULL && is_named(node, name) && sb_only_output(node) != SB_NO_VALUE &&
+    return node != NULL && sb_node_is(node, name) && sb_only_output(node) != SB_NO_VALUE &&
            sb_quantize_is_single(graph, NULL, node, single);
 }
 
@@ -34,9 +22,9 @@ static bool is_scale(float scale) {
 /* The integers that a value is made of, through whatever shows them in another way. */
 static bool find_operand(const sb_graph *graph, sb_value_id value, sb_integer_operand *operand) {
     size_t number;
-    const sb_node *maker = maker_of(graph, value, &number);
+    const sb_node *maker = sb_maker_of(graph, value, &number);
     while (maker != NULL && (maker->op->flags & SB_OP_VIEW) != 0 && maker->input_count > 0)
-        maker = maker_of(graph, maker->inputs[0], &number);
+        maker = sb_maker_of(graph, maker->inputs[0], &number);
     sb_quantize_single single;
     if (!is_single(graph, maker, "DequantizeLinear", &single))
         return false;
@@ -75,7 +63,7 @@ static sb_status find_columns(const sb_graph *graph, const sb_node *product, boo
     if (weights == NULL || weights->dtype != SB_F32 || !sb_integer_weights_of(product, weights, &shape) ||
         shape.taps == 0 || shape.channels == 0 || shape.columns < LEAST_COLUMNS ||
         shape.channels > SB_INTEGER_PRODUCT_MOST_K / shape.taps || shape.channels < LEAST_PRODUCTS / shape.taps ||
-        (is_named(product, "Conv") && shape.channels < LEAST_CHANNELS) || sb_integer_chunk(&shape) == 0 ||
+        (sb_node_is(product, "Conv") && shape.channels < LEAST_CHANNELS) || sb_integer_chunk(&shape) == 0 ||
         !is_bias(graph, product, shape.columns))
         return SB_OK;
     float *units = sb_allocate_array((size_t)shape.columns, sizeof *units);
@@ -102,7 +90,8 @@ static void put_first(sb_group *group, size_t node) {
 static bool is_product(const sb_graph *graph, const sb_node *node) {
     const sb_fact *left = &graph->values[node->inputs[0]].fact;
     bool known = left->kind == SB_KIND_TENSOR && left->rank != SB_RANK_UNKNOWN && left->dtype == SB_F32;
-    return known && ((is_named(node, "MatMul") && left->rank >= 2) || is_named(node, "Gemm") || is_named(node, "Conv"));
+    return known &&
+           ((sb_node_is(node, "MatMul") && left->rank >= 2) || sb_node_is(node, "Gemm") || sb_node_is(node, "Conv"));
 }
 
 /* The product, QuantizeLinear and DequantizeLinear that end with node `last`, and whether they are one. */
@@ -114,14 +103,14 @@ static sb_status find_product(const sb_graph *graph, const sb_group_uses *uses, 
     if (!is_single(graph, graph->nodes[last], "DequantizeLinear", &back))
         return SB_OK;
     size_t number;
-    const sb_node *node = maker_of(graph, graph->nodes[last]->inputs[0], &number);
+    const sb_node *node = sb_maker_of(graph, graph->nodes[last]->inputs[0], &number);
     if (!is_single(graph, node, "QuantizeLinear", &there) || !is_scale(there.scale))
         return SB_OK;
     *group = (sb_group){.count = 2, .nodes = {number, last}};
-    node = maker_of(graph, node->inputs[0], &number);
-    if (node != NULL && is_named(node, "Relu")) {
+    node = sb_maker_of(graph, node->inputs[0], &number);
+    if (node != NULL && sb_node_is(node, "Relu")) {
         put_first(group, number);
-        node = maker_of(graph, node->inputs[0], &number);
+        node = sb_maker_of(graph, node->inputs[0], &number);
     }
     if (node == NULL || sb_only_output(node) == SB_NO_VALUE || !is_product(graph, node))
         return SB_OK;
@@ -151,7 +140,7 @@ static sb_status fuse_all(sb_graph *graph, const sb_group_uses *uses, integer_pr
 static size_t most_products(const sb_graph *graph) {
     size_t count = 1;
     for (size_t n = 0; n < graph->node_count; n++)
-        count += is_named(graph->nodes[n], "DequantizeLinear");
+        count += sb_node_is(graph->nodes[n], "DequantizeLinear");
     return count;
 }
 

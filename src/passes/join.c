@@ -28,10 +28,6 @@ typedef struct product {
 
 /* ---- which products ---- */
 
-static bool is_named(const sb_node *node, const char *name) {
-    return node->op->domain[0] == '\0' && strcmp(node->op->name, name) == 0;
-}
-
 static size_t count_uses(const sb_group_uses *uses, sb_value_id value) {
     return uses->first_use[value + 1] - uses->first_use[value];
 }
@@ -61,7 +57,7 @@ static void find_bias(const sb_graph *graph, const sb_group_uses *uses, product 
     if (count_uses(uses, product->result) != 1 || sb_leaves_graph(graph, product->result))
         return;
     const sb_node *node = graph->nodes[uses->readers[uses->first_use[product->result]]];
-    if (!is_named(node, "Add") || node->outputs[0] == SB_NO_VALUE)
+    if (!sb_node_is(node, "Add") || node->outputs[0] == SB_NO_VALUE)
         return;
     sb_value_id bias = node->inputs[node->inputs[0] == product->result ? 1 : 0];
     if (is_bias(graph, bias, graph->values[product->result].fact.dtype, product->columns)) {
@@ -86,11 +82,11 @@ static bool takes_strides(const sb_node *node, sb_value_id value) {
     static const char *const any[] = {"Transpose", "MatMul", "Concat", "SwiGLU"};
     static const char *const first[] = {"RotaryEmbedding", "RMSNormalization"};
     for (size_t i = 0; i < sizeof any / sizeof *any; i++) {
-        if (is_named(node, any[i]))
+        if (sb_node_is(node, any[i]))
             return true;
     }
     for (size_t i = 0; i < sizeof first / sizeof *first; i++) {
-        if (is_named(node, first[i]))
+        if (sb_node_is(node, first[i]))
             return node->inputs[0] == value;
     }
     if (strcmp(node->op->domain, "samebit") != 0)
@@ -113,7 +109,7 @@ static bool readers_take_columns(const sb_graph *graph, const sb_group_uses *use
     bool take = !sb_leaves_graph(graph, value);
     for (size_t u = uses->first_use[value]; take && u < uses->first_use[value + 1]; u++) {
         const sb_node *reader = graph->nodes[uses->readers[u]];
-        if (!is_named(reader, "Reshape") || reader->inputs[0] != value || reader->outputs[0] == SB_NO_VALUE)
+        if (!sb_node_is(reader, "Reshape") || reader->inputs[0] != value || reader->outputs[0] == SB_NO_VALUE)
             take = takes_strides(reader, value);
         else
             take = cuts_columns(&graph->values[reader->outputs[0]].fact, product->columns) &&
@@ -125,7 +121,7 @@ static bool readers_take_columns(const sb_graph *graph, const sb_group_uses *use
 /* Whether node n is a product that may be joined with others. */
 static bool find_product(const sb_graph *graph, const sb_group_uses *uses, size_t n, product *product) {
     const sb_node *node = graph->nodes[n];
-    if (!is_named(node, "MatMul") || node->outputs[0] == SB_NO_VALUE || !is_own_matrix(graph, uses, node->inputs[1]))
+    if (!sb_node_is(node, "MatMul") || node->outputs[0] == SB_NO_VALUE || !is_own_matrix(graph, uses, node->inputs[1]))
         return false;
     const sb_fact *rows = &graph->values[node->inputs[0]].fact, *weight = &graph->values[node->inputs[1]].fact;
     if (!is_of_16_bits(rows) || rows->dtype != weight->dtype || rows->rank == SB_RANK_UNKNOWN || rows->rank < 2 ||
@@ -345,7 +341,7 @@ static sb_status move_nodes(sb_graph *graph, size_t fresh, size_t place, sb_erro
 static void drop_product(sb_graph *graph, const product *product, sb_node *node) {
     for (size_t n = 0; product->bias != SB_NO_VALUE && n < graph->node_count; n++) {
         sb_node *other = graph->nodes[n];
-        if (other != NULL && is_named(other, "Add") && other->outputs[0] == product->result) {
+        if (other != NULL && sb_node_is(other, "Add") && other->outputs[0] == product->result) {
             sb_node_destroy(other);
             graph->nodes[n] = NULL;
         }

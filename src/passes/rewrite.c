@@ -35,3 +35,12 @@ void sb_detach_value(sb_graph *graph, sb_value_id value) {
     }
     info->producer = -1;
 }
+
+const sb_node *sb_maker_of(const sb_graph *graph, sb_value_id value, size_t *number) {
+    int producer = value != SB_NO_VALUE ? graph->values[value].producer : -1;
+    if (producer < 0)
+        return NULL;
+    if (number != NULL)
+        *number = (size_t)producer;
+    return graph->nodes[producer];
+}

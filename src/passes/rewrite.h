@@ -13,6 +13,9 @@ bool sb_leaves_graph(const sb_graph *graph, sb_value_id value);
 /** Whether the value is the same in every run and known. A variable's version never is. */
 bool sb_is_constant(const sb_graph *graph, sb_value_id value);
 
+/** The node that makes the value, and where it stands (NULL: not asked); NULL: none does, or it has been moved into a body. */
+const sb_node *sb_maker_of(const sb_graph *graph, sb_value_id value, size_t *number);
+
 /** Takes the value away from the node that makes it: the caller makes it a constant. */
 void sb_detach_value(sb_graph *graph, sb_value_id value);
 

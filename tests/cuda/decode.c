@@ -14,10 +14,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <samebit/samebit.h>
 
+#include "bench/measure.h"
 #include "runtime/digest.h"
 #include "runtime/state.h"
 #include "tensor/tensor.h"
@@ -27,15 +27,6 @@
 #define DEPTH 4
 /* Runs before counting: recording, and a block for each output in flight. */
 #define WARM_UP 24
-
-#define MUST(call)                                                                                                     \
-    do {                                                                                                               \
-        sb_error error_ = {SB_OK, ""}, *error = &error_;                                                               \
-        if ((call) != SB_OK) {                                                                                         \
-            fprintf(stderr, "line %d: %s\n", __LINE__, error->message);                                                \
-            exit(1);                                                                                                   \
-        }                                                                                                              \
-    } while (0)
 
 typedef struct decoding {
     const char *way;
@@ -53,12 +44,6 @@ typedef struct decoding {
     double *enqueue_us;
     uint64_t random;
 } decoding;
-
-static double now_us(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec * 1e6 + (double)time.tv_nsec / 1e3;
-}
 
 /* ---- models and sessions ---- */
 

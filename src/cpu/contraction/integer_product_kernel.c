@@ -24,7 +24,7 @@
 /* Rows of the result; as many as can be where that is not known. */
 static int64_t known_rows(const sb_kernel_query *query) {
     const sb_fact *y = &query->outputs[0];
-    bool is_conv = strcmp(sb_contraction_node_of(query->node).node->op->name, "Conv") == 0;
+    bool is_conv = sb_node_is(sb_contraction_node_of(query->node).node, "Conv");
     int64_t dims[SB_MAX_RANK], rows = 1;
     if (!sb_fact_is_concrete(y, dims))
         return INT64_MAX;
@@ -52,7 +52,6 @@ static bool supports(const sb_kernel_query *query, char *why) {
 
 /* What is prepared once per node. */
 typedef struct state {
-    const sb_integer_kernels *kernels; /* looked up once: to ask a processor takes as long as a small product */
     sb_integer_operand left;
     sb_quantize_trip trip; /* Relu is its least number */
 } state;
@@ -70,7 +69,6 @@ static sb_status prepare(const sb_kernel_query *query, void **result, sb_error *
         sb_free(fresh);
         return sb_fail(error, SB_ERROR_INTERNAL, "node %s: its scales are not known any more", query->node->name);
     }
-    fresh->kernels = sb_integer_kernels_of(query->isa);
     fresh->trip = sb_quantize_trip_of(&there, &back);
     if (nodes.rectifies && fresh->trip.least < 0)
         fresh->trip.least = 0;
@@ -237,8 +235,7 @@ static room room_of(const product *product) {
     size_t norms = sb_gemm_lines(rows * (size_t)block->pitch);
     size_t table = norms + sb_gemm_lines(rows * (size_t)block->chunks * sizeof(float));
     size_t taps = table + sb_gemm_lines(rows * (size_t)block->taps * sizeof(float *));
-    return (room){norms, table, taps,
-                  taps + (product->image != NULL ? rows * (size_t)block->taps * sizeof(int64_t) : 0)};
+    return (room){norms, table, taps, taps + (size_t)block->taps * sizeof(int64_t)};
 }
 
 static void run_piece(void *context, int64_t index, void *workspace) {
@@ -390,7 +387,7 @@ static sb_status launch(sb_call *call) {
     sb_contraction_node contraction = sb_contraction_node_of(call->node);
     const sb_tensor *a = sb_contraction_node_tensor(&contraction, call, 0);
     const sb_tensor *w = sb_contraction_node_tensor(&contraction, call, 1);
-    product product = {.kernels = state->kernels};
+    product product = {.kernels = sb_integer_kernels_of(call->isa)};
     sb_integer_block *block = &product.block;
     sb_integer_weights shape;
     sb_integer_parts parts;
@@ -398,7 +395,7 @@ static sb_status launch(sb_call *call) {
     sb_tensor *y;
     if (!sb_integer_weights_of(contraction.node, w, &shape) || !sb_integer_weights_parts(call->isa, &shape, &parts))
         return sb_call_fail(call, SB_ERROR_INTERNAL, "the weights have another shape than before");
-    if (strcmp(contraction.node->op->name, "Conv") == 0)
+    if (sb_node_is(contraction.node, "Conv"))
         SB_TRY(describe_convolution(call, &contraction, a, w, &product, &y));
     else
         SB_TRY(describe_matrix(call, a, &shape, &product, &y));

@@ -68,18 +68,14 @@ static int graph_input_index(const sb_graph *graph, sb_value_id value) {
     return -1;
 }
 
-static bool is_named(const sb_node *node, const char *name) {
-    return strcmp(node->op->name, name) == 0 && node->op->domain[0] == '\0';
-}
-
 /* The node of the program that quantizes what `node` turns back; NULL: none. The two are one instruction. */
 static const sb_node *way_there(const compiler *compiler, const sb_node *node) {
-    if (!is_named(node, "DequantizeLinear"))
+    if (!sb_node_is(node, "DequantizeLinear"))
         return NULL;
     int producer = compiler->graph->values[node->inputs[0]].producer;
     bool inside = producer >= 0 && (size_t)producer >= compiler->skip;
     const sb_node *there = inside ? compiler->graph->nodes[producer] : NULL;
-    return there != NULL && is_named(there, "QuantizeLinear") ? there : NULL;
+    return there != NULL && sb_node_is(there, "QuantizeLinear") ? there : NULL;
 }
 
 /* The value that the node's instruction reads as input `index`. */
@@ -223,7 +219,7 @@ static sb_status compile_node(compiler *compiler, size_t index) {
     sb_tile_program *program = compiler->program;
     const sb_node *node = compiler->graph->nodes[index];
     bool last = index + 1 == compiler->graph->node_count;
-    if (is_named(node, "QuantizeLinear"))
+    if (sb_node_is(node, "QuantizeLinear"))
         return last ? refuse(compiler, node, "a group gives no integers") : SB_OK;
     instruction *instruction = &program->instructions[program->count];
     sb_value_id output = node->outputs[0];
@@ -231,7 +227,7 @@ static sb_status compile_node(compiler *compiler, size_t index) {
     compiler->dtype_of[output] = compiler->graph->values[output].fact.dtype;
     if (strcmp(node->op->name, "BatchNormalization") == 0)
         SB_TRY(compile_factors(compiler, node, instruction));
-    else if (is_named(node, "DequantizeLinear"))
+    else if (sb_node_is(node, "DequantizeLinear"))
         SB_TRY(compile_return(compiler, node, instruction));
     else
         SB_TRY(compile_elementwise(compiler, node, instruction));

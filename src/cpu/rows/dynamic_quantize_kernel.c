@@ -1,11 +1,9 @@
 /* The kernel of DynamicQuantizeLinear. The output has the input's order in memory, so that both are long rows: 16,384 elements took 62 us
  * by the definition, which looks at each element's order in memory and at its dtype. */
-#include <string.h>
-
 #include "cpu/list.h"
 #include "cpu/rows/range_rows.h"
 #include "cpu/spread.h"
-#include "ops/quantize_values.h"
+#include "ops/quantize.h"
 #include "tensor/walk.h"
 
 static bool supports_dynamic(const sb_kernel_query *query, char *why) {
@@ -54,23 +52,12 @@ static void quantize_row(void *context, int64_t count, char *const *data, const 
                    work->zero, (uint8_t *)(void *)data[0], steps[0]);
 }
 
-static sb_status store_scalar(sb_call *call, int index, const void *value) {
-    sb_tensor *output;
-    if (!sb_call_wants(call, index))
-        return SB_OK;
-    SB_TRY(sb_call_output(call, index, &output));
-    memcpy(output->data, value, sb_dtype_size(output->dtype));
-    return SB_OK;
-}
-
 static sb_status launch_dynamic(sb_call *call) {
     sb_tensor *x = sb_call_input(call, 0), *y;
     ranging work = {.least = 0.0f};
     choose_functions(call->isa, &work);
     find_range(x, &work);
-    sb_quantize_range(work.least, work.most, &work.scale, &work.zero);
-    SB_TRY(store_scalar(call, 1, &work.scale));
-    SB_TRY(store_scalar(call, 2, &work.zero));
+    SB_TRY(sb_quantize_store_range(call, work.least, work.most, &work.scale, &work.zero));
     if (!sb_call_wants(call, 0))
         return SB_OK;
     SB_TRY(sb_spread_output(call, 1, &x, &y));

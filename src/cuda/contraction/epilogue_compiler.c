@@ -297,10 +297,6 @@ static sb_status compile_normalization(compiler *compiler, const sb_node *node, 
 
 /* ---- quantization: integers are floats here too ---- */
 
-static bool is_named(const sb_node *node, const char *name) {
-    return strcmp(node->op->name, name) == 0 && node->op->domain[0] == '\0';
-}
-
 static sb_status find_single(const compiler *compiler, const sb_node *node, sb_quantize_single *single) {
     if (sb_quantize_is_single(compiler->graph, compiler->inputs, node, single))
         return SB_OK;
@@ -343,7 +339,7 @@ static sb_status compile_dequantize(compiler *compiler, const sb_node *node, siz
     SB_TRY(find_single(compiler, node, &single));
     SB_TRY(find_operand(compiler, node, at, 0, NULL, 0, &source));
     bool behind =
-        source == SB_CUDA_EPILOGUE_PREVIOUS && at > 0 && is_named(compiler->graph->nodes[at - 1], "QuantizeLinear");
+        source == SB_CUDA_EPILOGUE_PREVIOUS && at > 0 && sb_node_is(compiler->graph->nodes[at - 1], "QuantizeLinear");
     if (behind && at > compiler->skip && !compiler->values[node->inputs[0]].needs_register) {
         code->steps[code->count - 1].b += (float)single.zero; /* both zero points at once: integers, and exact */
     } else if (single.zero != 0) {
@@ -376,9 +372,9 @@ static sb_status compile_operator(compiler *compiler, const sb_node *node, size_
         return compile_cast(compiler, node, at, compiler->values[node->outputs[0]].dtype);
     if (strcmp(name, "BatchNormalization") == 0)
         return compile_normalization(compiler, node, at);
-    if (is_named(node, "QuantizeLinear"))
+    if (sb_node_is(node, "QuantizeLinear"))
         return compile_quantize(compiler, node, at);
-    if (is_named(node, "DequantizeLinear"))
+    if (sb_node_is(node, "DequantizeLinear"))
         return compile_dequantize(compiler, node, at);
     return refuse(compiler, node, "it has no place in a fused body");
 }
@@ -417,7 +413,7 @@ static uint8_t rounding_of(sb_dtype dtype) {
 static sb_status compile_node(compiler *compiler, size_t at) {
     const sb_node *node = compiler->graph->nodes[at];
     known *result = &compiler->values[node->outputs[0]];
-    bool turned_back = is_named(node, "QuantizeLinear") && at + 1 < compiler->graph->node_count;
+    bool turned_back = sb_node_is(node, "QuantizeLinear") && at + 1 < compiler->graph->node_count;
     if (!fits_register(result->dtype) && !turned_back)
         return refuse(compiler, node,
                       "fused element-wise nodes on a GPU compute in f32, and its result does not fit that");
