@@ -186,10 +186,13 @@ struct sb_stream_line {
     int32_t key, page;
 };
 
-SB_CUDA_FUNCTION sb_stream_line sb_stream_find_line(const sb_cuda_attention *p, const sb_stream_tile *tile) {
+/* What one copy brings lies where its first unit does, seen or not: on the page of those that are. */
+SB_CUDA_FUNCTION sb_stream_line sb_stream_find_line(const sb_cuda_attention *p, const sb_stream_tile *tile, int copies) {
     const int unit = sb_stream_lane();
+    const bool is_copied =
+        copies == 1 ? sb_stream_has_stage(tile->seen, unit / WARPS) : sb_stream_is_seen(tile->seen, unit);
     sb_stream_line line = {tile->start + unit * UNIT_KEYS, (int32_t)tile->whole.at.batch};
-    if (p->pages.table != NULL && sb_stream_is_seen(tile->seen, unit)) {
+    if (p->pages.table != NULL && is_copied) {
         const int32_t rows = (int32_t)p->pages.rows, column = line.key / rows;
         line.key -= column * rows;
         line.page = (int32_t)sb_pages_hold(&p->pages, sb_pages_entry(&p->pages, tile->whole.at.sequence, column));
@@ -238,7 +241,7 @@ SB_CUDA_FUNCTION void sb_stream_fetch_stage(const sb_stream_shared *shared, sb_s
 template <int D>
 SB_CUDA_FUNCTION void sb_stream_fetch_tile(const sb_cuda_attention16_stream *p, const sb_stream_shared *shared,
                                            const sb_stream_tile *tile, sb_stream_place *at) {
-    const sb_stream_line own = sb_stream_find_line(&p->attention, tile);
+    const sb_stream_line own = sb_stream_find_line(&p->attention, tile, p->copies);
     const sb_stream_operand keys = {&p->k, p->key_slices, p->key_bytes},
                             values = {&p->v, p->value_slices, p->value_bytes};
     SB_CUDA_KEEP_LOOP
