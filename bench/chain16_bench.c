@@ -19,23 +19,35 @@ typedef struct shape {
     const char *name;
     int64_t m, n, k;
     sb_dtype dtype;
+    bool rounds; /* to that dtype; else the sums are kept */
 } shape;
 
 static const shape shapes[] = {
-    {NULL, 512, 1024, 1024, SB_BF16},
-    {"f16", 512, 1024, 1024, SB_F16},
-    {"bert-128x768x3072", 128, 768, 3072, SB_BF16},
-    {"conv3x3-196x256x2304", 196, 256, 2304, SB_BF16},
-    {"attention-128x128x64", 128, 128, 64, SB_BF16},
-    {"prompt-128x8192x2048", 128, 8192, 2048, SB_BF16},
-    {"prompt-128x2048x8192", 128, 2048, 8192, SB_BF16},
-    {"decode-1x2048x2048", 1, 2048, 2048, SB_BF16},
-    {"decode-2x2048x2048", 2, 2048, 2048, SB_BF16},
-    {"decode-3x2048x2048", 3, 2048, 2048, SB_BF16},
-    {"decode-4x2048x2048", 4, 2048, 2048, SB_BF16},
-    {"decode-6x2048x2048", 6, 2048, 2048, SB_BF16},
-    {"decode-8x2048x2048", 8, 2048, 2048, SB_BF16},
-    {"decode-f16-1x2048x2048", 1, 2048, 2048, SB_F16},
+    {NULL, 512, 1024, 1024, SB_BF16, false},
+    {"f16", 512, 1024, 1024, SB_F16, false},
+    {"bert-128x768x3072", 128, 768, 3072, SB_BF16, false},
+    {"conv3x3-196x256x2304", 196, 256, 2304, SB_BF16, false},
+    {"attention-128x128x64", 128, 128, 64, SB_BF16, false},
+    {"prompt-128x8192x2048", 128, 8192, 2048, SB_BF16, false},
+    {"prompt-128x2048x8192", 128, 2048, 8192, SB_BF16, false},
+    {"decode-1x2048x2048", 1, 2048, 2048, SB_BF16, false},
+    {"decode-2x2048x2048", 2, 2048, 2048, SB_BF16, false},
+    {"decode-3x2048x2048", 3, 2048, 2048, SB_BF16, false},
+    {"decode-4x2048x2048", 4, 2048, 2048, SB_BF16, false},
+    {"decode-6x2048x2048", 6, 2048, 2048, SB_BF16, false},
+    {"decode-8x2048x2048", 8, 2048, 2048, SB_BF16, false},
+    {"decode-f16-1x2048x2048", 1, 2048, 2048, SB_F16, false},
+    {"rounded-512x1024x1024", 512, 1024, 1024, SB_BF16, true},
+    {"rounded-bert-128x768x768", 128, 768, 768, SB_BF16, true},
+    {"rounded-bert-128x768x3072", 128, 768, 3072, SB_BF16, true},
+    {"rounded-prompt-128x8192x2048", 128, 8192, 2048, SB_BF16, true},
+    {"rounded-prompt-128x2048x8192", 128, 2048, 8192, SB_BF16, true},
+    {"rounded-conv3x3-196x256x2304", 196, 256, 2304, SB_BF16, true},
+    {"rounded-conv-784x128x256", 784, 128, 256, SB_BF16, true},
+    {"rounded-3x2048x2048", 3, 2048, 2048, SB_BF16, true},
+    {"rounded-4x2048x2048", 4, 2048, 2048, SB_BF16, true},
+    {"rounded-8x2048x2048", 8, 2048, 2048, SB_BF16, true},
+    {"rounded-f16-128x768x768", 128, 768, 768, SB_F16, true},
 };
 
 static double seconds(void) {
@@ -72,7 +84,7 @@ static double measure(const shape *shape, sb_isa isa) {
                             .a_column_stride = 1,
                             .packed_b = packed,
                             .c = c,
-                            .c_dtype = SB_F32,
+                            .c_dtype = shape->rounds ? shape->dtype : SB_F32,
                             .c_row_stride = shape->n,
                             .c_column_stride = 1};
     void *workspace = sb_allocate(sb_chain16_workspace_bytes(&args));

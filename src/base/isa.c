@@ -15,26 +15,49 @@ static bool has_f16c(void) {
 }
 
 /* VNNI of AVX-512, and of AVX. */
-static bool has_vnni(sb_isa isa) {
+static bool has_vnni_avx512(void) {
     unsigned eax, ebx, ecx, edx;
-    if (isa == SB_ISA_AVX512)
-        return __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) != 0 && (ecx & 1u << 11) != 0;
-    return isa == SB_ISA_AVX2 && __get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx) != 0 && (eax & 1u << 4) != 0;
+    return __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) != 0 && (ecx & 1u << 11) != 0;
+}
+static bool has_vnni_avx2(void) {
+    unsigned eax, ebx, ecx, edx;
+    return __get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx) != 0 && (eax & 1u << 4) != 0;
+}
+
+static bool has_bf16(void) {
+    unsigned eax, ebx, ecx, edx;
+    return __get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx) != 0 && (eax & 1u << 5) != 0;
+}
+
+/* *answer is 0 if it was not asked yet, which takes microseconds on a virtual machine; else 1 more than what was said. Threads may ask
+ * together. */
+static bool ask_once(atomic_int *answer, bool (*ask)(void)) {
+    int known = atomic_load_explicit(answer, memory_order_relaxed);
+    if (known == 0) {
+        known = 1 + ask();
+        atomic_store_explicit(answer, known, memory_order_relaxed);
+    }
+    return known == 2;
 }
 #endif
 
 bool sb_isa_adds_products(sb_isa isa) {
 #if SB_HAS_X86_KERNELS
-    /* 0: not asked yet, which takes microseconds on a virtual machine; else 1 more than the answer. Threads may ask together. */
-    static atomic_int answers[SB_ISA_AVX512 + 1];
-    int answer = atomic_load_explicit(&answers[isa], memory_order_relaxed);
-    if (answer == 0) {
-        answer = 1 + has_vnni(isa);
-        atomic_store_explicit(&answers[isa], answer, memory_order_relaxed);
-    }
-    return answer == 2;
+    static atomic_int avx512, avx2;
+    if (isa == SB_ISA_AVX512)
+        return ask_once(&avx512, has_vnni_avx512);
+    return isa == SB_ISA_AVX2 && ask_once(&avx2, has_vnni_avx2);
 #else
     (void)isa;
+    return false;
+#endif
+}
+
+bool sb_isa_multiplies_bf16(void) {
+#if SB_HAS_X86_KERNELS
+    static atomic_int answer;
+    return ask_once(&answer, has_bf16);
+#else
     return false;
 #endif
 }

@@ -21,4 +21,7 @@
  * one of the set does. Thread-safe. */
 bool sb_isa_adds_products(sb_isa isa);
 
+/** Whether this processor, which has AVX-512, adds up products of bf16 in one instruction. Thread-safe. */
+bool sb_isa_multiplies_bf16(void);
+
 #endif

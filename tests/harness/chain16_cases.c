@@ -2,7 +2,7 @@
  * reference chain of src/numerics/chain.h. What elements are like is chosen for what that chain does: align products in
  * a group to the largest exponent and cut what is below, up to sums past 2^31 units. */
 #include "base/allocation.h"
-#include "cpu/contraction/chain16.h"
+#include "cpu/contraction/chain16_kernels.h"
 #include "harness/cpu_raw.h"
 #include "harness/harness.h"
 #include "numerics/chain.h"
@@ -173,31 +173,53 @@ static uint16_t *packed(int64_t k, int64_t n, const uint16_t *b, int64_t k_strid
     return result;
 }
 
-static void run(sb_isa isa, const sb_chain16_args *args, int64_t m0, int64_t m1, int64_t n0, int64_t n1) {
+static void run(const sb_chain16_kernels *kernels, const sb_chain16_args *args, int64_t m0, int64_t m1, int64_t n0,
+                int64_t n1) {
     size_t bytes = sb_chain16_workspace_bytes(args);
     assert_true(bytes > 0);
     void *workspace = raw_block(bytes);
-    sb_chain16_run(sb_chain16_kernels_of(isa), args, m0, m1, n0, n1, workspace);
+    sb_chain16_run(kernels, args, m0, m1, n0, n1, workspace);
     sb_free(workspace);
 }
 
-static int available(sb_isa *isas) {
+/* Of every instruction set that this machine has, and of AVX-512 without the processor's multiply-adds of bf16. */
+static int available(const sb_chain16_kernels **kernels) {
     int count = 0;
     for (int isa = SB_ISA_SCALAR; isa <= SB_ISA_AVX512; isa++) {
         sb_isa resolved;
         if (sb_isa_resolve((sb_isa)isa, &resolved, NULL) == SB_OK)
-            isas[count++] = resolved;
+            kernels[count++] = sb_chain16_kernels_of(resolved);
     }
+#if SB_HAS_X86_KERNELS
+    if (kernels[count - 1] == &sb_chain16_kernels_avx512_bf16)
+        kernels[count++] = &sb_chain16_kernels_avx512;
+#endif
     return count;
 }
 
-/* On one instruction set, with and without initial sums. */
-static void run_product(harness *h, sb_isa isa, const product *p, const uint16_t *b_packed) {
+/* What becomes of a product's chains. */
+typedef enum use { KEPT, CONTINUED, ROUNDED, USES } use;
+static const char *const use_names[USES] = {"", ", continued", ", rounded"};
+
+static sb_tensor *expect(const product *p, use use) {
+    sb_tensor *sums = reference(p, use == CONTINUED), *rounded;
+    if (use != ROUNDED)
+        return sums;
+    MUST(sb_tensor_create(p->a->dtype, 2, (int64_t[]){p->m, p->n}, &rounded, error));
+    for (int64_t i = 0; i < p->m * p->n; i++)
+        sb_real_store_f32(p->a->dtype, rounded->data, i, floats_of(sums)[i]);
+    sb_tensor_release(sums);
+    return rounded;
+}
+
+/* By one instruction set, with and without initial sums, and rounded. */
+static void run_product(harness *h, const sb_chain16_kernels *kernels, const product *p, const uint16_t *b_packed) {
     sb_tensor *inputs[] = {p->a, p->b, p->initial};
-    for (int continued = 0; continued < 2; continued++) {
-        sb_tensor *expected = reference(p, continued), *found = copy_floats(expected);
+    for (use use = 0; use < USES; use++) {
+        sb_tensor *expected = expect(p, use), *found;
         char what[96];
-        memset(found->data, 0xff, (size_t)(p->m * p->n) * sizeof(float));
+        MUST(sb_tensor_create(expected->dtype, 2, expected->dims, &found, error));
+        memset(found->data, 0xff, (size_t)(p->m * p->n) * sb_dtype_size(found->dtype));
         sb_chain16_args args = {.dtype = p->a->dtype,
                                 .m = p->m,
                                 .n = p->n,
@@ -206,16 +228,15 @@ static void run_product(harness *h, sb_isa isa, const product *p, const uint16_t
                                 .a_row_stride = p->k,
                                 .a_column_stride = 1,
                                 .packed_b = b_packed,
-                                .initial = continued ? floats_of(p->initial) : NULL,
+                                .initial = use == CONTINUED ? floats_of(p->initial) : NULL,
                                 .initial_row_stride = p->n,
                                 .initial_column_stride = 1,
-                                .c = floats_of(found),
-                                .c_dtype = SB_F32,
+                                .c = found->data,
+                                .c_dtype = found->dtype,
                                 .c_row_stride = p->n,
                                 .c_column_stride = 1};
-        run(isa, &args, 0, p->m, 0, p->n);
-        snprintf(what, sizeof what, "product in groups of 16 by %s%s", sb_isa_name(isa),
-                 continued ? ", continued" : "");
+        run(kernels, &args, 0, p->m, 0, p->n);
+        snprintf(what, sizeof what, "product in groups of 16 by %s%s", kernels->name, use_names[use]);
         harness_compare(h, what, expected, found, inputs, 3);
         sb_tensor_release(expected);
         sb_tensor_release(found);
@@ -227,10 +248,10 @@ static void check_product(harness *h, const char *what, product p) {
     sb_tensor *inputs[] = {p.a, p.b, p.initial};
     if (harness_wants(h, what, inputs, 3) && (h->sides & HARNESS_CPU) != 0) {
         uint16_t *b_packed = packed(p.k, p.n, halves_of(p.b), p.n, 1);
-        sb_isa isas[4];
-        int count = available(isas);
+        const sb_chain16_kernels *kernels[5];
+        int count = available(kernels);
         for (int i = 0; i < count; i++)
-            run_product(h, isas[i], &p, b_packed);
+            run_product(h, kernels[i], &p, b_packed);
         sb_free(b_packed);
     }
     release_product(&p);
@@ -263,6 +284,18 @@ HARNESS_GROUP(chain16, few_rows, HARNESS_CPU) {
                 check_patterns(h, format != 0 ? SB_F16 : SB_BF16, (pattern)left, (pattern)right, m, n,
                                random_between(&h->random, 1, 200));
             }
+        }
+    }
+}
+
+/* Sums of which only the rounding is wanted, of many rows and of few, over more groups than stay near and over fewer. Integers bring ties,
+ * and every magnitude brings what is for the chain. */
+HARNESS_GROUP(chain16, near, HARNESS_CPU) {
+    static const int64_t ks[] = {64, 100, 300, 1040, 2100};
+    for (int left = 0; left < PATTERNS; left++) {
+        for (int right = 0; right < PATTERNS; right++) {
+            int64_t m = random_between(&h->random, 3, right % 4 == 0 ? 140 : 20), n = random_between(&h->random, 1, 130);
+            check_patterns(h, SB_BF16, (pattern)left, (pattern)right, m, n, ks[random_between(&h->random, 0, 4)]);
         }
     }
 }
@@ -343,18 +376,18 @@ static void compare_cut(harness *h, const char *what, const sb_chain16_args *arg
     sb_tensor_release(found);
 }
 
-/* Four rectangles at random cuts by an instruction set, or two by the reference (SB_ISA_BEST). */
-static void run_cut(random_source *random, sb_isa isa, const sb_chain16_args *args) {
+/* Four rectangles at random cuts by an instruction set, or two by the reference (NULL). */
+static void run_cut(random_source *random, const sb_chain16_kernels *kernels, const sb_chain16_args *args) {
     int64_t row = random_between(random, 0, M), column = random_between(random, 0, N);
-    if (isa == SB_ISA_BEST) {
+    if (kernels == NULL) {
         sb_chain16_reference(args, 0, row, 0, N);
         sb_chain16_reference(args, row, M, 0, N);
         return;
     }
-    run(isa, args, 0, row, 0, column);
-    run(isa, args, row, M, 0, column);
-    run(isa, args, 0, row, column, N);
-    run(isa, args, row, M, column, N);
+    run(kernels, args, 0, row, 0, column);
+    run(kernels, args, row, M, 0, column);
+    run(kernels, args, 0, row, column, N);
+    run(kernels, args, row, M, column, N);
 }
 
 static void run_views(harness *h, const product *p, int trial) {
@@ -371,12 +404,15 @@ static void run_views(harness *h, const product *p, int trial) {
     for (int j = 0; j < N; j++)
         shift[j] = (float)(j % 7) - 3.0f;
     const sb_epilogue epilogue = {2,
-                                  {{.kind = SB_EPILOGUE_CALL, .call = add_bias, .context = &context},
+                                  {{.kind = SB_EPILOGUE_CALL,
+                                    .call = add_bias,
+                                    .context = &context,
+                                    .nature = trial % 2 != 0 ? SB_EPILOGUE_MONOTONE : SB_EPILOGUE_ANYTHING},
                                    {.kind = SB_EPILOGUE_ADD_COLUMNS, .vector = shift}}};
     sb_tensor *plain = reference(p, false);
-    sb_isa isas[5];
-    int count = available(isas);
-    isas[count++] = SB_ISA_BEST;
+    const sb_chain16_kernels *kernels[6];
+    int count = available(kernels);
+    kernels[count++] = NULL;
     for (int i = 0; i < count; i++) {
         void *c = raw_block(M * (2 * N + 3) * sizeof(float));
         char what[96];
@@ -402,9 +438,9 @@ static void run_views(harness *h, const product *p, int trial) {
                                 .c_dtype = c_dtypes[trial % 3],
                                 .c_row_stride = row_strides[trial / 3 % 3],
                                 .c_column_stride = column_strides[trial / 3 % 3]};
-        run_cut(&h->random, isas[i], &args);
+        run_cut(&h->random, kernels[i], &args);
         snprintf(what, sizeof what, "product in groups of 16 by %s, cut",
-                 isas[i] == SB_ISA_BEST ? "the reference" : sb_isa_name(isas[i]));
+                 kernels[i] == NULL ? "the reference" : kernels[i]->name);
         compare_cut(h, what, &args, p, plain, &context, shift);
         sb_free(c);
     }

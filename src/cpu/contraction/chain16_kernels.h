@@ -91,6 +91,8 @@ typedef struct sb_chain16_b {
     bool exceptional;              /* some column's top is SB_CHAIN16_TOP_EXCEPTIONAL */
 } sb_chain16_b;
 
+typedef struct sb_chain16_near sb_chain16_near;
+
 /** The kernels of one instruction set. All are pure over their arguments. */
 struct sb_chain16_kernels {
     const char *name;
@@ -115,6 +117,9 @@ struct sb_chain16_kernels {
 
     /** Rounds `count` values once, to nearest even, to bf16 or f16. */
     void (*round)(sb_dtype dtype, const float *values, int64_t count, uint16_t *out);
+
+    /** Products that are rounded to bf16 at once (chain16_near.h); NULL: by the chain. */
+    const sb_chain16_near *near;
 };
 
 /** A group's top, without the bias, from its largest exponent field (0: only zeros). */
@@ -139,5 +144,7 @@ static inline void sb_chain16_round(sb_dtype dtype, const float *values, int64_t
 extern const sb_chain16_kernels sb_chain16_kernels_scalar;
 extern const sb_chain16_kernels sb_chain16_kernels_avx2;
 extern const sb_chain16_kernels sb_chain16_kernels_avx512;
+/* With the processor's multiply-adds of bf16: sb_isa_multiplies_bf16. */
+extern const sb_chain16_kernels sb_chain16_kernels_avx512_bf16;
 
 #endif

@@ -305,7 +305,10 @@ void sb_fused_epilogue_append(sb_fused_epilogue *fused, sb_epilogue *epilogue) {
     if (fused->program == NULL || sb_fused_epilogue_steps(fused, epilogue))
         return;
     epilogue->steps[epilogue->count++] =
-        (sb_epilogue_step){.kind = SB_EPILOGUE_CALL, .call = run_fused, .context = fused};
+        (sb_epilogue_step){.kind = SB_EPILOGUE_CALL,
+                           .call = run_fused,
+                           .context = fused,
+                           .nature = fused->dtype == SB_F32 ? SB_EPILOGUE_ANYTHING : SB_EPILOGUE_ROUNDS_FIRST};
     if (fused->dtype == SB_F32)
         epilogue->steps[epilogue->count - 1].call_rows = run_fused_rows;
 }

@@ -37,6 +37,13 @@ typedef enum sb_epilogue_kind {
     SB_EPILOGUE_CALL                 /* call(context, row, m, n, count) on a row segment */
 } sb_epilogue_kind;
 
+/* What is known of a CALL. */
+typedef enum sb_epilogue_nature {
+    SB_EPILOGUE_ANYTHING,
+    SB_EPILOGUE_MONOTONE,    /* each element rises with its own y throughout, or falls */
+    SB_EPILOGUE_ROUNDS_FIRST /* each y is rounded to the dtype of what is computed, and not looked at before */
+} sb_epilogue_nature;
+
 typedef struct sb_epilogue_step {
     sb_epilogue_kind kind;
     const float *vector;
@@ -52,6 +59,7 @@ typedef struct sb_epilogue_step {
     void (*call_rows)(void *context, float *const *row, int64_t offset, int64_t m, int64_t rows, int64_t n,
                       int64_t count);
     void *context;
+    sb_epilogue_nature nature;
 } sb_epilogue_step;
 
 #define SB_EPILOGUE_STEPS 12
