@@ -294,9 +294,40 @@ HARNESS_GROUP(chain16, near, HARNESS_CPU) {
     static const int64_t ks[] = {64, 100, 300, 1040, 2100};
     for (int left = 0; left < PATTERNS; left++) {
         for (int right = 0; right < PATTERNS; right++) {
-            int64_t m = random_between(&h->random, 3, right % 4 == 0 ? 140 : 20), n = random_between(&h->random, 1, 130);
+            int64_t m = random_between(&h->random, 3, right % 4 == 0 ? 140 : 20),
+                    n = random_between(&h->random, 1, 130);
             check_patterns(h, SB_BF16, (pattern)left, (pattern)right, m, n, ks[random_between(&h->random, 0, 4)]);
         }
+    }
+}
+
+/* Sums as far from their chains as they come: a first group gives a tie between two bf16, and what all others add to it, `each` products of
+ * less than what a step keeps, the chain loses, and the quick sum does not. Columns have both signs and several scales. */
+static void check_lost(harness *h, int64_t groups, int each, float left, float right) {
+    const int64_t m = 5, n = 70, k = 16 * groups;
+    product p = make_product(h, SB_BF16, NORMAL, NORMAL, m, n, k);
+    uint16_t *a = (uint16_t *)(void *)p.a->data, *b = (uint16_t *)(void *)p.b->data;
+    for (int64_t i = 0; i < m * k; i++) {
+        const int64_t at = i % k;
+        float value = at == 0 ? 1 : at == 1 ? 0x1p-8f : 0;
+        if (at >= 16 && at % 16 < each)
+            value = left;
+        a[i] = half_of(SB_BF16, value);
+    }
+    for (int64_t i = 0; i < k * n; i++) {
+        const int64_t j = i % n;
+        const float scale = (j % 2 != 0 ? -1.0f : 1.0f) * (j % 3 == 0 ? 0x1p-20f : j % 3 == 1 ? 1 : 0x1p+9f);
+        b[i] = half_of(SB_BF16, scale * (i / n < 16 ? 1 : right));
+    }
+    check_product(h, "sums of what a step loses", p);
+}
+
+HARNESS_GROUP(chain16, lost, HARNESS_CPU) {
+    static const int64_t groups[] = {2, 7, 64, 65, 300};
+    for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) {
+        check_lost(h, groups[i], 16, 0x1.fcp-14f, 0x1p-12f);  /* each less than 2^-25 */
+        check_lost(h, groups[i], 16, 0x1.fcp-14f, -0x1p-12f); /* the same from above */
+        check_lost(h, groups[i], 1, 0x1.fcp-13f, 0x1p-11f);   /* less than 2^-23: lost where the result is truncated */
     }
 }
 

@@ -42,9 +42,11 @@ size_t sb_chain16_chain_bytes(const sb_chain16_args *args) {
     size_t bytes = 0;
     size_t panel = args->packed_b ? 0 : sb_chain16_packed_bytes(args->k, SB_CHAIN16_PANEL);
     if ((!args->packed_b && panel == 0) || __builtin_mul_overflow(groups, block, &records) ||
-        !sb_chain16_add_bytes(&bytes, 1, sizeof(sb_chain16_b)) || !sb_chain16_add_bytes(&bytes, block, SB_CHAIN16_PANEL * sizeof(float)) ||
+        !sb_chain16_add_bytes(&bytes, 1, sizeof(sb_chain16_b)) ||
+        !sb_chain16_add_bytes(&bytes, block, SB_CHAIN16_PANEL * sizeof(float)) ||
         !sb_chain16_add_bytes(&bytes, records, sizeof(sb_chain16_a)) ||
-        !sb_chain16_add_bytes(&bytes, groups * few_of(block), sizeof(sb_chain16_few)) || !sb_chain16_add_bytes(&bytes, 1, panel) ||
+        !sb_chain16_add_bytes(&bytes, groups * few_of(block), sizeof(sb_chain16_few)) ||
+        !sb_chain16_add_bytes(&bytes, 1, panel) ||
         !sb_chain16_add_bytes(&bytes, groups, SB_CHAIN16_GROUP * sizeof(uint16_t)) ||
         (args->point && !sb_chain16_add_bytes(&bytes, args->runs, sizeof(uint16_t *))))
         return 0;
@@ -152,7 +154,8 @@ static void store(const sb_chain16_args *args, const sb_chain16_kernels *kernels
 }
 
 void sb_chain16_store_tile(const sb_chain16_args *args, const sb_chain16_kernels *kernels, int64_t first_row,
-                           int64_t rows, int64_t first_column, int64_t columns, int64_t begin, int64_t end, float *acc) {
+                           int64_t rows, int64_t first_column, int64_t columns, int64_t begin, int64_t end,
+                           float *acc) {
     acc += begin - first_column;
     for (int64_t row = 0; args->epilogue && row < rows; row++)
         kernels->f32->epilogue_row(args->epilogue->steps, args->epilogue->count, acc + row * columns, first_row + row,

@@ -53,7 +53,7 @@ typedef __m512 floats;
 #include "cpu/contraction/chain16_near.h"
 #include "cpu/contraction/chain16_sweep.h"
 
-#define KERNELS(its_name, near_kernels)                                                                                  \
+#define KERNELS(its_name, near_kernels)                                                                                \
     {                                                                                                                  \
         .name = its_name, .f32 = &sb_gemm_f32_kernels_avx512, .columns = COLUMNS, .expand_a = expand_a,                \
         .expand_b = expand_b, .step = step, .sweep = sweep, .round = sb_chain16_round, .near = near_kernels            \

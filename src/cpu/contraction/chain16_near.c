@@ -6,10 +6,11 @@
 
 enum { ROWS = SB_CHAIN16_NEAR_ROWS, COLUMNS = SB_CHAIN16_PANEL, LANES = SB_CHAIN16_NEAR_LANES };
 
-/* Rows that are worth measuring a panel, which fewer multiply where it lies (chain16_sweep.h), and sums that are worth it. */
-enum { FEWEST_ROWS = 3, FEWEST_GROUPS = 4 };
+/* Rows that are worth measuring a panel, which fewer multiply where it lies (chain16_sweep.h), and rows times groups that are worth it. */
+enum { FEWEST_ROWS = 3, FEWEST_STEPS = 32 };
 
-enum { SEGMENT = SB_CHAIN16_NEAR_SEGMENT };
+/* Groups of a panel whose pairs stay near while all rows are taken over them: 128 KiB. */
+enum { SEGMENT = 64 };
 
 /* ---- what it is for ---- */
 
@@ -20,8 +21,7 @@ static bool find_rounding(const sb_epilogue *epilogue, int *count) {
         const sb_epilogue_step *step = &epilogue->steps[i];
         if (step->kind == SB_EPILOGUE_CALL && step->nature == SB_EPILOGUE_ROUNDS_FIRST)
             return true;
-        if (step->kind == SB_EPILOGUE_GATE ||
-            (step->kind == SB_EPILOGUE_CALL && step->nature != SB_EPILOGUE_MONOTONE))
+        if (step->kind == SB_EPILOGUE_GATE || (step->kind == SB_EPILOGUE_CALL && step->nature != SB_EPILOGUE_MONOTONE))
             return false;
         *count = i + 1;
     }
@@ -30,20 +30,21 @@ static bool find_rounding(const sb_epilogue *epilogue, int *count) {
 
 static bool is_for_bf16(const sb_chain16_args *args) {
     const int64_t groups = sb_chain16_groups(args->k);
-    return args->dtype == SB_BF16 && args->c_dtype == SB_BF16 && args->initial == NULL && groups >= FEWEST_GROUPS &&
+    return args->dtype == SB_BF16 && args->c_dtype == SB_BF16 && args->initial == NULL && groups > 0 &&
            groups <= SB_CHAIN16_NEAR_GROUPS;
 }
 
 bool sb_chain16_near_fits(const sb_chain16_kernels *kernels, const sb_chain16_args *args, int64_t rows) {
     int count;
-    return kernels->near != NULL && rows >= FEWEST_ROWS && is_for_bf16(args) && find_rounding(args->epilogue, &count);
+    return kernels->near != NULL && is_for_bf16(args) && rows >= FEWEST_ROWS &&
+           rows * sb_chain16_groups(args->k) >= FEWEST_STEPS && find_rounding(args->epilogue, &count);
 }
 
 /* ---- memory ---- */
 
 typedef struct tile_memory {
-    sb_chain16_sums sums[ROWS];
-    _Alignas(64) float low[ROWS * COLUMNS], high[COLUMNS];
+    _Alignas(64) float sums[ROWS * COLUMNS], passed[ROWS * COLUMNS];
+    float low[ROWS * COLUMNS], high[COLUMNS];
     sb_chain16_measures row_measures, column_measures;
     sb_chain16_lanes lanes; /* of uncertain elements */
     uint16_t pairs[SEGMENT * SB_CHAIN16_GROUP * COLUMNS];
@@ -56,9 +57,10 @@ typedef struct near {
     int64_t groups;
     int steps; /* of the epilogue, ahead of the rounding */
     tile_memory *tile;
-    uint16_t *elements;  /* [rows][groups of 16] */
-    uint16_t *row_panel; /* the same as a packed panel of columns */
-    uint16_t *panel;     /* of B, where it comes unpacked */
+    const uint16_t *lines[ROWS]; /* of A: where they lie, or in `elements` */
+    uint16_t *elements;          /* [rows][groups of 16] */
+    uint16_t *row_panel;         /* the same as a packed panel of columns */
+    uint16_t *panel;             /* of B, where it comes unpacked */
     const uint16_t **runs;
     void *chains; /* the workspace of sb_chain16_run_chains */
 } near;
@@ -95,40 +97,41 @@ static bool are_moderate(const sb_chain16_measures *measures, int64_t count) {
     return moderate;
 }
 
-static int64_t segment_at(const near *n, int64_t first) {
-    return n->groups - first < SEGMENT ? n->groups - first : SEGMENT;
-}
-
-/* Copies rows, and measures them; false: they are for the chain. */
+/* Finds rows, which are copied where they lie in pieces or not in whole groups, and measures them; false: they are for the chain. */
 static bool take_rows(near *n, int64_t row, int64_t rows) {
+    const sb_chain16_args *args = n->args;
     const int64_t pitch = n->groups * SB_CHAIN16_GROUP;
-    const uint16_t *lines[ROWS];
+    const bool is_whole = args->k == pitch && (args->point != NULL ? args->runs == 1 : args->a_column_stride == 1);
     for (int64_t r = 0; r < rows; r++) {
         uint16_t *to = n->elements + r * pitch;
-        lines[r] = to;
-        sb_chain16_copy_row(n->args, row + r, n->runs, to);
-        memset(to + n->args->k, 0, (size_t)(pitch - n->args->k) * sizeof *to);
+        n->lines[r] = to;
+        if (is_whole && args->point == NULL) {
+            n->lines[r] = args->a + (row + r) * args->a_row_stride;
+        } else if (is_whole) {
+            args->point(args->point_context, row + r, 0, 1, &n->lines[r]);
+        } else {
+            sb_chain16_copy_row(args, row + r, n->runs, to);
+            memset(to + args->k, 0, (size_t)(pitch - args->k) * sizeof *to);
+        }
     }
-    sb_chain16_pack_columns(pitch, (int)rows, lines, n->row_panel);
-    sb_chain16_measures *measures = &n->tile->row_measures;
-    n->kernels->near->begin(n->row_panel, n->groups, measures);
-    for (int64_t first = 0; first < n->groups; first += SEGMENT)
-        n->kernels->near->measure(n->row_panel + first * SB_CHAIN16_GROUP * COLUMNS, segment_at(n, first), measures, NULL);
-    n->kernels->near->finish(measures);
-    return are_moderate(measures, rows);
+    sb_chain16_pack_columns(pitch, (int)rows, n->lines, n->row_panel);
+    memset(&n->tile->row_measures, 0, sizeof n->tile->row_measures);
+    n->kernels->near->measure(n->row_panel, n->groups, &n->tile->row_measures, NULL);
+    n->kernels->near->finish(&n->tile->row_measures);
+    return are_moderate(&n->tile->row_measures, rows);
 }
 
 /* The quick sums of a panel; false: its columns are for the chain. */
 static bool sum_panel(near *n, const uint16_t *panel, int64_t rows, int64_t columns) {
     const sb_chain16_near *kernels = n->kernels->near;
     tile_memory *tile = n->tile;
-    const int64_t pitch = n->groups * SB_CHAIN16_GROUP;
-    memset(tile->sums, 0, (size_t)rows * sizeof *tile->sums);
-    kernels->begin(panel, n->groups, &tile->column_measures);
+    memset(tile->sums, 0, (size_t)(rows * COLUMNS) * sizeof *tile->sums);
+    memset(tile->passed, 0, (size_t)(rows * COLUMNS) * sizeof *tile->passed);
+    memset(&tile->column_measures, 0, sizeof tile->column_measures);
     for (int64_t first = 0; first < n->groups; first += SEGMENT) {
-        const int64_t groups = segment_at(n, first);
+        const int64_t groups = n->groups - first < SEGMENT ? n->groups - first : SEGMENT;
         kernels->measure(panel + first * SB_CHAIN16_GROUP * COLUMNS, groups, &tile->column_measures, tile->pairs);
-        kernels->sum(n->elements + first * SB_CHAIN16_GROUP, pitch, rows, tile->pairs, groups, tile->sums);
+        kernels->sum(n->lines, first * SB_CHAIN16_GROUP, rows, tile->pairs, groups, tile->sums, tile->passed);
     }
     kernels->finish(&tile->column_measures);
     return are_moderate(&tile->column_measures, columns);
@@ -141,7 +144,8 @@ static uint64_t find_uncertain(near *n, int64_t row, int64_t r, int64_t first, i
     const sb_chain16_near *kernels = n->kernels->near;
     tile_memory *tile = n->tile;
     float *low = tile->low + r * COLUMNS;
-    kernels->bound(tile->sums + r, r, &tile->row_measures, &tile->column_measures, low, tile->high);
+    kernels->bound(tile->sums + r * COLUMNS, tile->passed + r * COLUMNS, tile->row_measures.tops[r],
+                   tile->row_measures.norms[r], &tile->column_measures, low, tile->high);
     if (n->steps == 0)
         return kernels->differ(low, tile->high);
     _Alignas(64) float lowest[COLUMNS];
@@ -174,8 +178,7 @@ static int at_place(int place) {
 
 /* An element's chain by its definition. */
 static float define_chain(const near *n, const uint16_t *panel, int row, int column_place) {
-    const uint16_t *left = n->elements + row * n->groups * SB_CHAIN16_GROUP;
-    return sb_chain16_bf16(left, 1, panel + column_place, COLUMNS, n->args->k, 0.0f);
+    return sb_chain16_bf16(n->lines[row], 1, panel + column_place, COLUMNS, n->args->k, 0.0f);
 }
 
 static void compute_chains(near *n, const uint16_t *panel, int64_t count) {

@@ -17,24 +17,15 @@
  *
  * Let S = Σ_g |q_g|, T(a) = √Σ_g 4^(largest exponent of a in the group), N(a) = √Σ w_i a_i². By Cauchy's inequality, over all groups,
  *
- *     |chain - q| <= u (8 S + X + 2 N(a) N(b)) · 1.02,  X = 16 S + 16 T(a) T(b)
+ *     |chain - q| <= u (24 S + 16 T(a) T(b) + 2 N(a) N(b)) · 1.02
  *
  * where the last factor stands for c in place of q in S, which makes less than 24 u · groups of difference, for up to 2^13 groups, and for
- * roundings of S, T and N themselves.
+ * roundings of S, T and N themselves. T and N have 2^-40 added unless all elements are zeros: it outweighs what is lost where products or
+ * squares are below 2^-126, and where the processor takes subnormal elements for zeros. With T below 2^25 nothing overflows, no
+ * element is an infinity or a NaN, and no E that a subnormal element gives is one that lanes compute with; other rows and columns take
+ * the chain.
  *
- * X is less where it is known how many products can be truncated. A product of bf16 has 16 bits, so it is only if e(a) + e(b) <= E - 12.
- * All E are at most F, the exponent of the largest 1.01 |q_g| or of the product of the largest elements; if exponents α and β add up to
- * F - 13 or more, a truncated product has e(a) <= α or e(b) <= β. So with C(a, α) elements of a, not zeros, whose exponents are at most α,
- *
- *     X = (C(a, α) + C(b, β)) 2^F + T(a) T(b)
- *
- * will do, the last term for the accumulator, which is truncated where E = P alone. Elements are counted at LEVELS α, one apart, below their
- * root mean square. Of normal numbers some 13 % are below such an α: 4 truncations a step in place of 16.
- *
- * T and N have 2^-40 added unless all elements are zeros: it outweighs what is lost
- * where products or squares are below 2^-126, and where the processor takes subnormal elements for zeros. With T below 2^25 nothing
- * overflows, no element is an infinity or a NaN, and no E that a subnormal element gives is one that the lanes below compute with; other
- * rows and columns take the chain. */
+ * The harness has sums that are 0.64 of the bound from their chains (chain16.lost); ordinary ones are at 0.02 to 0.04. */
 #ifndef SB_CPU_CONTRACTION_CHAIN16_NEAR_H
 #define SB_CPU_CONTRACTION_CHAIN16_NEAR_H
 
@@ -48,52 +39,41 @@
 /* T, above which rows and columns take the chain; groups, of which there are no more. */
 #define SB_CHAIN16_NEAR_TOP 0x1p25f
 #define SB_CHAIN16_NEAR_GROUPS 8192
-/* Groups of a panel whose pairs stay near while all rows are taken over them: 128 KiB. */
-#define SB_CHAIN16_NEAR_SEGMENT 64
 #define SB_CHAIN16_NEAR_FLOOR 0x1p-40f
-
-#define SB_CHAIN16_NEAR_LEVELS 3
 
 /* Of 64 columns, or of 64 rows: Σ_g 4^(largest exponent), and half of Σ w x²; behind sb_chain16_near.finish T and N. */
 typedef struct sb_chain16_measures {
     _Alignas(64) float tops[SB_CHAIN16_PANEL], norms[SB_CHAIN16_PANEL];
-    uint32_t largest[SB_CHAIN16_PANEL]; /* magnitude, as bf16 */
-    int32_t levels[SB_CHAIN16_PANEL];   /* the exponent field of level 0 */
-    float small[SB_CHAIN16_NEAR_LEVELS][SB_CHAIN16_PANEL]; /* elements of a lower one, zeros apart, or of that less 1, or less 2 */
+    uint32_t any[SB_CHAIN16_PANEL]; /* of all elements' magnitudes, or-ed: 0 where all are zeros */
 } sb_chain16_measures;
-
-/* A row of a tile's sums: so far, all that they were behind each group, without sign, and the largest of those. */
-typedef struct sb_chain16_sums {
-    _Alignas(64) float now[SB_CHAIN16_PANEL], passed[SB_CHAIN16_PANEL], most[SB_CHAIN16_PANEL];
-} sb_chain16_sums;
 
 /* Elements anywhere in a tile, 32 at a time. */
 typedef struct sb_chain16_lanes {
-    _Alignas(64) uint16_t rows[SB_CHAIN16_NEAR_MOST]; /* where an element's row and column lie in their panels: sb_chain16_place */
+    _Alignas(64) uint16_t
+        rows[SB_CHAIN16_NEAR_MOST]; /* where an element's row and column lie in their panels: sb_chain16_place */
     uint16_t columns[SB_CHAIN16_NEAR_MOST];
-    float found[SB_CHAIN16_NEAR_MOST]; /* of each 32 the chains of those with even numbers, then of those with odd ones */
+    float
+        found[SB_CHAIN16_NEAR_MOST]; /* of each 32 the chains of those with even numbers, then of those with odd ones */
     uint32_t strange[SB_CHAIN16_NEAR_MOST / SB_CHAIN16_NEAR_LANES]; /* likewise, a bit each: not computed */
 } sb_chain16_lanes;
 
 /** The kernels of one kind of processor. All are pure over their arguments, and pointers are aligned to 64 but for rows'. */
 struct sb_chain16_near {
-    /** Begins measures of a packed panel of `groups` groups, whose first ones say where levels are. */
-    void (*begin)(const uint16_t *panel, int64_t groups, sb_chain16_measures *measures);
-
-    /** Measures `groups` groups further, at most SB_CHAIN16_NEAR_SEGMENT, and unless `pairs` is NULL puts the panel's rows 2i and 2i + 1 into
+    /** Measures `groups` groups of a packed panel further, and unless `pairs` is NULL puts its rows 2i and 2i + 1 into
      * pairs[i * 2 * SB_CHAIN16_PANEL]: column j's two elements side by side, columns in their order. */
     void (*measure)(const uint16_t *panel, int64_t groups, sb_chain16_measures *measures, uint16_t *pairs);
 
     /** From sums to T and N. */
     void (*finish)(sb_chain16_measures *measures);
 
-    /** Takes sums of `rows` rows through `groups` groups. Row r of A is at `a + r * pitch`. */
-    void (*sum)(const uint16_t *a, int64_t pitch, int64_t rows, const uint16_t *pairs, int64_t groups,
-                sb_chain16_sums *sums);
+    /** Takes quick sums[rows][SB_CHAIN16_PANEL] through `groups` groups, and adds what they are behind each, without sign, to `passed`. Row r
+     * of A goes on at a[r] + first. */
+    void (*sum)(const uint16_t *const *a, int64_t first, int64_t rows, const uint16_t *pairs, int64_t groups,
+                float *sums, float *passed);
 
-    /** The ends of what the chains of row r of a tile may be, of which these are the sums. */
-    void (*bound)(const sb_chain16_sums *sums, int64_t r, const sb_chain16_measures *rows,
-                  const sb_chain16_measures *columns, float *low, float *high);
+    /** The ends of what the chains of a row of a tile may be, from its sums. */
+    void (*bound)(const float *sums, const float *passed, float top, float norm, const sb_chain16_measures *columns,
+                  float *low, float *high);
 
     /** The columns whose ends round to different bf16. */
     uint64_t (*differ)(const float *low, const float *high);

@@ -9,7 +9,6 @@
 
 #define PANEL SB_CHAIN16_PANEL
 #define GROUP SB_CHAIN16_GROUP
-#define LEVELS SB_CHAIN16_NEAR_LEVELS
 #define VECTORS (PANEL / 16)
 #define EACH_VECTOR _Pragma("GCC unroll 4") for (int v = 0; v < VECTORS; v++)
 #define EACH_K _Pragma("GCC unroll 16") for (int k = 0; k < GROUP; k++)
@@ -39,104 +38,62 @@ static inline void pair_rows(const uint16_t *row, integers pairs[2]) {
     pairs[1] = _mm512_mask_blend_epi16(high, _mm512_srli_epi32(even, 16), odd);
 }
 
-/* The larger one of each pair of halves. */
-static inline integers larger_half(integers halves) {
-    return _mm512_and_si512(_mm512_max_epu16(halves, _mm512_srli_epi32(halves, 16)), _mm512_set1_epi32(0xffff));
-}
-
-/* A power of two of the exponent of a magnitude of bf16, as f32. */
-static inline floats top_of(integers magnitude) {
-    return bits_to_floats(_mm512_slli_epi32(_mm512_and_si512(magnitude, _mm512_set1_epi32(0x7f80)), 16));
-}
-
-/* How many groups say how large elements are. */
-#define LOOKED_AT 4
-
-static void begin(const uint16_t *panel, int64_t groups, sb_chain16_measures *measures) {
-    memset(measures, 0, sizeof *measures);
-    floats squares[VECTORS] = {_mm512_setzero_ps()};
-    EACH_VECTOR squares[v] = _mm512_setzero_ps();
-    groups = groups < LOOKED_AT ? groups : LOOKED_AT;
-    for (int64_t k = 0; k < groups * GROUP; k += 2) {
-        integers pair[VECTORS];
-        pair_rows(panel + k * PANEL, pair);
-        pair_rows(panel + k * PANEL + PANEL / 2, pair + 2);
-        for (int part = 0; part < PARTS; part++)
-            EACH_VECTOR squares[v] = multiply_add(squares[v], part_of(pair[v], part), part_of(pair[v], part));
-    }
-    /* A level is two octaves below the root mean square and less, which of normal numbers leaves 38 % to the first and 10 to the last. */
-    const floats count = _mm512_set1_ps(groups > 0 ? 1.0f / (float)(groups * GROUP) : 0);
-    EACH_VECTOR {
-        const integers root = _mm512_castps_si512(_mm512_sqrt_ps(_mm512_mul_ps(squares[v], count)));
-        const integers level = _mm512_sub_epi32(_mm512_srli_epi32(root, 23), _mm512_set1_epi32(2));
-        _mm512_store_si512(measures->levels + v * 16, _mm512_max_epi32(level, _mm512_set1_epi32(LEVELS)));
-    }
-}
-
-/* Magnitudes of halves that are below a level, less 1. */
-static inline integers below_level(const sb_chain16_measures *measures, int v, int level) {
-    const integers field = _mm512_sub_epi32(load(measures->levels + v * 16), _mm512_set1_epi32(level - 1));
-    const integers limit = _mm512_sub_epi32(_mm512_slli_epi32(field, 7), _mm512_set1_epi32(1));
-    return _mm512_or_si512(limit, _mm512_slli_epi32(limit, 16));
-}
-
-static inline void add_counts(integers counts, float *to) {
-    const integers both = _mm512_add_epi32(_mm512_and_si512(counts, _mm512_set1_epi32(0xffff)),
-                                           _mm512_srli_epi32(counts, 16));
-    _mm512_store_ps(to, _mm512_add_ps(_mm512_load_ps(to), _mm512_cvtepi32_ps(both)));
-}
-
-/* Of 16 columns: half of a panel has 32. */
-static inline __attribute__((always_inline)) void measure_vector(const uint16_t *panel, int64_t groups, int v,
-                                                                 sb_chain16_measures *measures, uint16_t *pairs) {
-    const integers one = _mm512_set1_epi16(1), limits[] = {below_level(measures, v, 0), below_level(measures, v, 1),
-                                                           below_level(measures, v, 2)};
-    floats tops = _mm512_load_ps(measures->tops + v * 16), norms = _mm512_load_ps(measures->norms + v * 16);
-    integers most = load(measures->largest + v * 16);
-    integers counts[LEVELS] = {_mm512_setzero_si512(), _mm512_setzero_si512(), _mm512_setzero_si512()};
-    panel += v / 2 * (PANEL / 2);
-    for (int64_t group = 0; group < groups; group++, panel += GROUP * PANEL) {
-        integers largest = _mm512_setzero_si512();
-        floats squares = _mm512_setzero_ps();
-        _Pragma("GCC unroll 8") for (int k = 0; k < GROUP; k += 2) {
-            integers pair[2];
-            pair_rows(panel + k * PANEL, pair);
-            const integers own = pair[v % 2], magnitude = absolute_halves(own);
-            if (pairs != NULL)
-                _mm512_store_si512(pairs + (group * GROUP + k) * PANEL + v * 32, own);
-            largest = _mm512_max_epu16(largest, magnitude);
-            const integers less = _mm512_sub_epi16(magnitude, one); /* of a zero the largest */
-            _Pragma("GCC unroll 3") for (int i = 0; i < LEVELS; i++) counts[i] = _mm512_mask_add_epi16(
-                counts[i], _mm512_cmplt_epu16_mask(less, limits[i]), counts[i], one);
-            _Pragma("GCC unroll 2") for (int part = 0; part < PARTS; part++)
-                squares = multiply_add(squares, part_of(own, part), part_of(own, part));
-            norms = _mm512_add_ps(norms, squares);
-            if (k % (GROUP / 2) == GROUP / 2 - 2) {
-                norms = _mm512_fmadd_ps(squares, _mm512_set1_ps(0.5f), norms);
-                squares = _mm512_setzero_ps();
-            }
-        }
-        largest = larger_half(largest);
-        const floats top = top_of(largest);
-        tops = _mm512_fmadd_ps(top, top, tops);
-        most = _mm512_max_epu32(most, largest);
-    }
-    _mm512_store_ps(measures->tops + v * 16, tops);
-    _mm512_store_ps(measures->norms + v * 16, norms);
-    _mm512_store_si512(measures->largest + v * 16, most);
-    for (int i = 0; i < LEVELS; i++)
-        add_counts(counts[i], measures->small[i] + v * 16);
+/* The larger one's power of two, as f32, of each pair of magnitudes. */
+static inline floats top_of(integers largest) {
+    const integers both = _mm512_max_epu16(largest, _mm512_srli_epi32(largest, 16));
+    return bits_to_floats(_mm512_slli_epi32(_mm512_and_si512(both, _mm512_set1_epi32(0x7f80)), 16));
 }
 
 static void measure(const uint16_t *panel, int64_t groups, sb_chain16_measures *measures, uint16_t *pairs) {
-    EACH_VECTOR measure_vector(panel, groups, v, measures, pairs);
+    floats tops[VECTORS], norms[VECTORS];
+    integers any[VECTORS];
+    EACH_VECTOR {
+        tops[v] = _mm512_load_ps(measures->tops + v * 16);
+        norms[v] = _mm512_load_ps(measures->norms + v * 16);
+        any[v] = load(measures->any + v * 16);
+    }
+    for (int64_t group = 0; group < groups; group++, panel += GROUP * PANEL) {
+        integers largest[VECTORS];
+        floats squares[VECTORS];
+        EACH_VECTOR {
+            largest[v] = _mm512_setzero_si512();
+            squares[v] = _mm512_setzero_ps();
+        }
+        _Pragma("GCC unroll 8") for (int k = 0; k < GROUP; k += 2) {
+            integers pair[VECTORS];
+            pair_rows(panel + k * PANEL, pair);
+            pair_rows(panel + k * PANEL + PANEL / 2, pair + 2);
+            EACH_VECTOR {
+                if (pairs != NULL)
+                    _mm512_store_si512(pairs + (group * GROUP + k) * PANEL + v * 32, pair[v]);
+                largest[v] = _mm512_max_epu16(largest[v], absolute_halves(pair[v]));
+                _Pragma("GCC unroll 2") for (int part = 0; part < PARTS; part++) squares[v] =
+                    multiply_add(squares[v], part_of(pair[v], part), part_of(pair[v], part));
+                norms[v] = _mm512_add_ps(norms[v], squares[v]);
+                if (k % (GROUP / 2) == GROUP / 2 - 2) {
+                    norms[v] = _mm512_fmadd_ps(squares[v], _mm512_set1_ps(0.5f), norms[v]);
+                    squares[v] = _mm512_setzero_ps();
+                }
+            }
+        }
+        EACH_VECTOR {
+            const floats top = top_of(largest[v]);
+            tops[v] = _mm512_fmadd_ps(top, top, tops[v]);
+            any[v] = _mm512_or_si512(any[v], largest[v]);
+        }
+    }
+    EACH_VECTOR {
+        _mm512_store_ps(measures->tops + v * 16, tops[v]);
+        _mm512_store_ps(measures->norms + v * 16, norms[v]);
+        _mm512_store_si512(measures->any + v * 16, any[v]);
+    }
 }
 
 static void finish(sb_chain16_measures *measures) {
     const floats floor = _mm512_set1_ps(SB_CHAIN16_NEAR_FLOOR);
     EACH_VECTOR {
-        const integers largest = load(measures->largest + v * 16);
-        const __mmask16 nonzero = _mm512_test_epi32_mask(largest, largest);
+        const integers any = load(measures->any + v * 16);
+        const __mmask16 nonzero = _mm512_test_epi32_mask(any, any);
         const floats tops = _mm512_sqrt_ps(_mm512_load_ps(measures->tops + v * 16));
         const floats norms = _mm512_load_ps(measures->norms + v * 16);
         const floats twice = _mm512_sqrt_ps(_mm512_add_ps(norms, norms));
@@ -152,13 +109,11 @@ static void finish(sb_chain16_measures *measures) {
 #define EACH_SUM                                                                                                       \
     _Pragma("GCC unroll 3") for (int r = 0; r < rows; r++) _Pragma("GCC unroll 4") for (int v = 0; v < VECTORS; v++)
 
-static inline __attribute__((always_inline)) void sum_rows(const uint16_t *a, int64_t pitch, int rows,
-                                                           const uint16_t *pairs, int64_t groups,
-                                                           sb_chain16_sums *sums) {
-    for (int64_t group = 0; group < groups; group++, a += GROUP, pairs += GROUP * PANEL) {
+static inline __attribute__((always_inline)) void sum_rows(const uint16_t *const *a, int64_t first, int rows,
+                                                           const uint16_t *pairs, int64_t groups, float *sums,
+                                                           float *passed) {
+    for (int64_t group = 0; group < groups; group++, first += GROUP, pairs += GROUP * PANEL) {
         floats own[2][TOGETHER][VECTORS];
-        /* Else gcc keeps what is in memory in registers, which are needed for the sums: 115 GMAC/s, and 180. */
-        __asm__("" : "+r"(sums));
         EACH_SUM own[0][r][v] = own[1][r][v] = _mm512_setzero_ps();
         for (int k = 0; k < GROUP / 2; k += 2) {
             _Pragma("GCC unroll 2") for (int half = 0; half < 2; half++) {
@@ -168,7 +123,7 @@ static inline __attribute__((always_inline)) void sum_rows(const uint16_t *a, in
                     EACH_VECTOR right[v] = part_of(load(pairs + at * PANEL + v * 32), part);
                     _Pragma("GCC unroll 3") for (int r = 0; r < rows; r++) {
                         int32_t pair;
-                        memcpy(&pair, a + r * pitch + at, sizeof pair);
+                        memcpy(&pair, a[r] + first + at, sizeof pair);
                         const integers left = part_of(_mm512_set1_epi32(pair), part);
                         EACH_VECTOR own[half][r][v] = multiply_add(own[half][r][v], left, right[v]);
                     }
@@ -176,63 +131,38 @@ static inline __attribute__((always_inline)) void sum_rows(const uint16_t *a, in
             }
         }
         EACH_SUM {
-            float *now = sums[r].now + v * 16, *passed = sums[r].passed + v * 16, *most = sums[r].most + v * 16;
-            const floats behind = _mm512_add_ps(_mm512_load_ps(now), _mm512_add_ps(own[0][r][v], own[1][r][v]));
-            const floats magnitude = _mm512_abs_ps(behind);
-            _mm512_store_ps(now, behind);
-            _mm512_store_ps(passed, _mm512_add_ps(_mm512_load_ps(passed), magnitude));
-            _mm512_store_ps(most, _mm512_max_ps(_mm512_load_ps(most), magnitude));
+            float *sum = sums + r * PANEL + v * 16, *all = passed + r * PANEL + v * 16;
+            const floats behind = _mm512_add_ps(_mm512_load_ps(sum), _mm512_add_ps(own[0][r][v], own[1][r][v]));
+            _mm512_store_ps(sum, behind);
+            _mm512_store_ps(all, _mm512_add_ps(_mm512_load_ps(all), _mm512_abs_ps(behind)));
         }
     }
 }
 
-static void sum(const uint16_t *a, int64_t pitch, int64_t rows, const uint16_t *pairs, int64_t groups,
-                sb_chain16_sums *sums) {
-    int64_t r = 0;
-    for (; r + TOGETHER <= rows; r += TOGETHER)
-        sum_rows(a + r * pitch, pitch, TOGETHER, pairs, groups, sums + r);
-    if (rows - r == 2)
-        sum_rows(a + r * pitch, pitch, 2, pairs, groups, sums + r);
-    else if (rows - r == 1)
-        sum_rows(a + r * pitch, pitch, 1, pairs, groups, sums + r);
+static void sum(const uint16_t *const *a, int64_t first, int64_t rows, const uint16_t *pairs, int64_t groups,
+                float *sums, float *passed) {
+    for (; rows >= TOGETHER; rows -= TOGETHER) {
+        sum_rows(a, first, TOGETHER, pairs, groups, sums, passed);
+        a += TOGETHER;
+        sums += TOGETHER * PANEL;
+        passed += TOGETHER * PANEL;
+    }
+    if (rows == 2)
+        sum_rows(a, first, 2, pairs, groups, sums, passed);
+    else if (rows == 1)
+        sum_rows(a, first, 1, pairs, groups, sums, passed);
 }
 
 /* ---- what is certain ---- */
 
-/* The least number of products that can be truncated, where the sums of levels of both must be at most `room`: C(a, α) + C(b, β). */
-static inline floats find_truncated(const sb_chain16_measures *rows, int64_t r, const sb_chain16_measures *columns,
-                                    int v, integers room) {
-    floats least = _mm512_set1_ps(0x1p100f);
-    _Pragma("GCC unroll 3") for (int i = 0; i < LEVELS; i++) {
-        const integers left = _mm512_sub_epi32(room, _mm512_set1_epi32(i));
-        floats count = _mm512_load_ps(columns->small[0] + v * 16);
-        _Pragma("GCC unroll 2") for (int j = 1; j < LEVELS; j++) count = _mm512_mask_load_ps(
-            count, _mm512_cmpge_epi32_mask(left, _mm512_set1_epi32(j)), columns->small[j] + v * 16);
-        count = _mm512_add_ps(count, _mm512_set1_ps(rows->small[i][r]));
-        least = _mm512_mask_min_ps(least, _mm512_cmpge_epi32_mask(left, _mm512_setzero_si512()), least, count);
-    }
-    return least;
-}
-
-static void bound(const sb_chain16_sums *sums, int64_t r, const sb_chain16_measures *rows,
-                  const sb_chain16_measures *columns, float *low, float *high) {
-    const floats unit = _mm512_set1_ps(0x1p-25f * 1.02f);
-    const floats row_top = top_of(_mm512_set1_epi32((int)rows->largest[r]));
+static void bound(const float *sums, const float *passed, float top, float norm, const sb_chain16_measures *columns,
+                  float *low, float *high) {
+    const float unit = 0x1p-25f * 1.02f;
     EACH_VECTOR {
-        const floats sum = _mm512_load_ps(sums->now + v * 16), passed = _mm512_load_ps(sums->passed + v * 16);
-        const floats tops = _mm512_mul_ps(_mm512_set1_ps(rows->tops[r]), _mm512_load_ps(columns->tops + v * 16));
-        const floats norms = _mm512_mul_ps(_mm512_set1_ps(rows->norms[r]), _mm512_load_ps(columns->norms + v * 16));
-        /* F, and how far α and β may be below the first levels together: their fields, less the bias, add up to F - 13 + room. */
-        const floats largest = _mm512_max_ps(_mm512_mul_ps(_mm512_load_ps(sums->most + v * 16), _mm512_set1_ps(1.01f)),
-                                             _mm512_mul_ps(row_top, top_of(load(columns->largest + v * 16))));
-        const integers field = _mm512_srli_epi32(_mm512_castps_si512(largest), 23);
-        const integers first = _mm512_add_epi32(load(columns->levels + v * 16), _mm512_set1_epi32(rows->levels[r]));
-        const integers room = _mm512_sub_epi32(_mm512_sub_epi32(first, field), _mm512_set1_epi32(127 - 13));
-        const floats power = bits_to_floats(_mm512_slli_epi32(field, 23));
-        const floats counted = _mm512_fmadd_ps(find_truncated(rows, r, columns, v, room), power, tops);
-        const floats all = _mm512_mul_ps(_mm512_set1_ps(16), _mm512_add_ps(passed, tops));
-        floats off = _mm512_fmadd_ps(_mm512_set1_ps(8), passed, _mm512_min_ps(counted, all));
-        off = _mm512_mul_ps(_mm512_fmadd_ps(_mm512_set1_ps(2), norms, off), unit);
+        const floats sum = _mm512_load_ps(sums + v * 16), all = _mm512_load_ps(passed + v * 16);
+        floats off = _mm512_mul_ps(_mm512_set1_ps(24 * unit), all);
+        off = _mm512_fmadd_ps(_mm512_set1_ps(16 * unit * top), _mm512_load_ps(columns->tops + v * 16), off);
+        off = _mm512_fmadd_ps(_mm512_set1_ps(2 * unit * norm), _mm512_load_ps(columns->norms + v * 16), off);
         _mm512_store_ps(low + v * 16, _mm512_sub_ps(sum, off));
         _mm512_store_ps(high + v * 16, _mm512_add_ps(sum, off));
     }
@@ -385,8 +315,7 @@ static void chains(const uint16_t *row_panel, const uint16_t *panel, int64_t gro
     for (int64_t group = 0; group < groups; group++) {
         for (int64_t i = 0; i < count; i++, turn ^= 1) {
             const int64_t ahead = i + 1 < count || group + 1 == groups ? 0 : GROUP * PANEL;
-            const choosing from =
-                choosing_of(row_panel + ahead, panel + ahead, lanes, i + 1 < count ? i + 1 : 0);
+            const choosing from = choosing_of(row_panel + ahead, panel + ahead, lanes, i + 1 < count ? i + 1 : 0);
             step_and_choose(&both[turn], lanes->found + i * SB_CHAIN16_NEAR_LANES, lanes->strange + i, &from,
                             &both[turn ^ 1]);
         }
@@ -396,4 +325,4 @@ static void chains(const uint16_t *row_panel, const uint16_t *panel, int64_t gro
 }
 
 #define KERNELS                                                                                                        \
-    { .begin = begin, .measure = measure, .finish = finish, .sum = sum, .bound = bound, .differ = differ, .chains = chains }
+    { .measure = measure, .finish = finish, .sum = sum, .bound = bound, .differ = differ, .chains = chains }

@@ -97,11 +97,13 @@ void sb_chain16_pack_b(int64_t k, int64_t n, const uint16_t *b, int64_t row_stri
     int64_t padded = sb_chain16_groups(k) * SB_CHAIN16_GROUP;
     for (int64_t first = n0; first < n1; first += SB_CHAIN16_PANEL) {
         int columns = n - first < SB_CHAIN16_PANEL ? (int)(n - first) : SB_CHAIN16_PANEL;
-        sb_chain16_pack_panel(k, columns, b + first * column_stride, row_stride, column_stride, packed + first * padded);
+        sb_chain16_pack_panel(k, columns, b + first * column_stride, row_stride, column_stride,
+                              packed + first * padded);
     }
 }
 
 int64_t sb_chain16_packed_place(int64_t length, int64_t k, int64_t n) {
     int64_t within = n % SB_CHAIN16_PANEL;
-    return (n - within) * sb_chain16_groups(length) * SB_CHAIN16_GROUP + k * SB_CHAIN16_PANEL + sb_chain16_place((int)within);
+    return (n - within) * sb_chain16_groups(length) * SB_CHAIN16_GROUP + k * SB_CHAIN16_PANEL +
+           sb_chain16_place((int)within);
 }

@@ -197,10 +197,8 @@ static void append_gemm(const product *product, sb_epilogue *epilogue) {
                                    .scalar = 1};
         return;
     }
-    *step = (sb_epilogue_step){.kind = SB_EPILOGUE_CALL,
-                               .call = gemm_epilogue,
-                               .context = (void *)product,
-                               .nature = SB_EPILOGUE_MONOTONE};
+    *step = (sb_epilogue_step){
+        .kind = SB_EPILOGUE_CALL, .call = gemm_epilogue, .context = (void *)product, .nature = SB_EPILOGUE_MONOTONE};
 }
 
 /* The element `at` of a matrix. Of weights that are read packed there may be none: then `at` is 0. */

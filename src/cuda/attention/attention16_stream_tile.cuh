@@ -187,7 +187,8 @@ struct sb_stream_line {
 };
 
 /* What one copy brings lies where its first unit does, seen or not: on the page of those that are. */
-SB_CUDA_FUNCTION sb_stream_line sb_stream_find_line(const sb_cuda_attention *p, const sb_stream_tile *tile, int copies) {
+SB_CUDA_FUNCTION sb_stream_line sb_stream_find_line(const sb_cuda_attention *p, const sb_stream_tile *tile,
+                                                    int copies) {
     const int unit = sb_stream_lane();
     const bool is_copied =
         copies == 1 ? sb_stream_has_stage(tile->seen, unit / WARPS) : sb_stream_is_seen(tile->seen, unit);
