@@ -1,52 +1,5 @@
 /* The 16-bit chain with AVX-512 F, BW, DQ, VL: 64 columns per tile. */
-#include <immintrin.h>
-
-#define LANES 16
-/* The first register of a packed row holds columns 0 to 31 (low halves 0 to 15), the second 32 to
- * 63; the second register's drops take the odd bytes. */
-#define LOW_VECTOR(half) (2 * (half))
-#define HIGH_VECTOR(half) (2 * (half) + 1)
-#define HALF_OF(q) ((q) >> 1)
-#define DROP_BYTE(q) (((q)&1) * 2 + ((q) >> 1))
-
-typedef __m512i integers;
-typedef __m512 floats;
-
-#define i_load(p) _mm512_loadu_si512(p)
-#define i_store(p, v) _mm512_storeu_si512(p, v)
-#define i_set(x) _mm512_set1_epi32(x)
-#define i_add _mm512_add_epi32
-#define i_sub _mm512_sub_epi32
-#define i_and _mm512_and_si512
-#define i_or _mm512_or_si512
-#define i_xor _mm512_xor_si512
-#define i_max _mm512_max_epi32
-#define i_max_unsigned _mm512_max_epu32
-#define i_shift_left _mm512_slli_epi32
-#define i_shift_right _mm512_srli_epi32
-#define i_shift_right_signed _mm512_srai_epi32
-#define i_truncated _mm512_cvttps_epi32
-#define i_from_bits _mm512_castps_si512
-#define i_outside_mask(v, limit) _mm512_cmpgt_epu32_mask(v, _mm512_set1_epi32(limit))
-#define h_max _mm512_max_epu16
-#define h_min _mm512_min_epu16
-#define h_sub _mm512_sub_epi16
-#define h_sub_saturated _mm512_subs_epu16
-#define h_any_equal(v, w) (_mm512_cmpeq_epi16_mask(v, w) != 0)
-#define h_shift_right _mm512_srli_epi16
-#define h_or_255_where_zero(v, test)                                                                                   \
-    _mm512_mask_mov_epi16(v, _mm512_testn_epi16_mask(test, test), _mm512_set1_epi16(255))
-#define b_broadcast(x) _mm512_set1_epi8((char)(x))
-#define b_add_saturated _mm512_adds_epu8
-#define b_min _mm512_min_epu8
-#define f_load(p) _mm512_loadu_ps(p)
-#define f_store(p, v) _mm512_storeu_ps(p, v)
-#define f_broadcast(x) _mm512_set1_ps(x)
-#define f_set(x) _mm512_set1_ps(x)
-#define f_add _mm512_add_ps
-#define f_mul _mm512_mul_ps
-#define f_from_bits _mm512_castsi512_ps
-#define f_from_i_truncated(v) _mm512_cvt_roundepi32_ps(v, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC)
+#include "cpu/contraction/chain16_lanes_avx512.h"
 
 #include "cpu/contraction/chain16_vector.h"
 

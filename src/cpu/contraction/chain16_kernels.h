@@ -51,6 +51,11 @@ static inline int sb_chain16_place(int column) {
     return (column & 32) + (column & 15) * 2 + ((column >> 4) & 1);
 }
 
+/** Which column lies at a place of a packed row. */
+static inline int sb_chain16_at_place(int place) {
+    return (place & 32) + (place & 1) * 16 + (place >> 1 & 15);
+}
+
 /** One row of A in one group, ready for the kernels. */
 typedef struct sb_chain16_a {
     _Alignas(64) float value[SB_CHAIN16_GROUP]; /* infinities and NaN may be any number */

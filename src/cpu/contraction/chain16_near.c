@@ -4,7 +4,7 @@
 
 #include "cpu/contraction/chain16_internal.h"
 
-enum { ROWS = SB_CHAIN16_NEAR_ROWS, COLUMNS = SB_CHAIN16_PANEL, LANES = SB_CHAIN16_NEAR_LANES };
+enum { ROWS = SB_CHAIN16_NEAR_ROWS, COLUMNS = SB_CHAIN16_PANEL };
 
 /* Rows that are worth measuring a panel, which fewer multiply where it lies (chain16_sweep.h), and rows times groups that are worth it. */
 enum { FEWEST_ROWS = 3, FEWEST_STEPS = 32 };
@@ -29,15 +29,14 @@ static bool find_rounding(const sb_epilogue *epilogue, int *count) {
 }
 
 static bool is_for_bf16(const sb_chain16_args *args) {
-    const int64_t groups = sb_chain16_groups(args->k);
-    return args->dtype == SB_BF16 && args->c_dtype == SB_BF16 && args->initial == NULL && groups > 0 &&
-           groups <= SB_CHAIN16_NEAR_GROUPS;
+    return args->dtype == SB_BF16 && args->c_dtype == SB_BF16 && args->initial == NULL;
 }
 
 bool sb_chain16_near_fits(const sb_chain16_kernels *kernels, const sb_chain16_args *args, int64_t rows) {
+    const int64_t groups = sb_chain16_groups(args->k);
     int count;
-    return kernels->near != NULL && is_for_bf16(args) && rows >= FEWEST_ROWS &&
-           rows * sb_chain16_groups(args->k) >= FEWEST_STEPS && find_rounding(args->epilogue, &count);
+    return kernels->near != NULL && is_for_bf16(args) && rows >= FEWEST_ROWS && groups <= kernels->near->groups &&
+           rows * groups >= FEWEST_STEPS && find_rounding(args->epilogue, &count);
 }
 
 /* ---- memory ---- */
@@ -57,10 +56,9 @@ typedef struct near {
     int64_t groups;
     int steps; /* of the epilogue, ahead of the rounding */
     tile_memory *tile;
-    const uint16_t *lines[ROWS]; /* of A: where they lie, or in `elements` */
-    uint16_t *elements;          /* [rows][groups of 16] */
-    uint16_t *row_panel;         /* the same as a packed panel of columns */
-    uint16_t *panel;             /* of B, where it comes unpacked */
+    sb_chain16_near_rows rows;
+    uint16_t *elements; /* [rows][groups of 16], of rows that are copied */
+    uint16_t *panel;    /* of B, where it comes unpacked */
     const uint16_t **runs;
     void *chains; /* the workspace of sb_chain16_run_chains */
 } near;
@@ -81,8 +79,8 @@ static near cut_memory(const sb_chain16_kernels *kernels, const sb_chain16_args 
     near n = {.args = args, .kernels = kernels, .groups = sb_chain16_groups(args->k), .chains = workspace};
     n.tile = (tile_memory *)(void *)((char *)workspace + sb_chain16_chain_bytes(args));
     n.elements = (uint16_t *)(void *)(n.tile + 1);
-    n.row_panel = n.elements + panel;
-    n.panel = n.row_panel + panel;
+    n.rows.panel = n.elements + panel;
+    n.panel = n.rows.panel + panel;
     n.runs = (const uint16_t **)(void *)(n.panel + (args->packed_b != NULL ? 0 : panel));
     find_rounding(args->epilogue, &n.steps);
     return n;
@@ -104,19 +102,19 @@ static bool take_rows(near *n, int64_t row, int64_t rows) {
     const bool is_whole = args->k == pitch && (args->point != NULL ? args->runs == 1 : args->a_column_stride == 1);
     for (int64_t r = 0; r < rows; r++) {
         uint16_t *to = n->elements + r * pitch;
-        n->lines[r] = to;
+        n->rows.lines[r] = to;
         if (is_whole && args->point == NULL) {
-            n->lines[r] = args->a + (row + r) * args->a_row_stride;
+            n->rows.lines[r] = args->a + (row + r) * args->a_row_stride;
         } else if (is_whole) {
-            args->point(args->point_context, row + r, 0, 1, &n->lines[r]);
+            args->point(args->point_context, row + r, 0, 1, &n->rows.lines[r]);
         } else {
             sb_chain16_copy_row(args, row + r, n->runs, to);
             memset(to + args->k, 0, (size_t)(pitch - args->k) * sizeof *to);
         }
     }
-    sb_chain16_pack_columns(pitch, (int)rows, n->lines, n->row_panel);
+    sb_chain16_pack_columns(pitch, (int)rows, n->rows.lines, n->rows.panel);
     memset(&n->tile->row_measures, 0, sizeof n->tile->row_measures);
-    n->kernels->near->measure(n->row_panel, n->groups, &n->tile->row_measures, NULL);
+    n->kernels->near->measure(n->rows.panel, n->groups, &n->tile->row_measures, NULL);
     n->kernels->near->finish(&n->tile->row_measures);
     return are_moderate(&n->tile->row_measures, rows);
 }
@@ -131,7 +129,7 @@ static bool sum_panel(near *n, const uint16_t *panel, int64_t rows, int64_t colu
     for (int64_t first = 0; first < n->groups; first += SEGMENT) {
         const int64_t groups = n->groups - first < SEGMENT ? n->groups - first : SEGMENT;
         kernels->measure(panel + first * SB_CHAIN16_GROUP * COLUMNS, groups, &tile->column_measures, tile->pairs);
-        kernels->sum(n->lines, first * SB_CHAIN16_GROUP, rows, tile->pairs, groups, tile->sums, tile->passed);
+        kernels->sum(n->rows.lines, first * SB_CHAIN16_GROUP, rows, tile->pairs, groups, tile->sums, tile->passed);
     }
     kernels->finish(&tile->column_measures);
     return are_moderate(&tile->column_measures, columns);
@@ -171,29 +169,26 @@ static int64_t list_uncertain(near *n, int64_t row, int64_t rows, int64_t first,
     return count;
 }
 
-/* Which row or column lies at a place of a panel. */
-static int at_place(int place) {
-    return (place & 32) + (place & 1) * 16 + (place >> 1 & 15);
-}
-
 /* An element's chain by its definition. */
 static float define_chain(const near *n, const uint16_t *panel, int row, int column_place) {
-    return sb_chain16_bf16(n->lines[row], 1, panel + column_place, COLUMNS, n->args->k, 0.0f);
+    return sb_chain16_bf16(n->rows.lines[row], 1, panel + column_place, COLUMNS, n->args->k, 0.0f);
 }
 
 static void compute_chains(near *n, const uint16_t *panel, int64_t count) {
     sb_chain16_lanes *lanes = &n->tile->lanes;
+    const int64_t together = n->kernels->near->lanes;
     /* Lanes that are left over do what the last one does. */
-    for (int64_t i = count; i % LANES != 0; i++) {
+    for (int64_t i = count; i % together != 0; i++) {
         lanes->rows[i] = lanes->rows[count - 1];
         lanes->columns[i] = lanes->columns[count - 1];
     }
-    n->kernels->near->chains(n->row_panel, panel, n->groups, lanes, (count + LANES - 1) / LANES);
+    if (count > 0)
+        n->kernels->near->chains(&n->rows, panel, n->groups, lanes, (count + together - 1) / together);
     for (int64_t i = 0; i < count; i++) {
-        const int place = (int)(i % 2 * 16 + i % LANES / 2);
-        const int row = at_place(lanes->rows[i]), column = at_place(lanes->columns[i]);
-        float found = lanes->found[i / LANES * LANES + place];
-        if ((lanes->strange[i / LANES] >> place & 1) != 0)
+        const int64_t place = i % 2 * (together / 2) + i % together / 2;
+        const int row = sb_chain16_at_place(lanes->rows[i]), column = sb_chain16_at_place(lanes->columns[i]);
+        float found = lanes->found[i / together * together + place];
+        if ((lanes->strange[i / together] >> place & 1) != 0)
             found = define_chain(n, panel, row, lanes->columns[i]);
         n->tile->low[row * COLUMNS + column] = found;
     }
@@ -209,11 +204,14 @@ static void run_rows(near *n, int64_t row, int64_t rows, int64_t n0, int64_t n1)
     for (int64_t first = n0 / COLUMNS * COLUMNS; first < n1; first += COLUMNS) {
         const int64_t begin = first > n0 ? first : n0, end = first + COLUMNS < n1 ? first + COLUMNS : n1;
         const uint16_t *panel = sb_chain16_panel_at(n->args, first, n->panel);
-        if (!sum_panel(n, panel, rows, end - first)) {
+        const bool is_summed = sum_panel(n, panel, rows, end - first);
+        const int64_t count = is_summed ? list_uncertain(n, row, rows, first, begin, end) : 0;
+        /* Half of a tile one by one takes as long as all of it. */
+        if (!is_summed || count > rows * (end - begin) / 2) {
             sb_chain16_run_chains(n->kernels, n->args, row, row + rows, begin, end, n->chains);
             continue;
         }
-        compute_chains(n, panel, list_uncertain(n, row, rows, first, begin, end));
+        compute_chains(n, panel, count);
         sb_chain16_store_tile(n->args, n->kernels, row, rows, first, COLUMNS, begin, end, n->tile->low);
     }
 }

@@ -4,7 +4,7 @@
  * multiply-adds of f32, or the processor's own of bf16, take one or a half. They come to another f32, but what is kept of that are
  * 8 bits of 24. So sums are computed the quick way, together with a bound of how far the chain may be from them. Where both
  * ends of what is possible round to the same bf16, that is the chain's; elsewhere, in 3 to 8 % of elements, and 20 % of sums of 8,192, the
- * chain is computed, for 32 elements at a time that lie anywhere in a tile. So the bits are the chain's, whatever the inputs.
+ * chain is computed, for 16 or 32 elements at a time that lie anywhere in a tile. So the bits are the chain's, whatever the inputs.
  *
  * The bound, in units of u = 2^-25, of an element whose quick sum behind group g is q_g, and whose chain there is c_g:
  *
@@ -32,13 +32,12 @@
 #include "cpu/contraction/chain16.h"
 #include "cpu/contraction/chain16_kernels.h"
 
-/* Rows of a tile, which has SB_CHAIN16_PANEL columns; lanes of chains that are computed together. */
+/* Rows of a tile, which has SB_CHAIN16_PANEL columns; lanes of chains that are computed together, at least. */
 #define SB_CHAIN16_NEAR_ROWS 64
-#define SB_CHAIN16_NEAR_LANES 32
+#define SB_CHAIN16_NEAR_LEAST_LANES 16
 #define SB_CHAIN16_NEAR_MOST (SB_CHAIN16_NEAR_ROWS * SB_CHAIN16_PANEL)
-/* T, above which rows and columns take the chain; groups, of which there are no more. */
+/* T, above which rows and columns take the chain. */
 #define SB_CHAIN16_NEAR_TOP 0x1p25f
-#define SB_CHAIN16_NEAR_GROUPS 8192
 #define SB_CHAIN16_NEAR_FLOOR 0x1p-40f
 
 /* Of 64 columns, or of 64 rows: Σ_g 4^(largest exponent), and half of Σ w x²; behind sb_chain16_near.finish T and N. */
@@ -47,18 +46,28 @@ typedef struct sb_chain16_measures {
     uint32_t any[SB_CHAIN16_PANEL]; /* of all elements' magnitudes, or-ed: 0 where all are zeros */
 } sb_chain16_measures;
 
-/* Elements anywhere in a tile, 32 at a time. */
+/* Elements anywhere in a tile, as many together as a kernel's `lanes`. */
 typedef struct sb_chain16_lanes {
     _Alignas(64) uint16_t
         rows[SB_CHAIN16_NEAR_MOST]; /* where an element's row and column lie in their panels: sb_chain16_place */
     uint16_t columns[SB_CHAIN16_NEAR_MOST];
     float
-        found[SB_CHAIN16_NEAR_MOST]; /* of each 32 the chains of those with even numbers, then of those with odd ones */
-    uint32_t strange[SB_CHAIN16_NEAR_MOST / SB_CHAIN16_NEAR_LANES]; /* likewise, a bit each: not computed */
+        found[SB_CHAIN16_NEAR_MOST]; /* of as many the chains of those with even numbers, then of those with odd ones */
+    uint32_t strange[SB_CHAIN16_NEAR_MOST / SB_CHAIN16_NEAR_LEAST_LANES]; /* likewise, a bit each: not computed */
 } sb_chain16_lanes;
+
+/* A tile's rows of A: where each lies, in whole groups, and all of them as a packed panel of columns. */
+typedef struct sb_chain16_near_rows {
+    const uint16_t *lines[SB_CHAIN16_NEAR_ROWS];
+    uint16_t *panel;
+} sb_chain16_near_rows;
 
 /** The kernels of one kind of processor. All are pure over their arguments, and pointers are aligned to 64 but for rows'. */
 struct sb_chain16_near {
+    int lanes;
+    int64_t
+        groups; /* of which the chain is quicker, with more of them: the more, the more of what they come to is uncertain */
+
     /** Measures `groups` groups of a packed panel further, and unless `pairs` is NULL puts its rows 2i and 2i + 1 into
      * pairs[i * 2 * SB_CHAIN16_PANEL]: column j's two elements side by side, columns in their order. */
     void (*measure)(const uint16_t *panel, int64_t groups, sb_chain16_measures *measures, uint16_t *pairs);
@@ -78,13 +87,12 @@ struct sb_chain16_near {
     /** The columns whose ends round to different bf16. */
     uint64_t (*differ)(const float *low, const float *high);
 
-    /** The chains of `count` times 32 lanes, of rows of A and columns of B that are both in packed panels of 64: finite elements whose T are
-     * below the limit. */
-    void (*chains)(const uint16_t *row_panel, const uint16_t *panel, int64_t groups, sb_chain16_lanes *lanes,
+    /** The chains of `count` times `lanes` lanes, count being at least 1: of finite elements whose T are below the limit. */
+    void (*chains)(const sb_chain16_near_rows *a, const uint16_t *panel, int64_t groups, sb_chain16_lanes *lanes,
                    int64_t count);
 };
 
-extern const sb_chain16_near sb_chain16_near_avx512, sb_chain16_near_pairs_avx512;
+extern const sb_chain16_near sb_chain16_near_avx2, sb_chain16_near_avx512, sb_chain16_near_pairs_avx512;
 
 /** Whether `rows` rows of a product are computed so. */
 bool sb_chain16_near_fits(const sb_chain16_kernels *kernels, const sb_chain16_args *args, int64_t rows);
