@@ -55,8 +55,7 @@ typedef __m256 floats;
 #define h_add _mm256_add_epi16
 /* The lower halves of `low`, the upper ones of `high`. */
 #define h_blend(low, high) _mm256_blend_epi16(low, high, 0xaa)
-#define i_unequal_mask(v, w)                                                                                           \
-    (0xffu ^ (unsigned)_mm256_movemask_ps(_mm256_castsi256_ps(_mm256_cmpeq_epi32(v, w))))
+#define i_unequal_mask(v, w) (0xffu ^ (unsigned)_mm256_movemask_ps(_mm256_castsi256_ps(_mm256_cmpeq_epi32(v, w))))
 #define f_sub _mm256_sub_ps
 #define f_fma _mm256_fmadd_ps
 #define f_sqrt _mm256_sqrt_ps

@@ -2,8 +2,7 @@
 #include "cpu/contraction/chain16_lanes_avx2.h"
 
 #define PARTS 2
-#define part_of(pairs, part)                                                                                           \
-    ((part) == 0 ? i_shift_left(pairs, 16) : i_and(pairs, i_set((int)0xffff0000u)))
+#define part_of(pairs, part) ((part) == 0 ? i_shift_left(pairs, 16) : i_and(pairs, i_set((int)0xffff0000u)))
 #define multiply_add(sum, a, b) f_fma(f_from_bits(a), f_from_bits(b), sum)
 #define SUM_VECTORS 2
 

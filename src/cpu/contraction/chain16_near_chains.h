@@ -26,7 +26,8 @@ static inline half_step begin_step(integers fields, floats acc) {
     const integers shifted = i_shift_left(field, 23);
     const half_step step = {
         f_from_bits(i_sub(i_set(POWER_BITS(25 + 127)), shifted)), f_from_bits(i_sub(shifted, i_set(25 << 23))),
-        i_set(0), i_outside_mask(i_sub(field, i_set(SB_CHAIN16_FIELD_LOW)), SB_CHAIN16_FIELD_HIGH - SB_CHAIN16_FIELD_LOW)};
+        i_set(0),
+        i_outside_mask(i_sub(field, i_set(SB_CHAIN16_FIELD_LOW)), SB_CHAIN16_FIELD_HIGH - SB_CHAIN16_FIELD_LOW)};
     return step;
 }
 
@@ -100,16 +101,15 @@ static void chains(const sb_chain16_near_rows *a, const uint16_t *panel, int64_t
             const int64_t next = i + 1 < count ? i + 1 : 0;
             if (next == 0 && group + 1 < groups)
                 enter_group(&source, a, panel, group + 1);
-            lanes->strange[i] |=
-                step_and_choose(&both[turn], lanes->found + i * TOGETHER_LANES, &source,
-                                lanes->rows + next * TOGETHER_LANES, lanes->columns + next * TOGETHER_LANES,
-                                &both[turn ^ 1]);
+            lanes->strange[i] |= step_and_choose(&both[turn], lanes->found + i * TOGETHER_LANES, &source,
+                                                 lanes->rows + next * TOGETHER_LANES,
+                                                 lanes->columns + next * TOGETHER_LANES, &both[turn ^ 1]);
         }
     }
 }
 
 #define KERNELS                                                                                                        \
     {                                                                                                                  \
-        .lanes = 2 * LANES, .groups = MOST_GROUPS, .measure = measure, .finish = finish, .sum = sum, .bound = bound, .differ = differ,        \
-        .chains = chains                                                                                               \
+        .lanes = 2 * LANES, .groups = MOST_GROUPS, .measure = measure, .finish = finish, .sum = sum, .bound = bound,   \
+        .differ = differ, .chains = chains                                                                             \
     }
