@@ -89,17 +89,67 @@ static bool are_multiples(const float *weights, const sb_integer_weights *shape,
     return true;
 }
 
+/* Elements that lie next to each other: of a row, one in each column, or of a column, the channels of a tap. */
+typedef struct line {
+    int64_t count, step;
+} line;
+
+/* Whether columns are nearer to each other than channels. */
+static bool has_rows(const sb_integer_weights *shape) {
+    return shape->column_stride <= shape->channel_stride;
+}
+
+static line line_of(const sb_integer_weights *shape) {
+    return has_rows(shape) ? (line){shape->columns, shape->column_stride}
+                           : (line){shape->channels, shape->channel_stride};
+}
+
+/* All lines, and where units begin of which line's elements have one each, or with `has_rows` one for all of them. */
+#define EACH_LINE(shape, from, unit)                                                                                   \
+    for (int64_t tap = 0; tap < (shape)->taps; tap++)                                                                  \
+        for (int64_t i = 0, outer = has_rows(shape) ? (shape)->channels : (shape)->columns,                            \
+                     from = tap * (shape)->tap_stride, unit = 0;                                                       \
+             i < outer; i++, from += has_rows(shape) ? (shape)->channel_stride : (shape)->column_stride,               \
+                     unit += !has_rows(shape))
+
+/* The larger one of a number and a magnitude, and whether the latter is one that a unit could have. */
+static inline float larger(float largest, float value, int *odd) {
+    const float size = value < 0 ? -value : value;
+    *odd |= !(size <= SB_INTEGER_PRODUCT_MOST_SCALE);
+    return size > largest ? size : largest;
+}
+
 /* The largest magnitudes; false: one of them is none that a unit could have. */
-static bool find_largest(const float *weights, const sb_integer_weights *shape, float *largest) {
-    for (int64_t column = 0; column < shape->columns; column++)
-        largest[column] = 0;
-    for (int64_t row = 0; row < shape->taps * shape->channels; row++) {
-        for (int64_t column = 0; column < shape->columns; column++) {
-            float value = element(weights, shape, row, column), size = value < 0 ? -value : value;
-            if (!(size <= SB_INTEGER_PRODUCT_MOST_SCALE))
-                return false;
-            largest[column] = size > largest[column] ? size : largest[column];
+static bool find_largest(const float *weights, const sb_integer_weights *shape, float *restrict largest) {
+    const line along = line_of(shape);
+    int odd = 0;
+    memset(largest, 0, (size_t)shape->columns * sizeof *largest);
+    EACH_LINE(shape, from, unit) {
+        if (!has_rows(shape)) {
+            for (int64_t j = 0; j < along.count; j++)
+                largest[unit] = larger(largest[unit], weights[from + j * along.step], &odd);
+        } else {
+            for (int64_t j = 0; j < along.count; j++)
+                largest[j] = larger(largest[j], weights[from + j * along.step], &odd);
         }
+    }
+    return odd == 0;
+}
+
+/* Whether all elements are multiples of their columns' units: line by line, in the order of memory. */
+static bool all_are_multiples(const float *weights, const sb_integer_weights *shape, const float *units) {
+    const line along = line_of(shape);
+    EACH_LINE(shape, from, unit) {
+        int odd = 0;
+        if (!has_rows(shape)) {
+            for (int64_t j = 0; j < along.count; j++)
+                odd |= !is_multiple(weights[from + j * along.step], units[unit]);
+        } else {
+            for (int64_t j = 0; j < along.count; j++)
+                odd |= !is_multiple(weights[from + j * along.step], units[j]);
+        }
+        if (odd)
+            return false;
     }
     return true;
 }
@@ -115,21 +165,32 @@ static float find_unit(const float *weights, const sb_integer_weights *shape, in
     return 0;
 }
 
+/* The first unit that fits a whole column, of elements up to `largest`; 0: none does. */
+static float find_whole_unit(const float *weights, const sb_integer_weights *shape, int64_t column, float largest,
+                             int64_t first) {
+    int parts = 0;
+    float unit;
+    do
+        unit = find_unit(weights, shape, column, largest, &parts, first);
+    while (unit != 0 && !are_multiples(weights, shape, column, first, shape->taps * shape->channels, unit));
+    return unit;
+}
+
 bool sb_integer_columns_find(const float *weights, const sb_integer_weights *shape, float *units) {
     int64_t rows = shape->taps * shape->channels, first = rows < FIRST_ROWS ? rows : FIRST_ROWS;
-    if (!find_largest(weights, shape, units))
-        return false;
-    for (int64_t column = 0; column < shape->columns; column++) {
-        float largest = units[column];
+    bool found = find_largest(weights, shape, units);
+    /* What fits the first rows fits nearly always, and is cheap to find; all of it is looked at as it lies. */
+    for (int64_t column = 0; column < shape->columns && found; column++) {
         int parts = 0;
-        units[column] = 1;
-        if (largest == 0)
-            continue;
-        do
-            units[column] = find_unit(weights, shape, column, largest, &parts, first);
-        while (units[column] != 0 && !are_multiples(weights, shape, column, first, rows, units[column]));
-        if (units[column] == 0)
-            return false;
+        units[column] = units[column] == 0 ? 1 : find_unit(weights, shape, column, units[column], &parts, first);
+        found = units[column] != 0;
     }
-    return true;
+    if (!found || all_are_multiples(weights, shape, units))
+        return found;
+    find_largest(weights, shape, units);
+    for (int64_t column = 0; column < shape->columns && found; column++) {
+        units[column] = units[column] == 0 ? 1 : find_whole_unit(weights, shape, column, units[column], first);
+        found = units[column] != 0;
+    }
+    return found;
 }

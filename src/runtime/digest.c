@@ -42,55 +42,57 @@ void sb_digest_add_text(sb_digest *digest, const char *text) {
     sb_digest_add_bytes(digest, text, bytes);
 }
 
-/* The element's bits, with any NaN replaced by the dtype's positive quiet NaN. */
-static uint64_t canonical_bits(sb_dtype dtype, size_t size, const char *element) {
-    uint64_t bits = 0;
-    uint8_t byte;
-    uint16_t half;
-    uint32_t word;
-    switch (size) {
-    case 1:
-        memcpy(&byte, element, 1);
-        bits = dtype == SB_BOOL ? byte != 0 : sb_dtype_is_small(dtype) ? sb_small_canonical(dtype, byte) : byte;
-        break;
-    case 2:
-        memcpy(&half, element, 2);
-        bits = half;
-        break;
-    case 4:
-        memcpy(&word, element, 4);
-        bits = word;
-        break;
-    default:
-        memcpy(&bits, element, 8);
-        break;
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "elements lie in memory as digests have them, the lowest byte first");
+
+/* Elements on their way into a digest. */
+typedef union piece {
+    uint8_t bytes[PIECE_BYTES];
+    uint16_t halves[PIECE_BYTES / 2];
+    uint32_t words[PIECE_BYTES / 4];
+    uint64_t longs[PIECE_BYTES / 8];
+} piece;
+
+/* What stands for any NaN is the dtype's positive quiet one. Written so that the compiler makes vectors of it. */
+#define REPLACE_NAN(member, magnitude, infinity, quiet)                                                                \
+    for (size_t i = 0; i < count; i++)                                                                                 \
+    of->member[i] = (of->member[i] & (magnitude)) > (infinity) ? (quiet) : of->member[i]
+
+/* Brings elements into their canonical form. */
+static void make_canonical(sb_dtype dtype, size_t count, piece *of) {
+    if (dtype == SB_F16) {
+        REPLACE_NAN(halves, 0x7fffu, 0x7c00u, (uint16_t)0x7e00u);
+    } else if (dtype == SB_BF16) {
+        REPLACE_NAN(halves, 0x7fffu, 0x7f80u, (uint16_t)0x7fc0u);
+    } else if (dtype == SB_F32) {
+        REPLACE_NAN(words, 0x7fffffffu, 0x7f800000u, 0x7fc00000u);
+    } else if (dtype == SB_F64) {
+        REPLACE_NAN(longs, UINT64_C(0x7fffffffffffffff), UINT64_C(0x7ff0000000000000), UINT64_C(0x7ff8000000000000));
+    } else if (dtype == SB_BOOL) {
+        for (size_t i = 0; i < count; i++)
+            of->bytes[i] = of->bytes[i] != 0;
+    } else if (sb_dtype_is_small(dtype)) {
+        for (size_t i = 0; i < count; i++)
+            of->bytes[i] = (uint8_t)sb_small_canonical(dtype, of->bytes[i]);
     }
-    if (dtype == SB_F16 && (bits & 0x7fff) > 0x7c00)
-        return 0x7e00;
-    if (dtype == SB_BF16 && (bits & 0x7fff) > 0x7f80)
-        return 0x7fc0;
-    if (dtype == SB_F32 && (bits & 0x7fffffff) > 0x7f800000)
-        return 0x7fc00000;
-    if (dtype == SB_F64 && (bits & UINT64_C(0x7fffffffffffffff)) > UINT64_C(0x7ff0000000000000))
-        return UINT64_C(0x7ff8000000000000);
-    return bits;
 }
 
 static void add_row(void *context, int64_t count, char *const *data, const int64_t *steps) {
     sb_digest *digest = context;
-    unsigned char piece[PIECE_BYTES];
-    size_t used = 0;
+    const size_t size = digest->size, most = PIECE_BYTES / size;
     const char *element = data[0];
-    for (int64_t i = 0; i < count; i++, element += steps[0]) {
-        if (used + digest->size > sizeof piece) {
-            sb_digest_add_bytes(digest, piece, used);
-            used = 0;
+    piece next;
+    for (size_t left = (size_t)count, taken; left > 0; left -= taken) {
+        taken = left < most ? left : most;
+        if (steps[0] == (int64_t)size) {
+            memcpy(next.bytes, element, taken * size);
+            element += taken * size;
+        } else {
+            for (size_t i = 0; i < taken; i++, element += steps[0])
+                memcpy(next.bytes + i * size, element, size);
         }
-        uint64_t bits = canonical_bits(digest->dtype, digest->size, element);
-        for (size_t b = 0; b < digest->size; b++)
-            piece[used++] = (unsigned char)(bits >> (8 * b));
+        make_canonical(digest->dtype, taken, &next);
+        sb_digest_add_bytes(digest, next.bytes, taken * size);
     }
-    sb_digest_add_bytes(digest, piece, used);
 }
 
 static void add_text_row(void *context, int64_t count, char *const *data, const int64_t *steps) {
