@@ -42,7 +42,8 @@ void sb_digest_add_text(sb_digest *digest, const char *text) {
     sb_digest_add_bytes(digest, text, bytes);
 }
 
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "elements lie in memory as digests have them, the lowest byte first");
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+               "elements lie in memory as digests have them, the lowest byte first");
 
 /* Elements on their way into a digest. */
 typedef union piece {

@@ -61,6 +61,9 @@ static void finish_channel(const sb_conv16 *conv, const sb_depthwise16_pixel *pi
     finish(conv, channel, 1, &sum, y);
 }
 
+/* Channels that are compared at once: nearly all are certain. */
+#define LOOKED_AT 32
+
 /* Where both ends round alike that is what the chain does; the others one by one. `highest` is room. */
 static void convolve_near(const convolution *work, const sb_depthwise16_pixel *pixel, uint16_t *highest, uint16_t *y) {
     const sb_conv16 *conv = work->conv;
@@ -68,9 +71,14 @@ static void convolve_near(const convolution *work, const sb_depthwise16_pixel *p
     work->near(pixel);
     finish(conv, 0, channels, pixel->sums, y);
     finish(conv, 0, channels, pixel->highest, highest);
-    for (int64_t c = 0; c < channels; c++) {
-        if (y[c] != highest[c])
-            finish_channel(conv, pixel, c, &y[c]);
+    for (int64_t first = 0; first < channels; first += LOOKED_AT) {
+        const int64_t end = first + LOOKED_AT < channels ? first + LOOKED_AT : channels;
+        if (memcmp(y + first, highest + first, (size_t)(end - first) * sizeof *y) == 0)
+            continue;
+        for (int64_t c = first; c < end; c++) {
+            if (y[c] != highest[c])
+                finish_channel(conv, pixel, c, &y[c]);
+        }
     }
 }
 
