@@ -1,21 +1,23 @@
-/* RNN, GRU and LSTM in f32: one matrix product for the inputs of all time steps, then a product and
- * the cells per step, both directions at once, cut into blocks of state elements. */
+/* RNN, GRU and LSTM in f32, f16 and bf16: one matrix product for the inputs of all time steps, then a product and
+ * the cells per step, both directions at once, cut into blocks of state elements. Of 16 bits all vectors are f32; beside states, which are
+ * rounded, lie their elements for the products. */
 #include <stdio.h>
 #include <string.h>
 
 #include "base/allocation.h"
-#include "cpu/contraction/gemm.h"
 #include "cpu/list.h"
 #include "cpu/pieces.h"
 #include "cpu/recurrent/recurrent_cells.h"
+#include "cpu/recurrent/recurrent_products.h"
 #include "ops/contraction.h"
+#include "ops/real.h"
 
 /* State elements of a block are a multiple of this: a cache line of floats, and a panel of weights. */
 #define BLOCK_UNIT 64
 
 static bool supports_recurrent(const sb_kernel_query *query, char *why) {
     sb_dtype dtype = query->inputs[SB_RECURRENT_X]->dtype;
-    if (dtype == SB_F32)
+    if (dtype == SB_F32 || dtype == SB_F16 || dtype == SB_BF16)
         return true;
     snprintf(why, SB_WHY_BYTES, "recurrent operators of %s have no kernel", sb_dtype_name(dtype));
     return false;
@@ -27,43 +29,41 @@ static bool supports_recurrent(const sb_kernel_query *query, char *why) {
  * and gate as a matrix [hidden][hidden] of its own, so that a block of state elements is a range of
  * columns in each. */
 typedef struct weights {
-    const sb_gemm_kernels *kernels;
+    sb_isa isa;
+    sb_dtype dtype;
     int directions, gates;
     int64_t inputs, hidden;
     size_t w_bytes, r_bytes; /* of one matrix */
-    float *w, *r;            /* NULL when not packed ahead */
+    char *w, *r;             /* NULL when not packed ahead */
 } weights;
 
-static weights describe_weights(sb_isa isa, const sb_recurrent_params *params, int64_t inputs, int64_t hidden) {
-    const sb_gemm_kernels *kernels = sb_gemm_f32_kernels(isa);
-    return (weights){.kernels = kernels,
+static weights describe_weights(sb_isa isa, sb_dtype dtype, const sb_recurrent_params *params, int64_t inputs,
+                                int64_t hidden) {
+    return (weights){.isa = isa,
+                     .dtype = dtype,
                      .directions = params->directions,
                      .gates = params->gates,
                      .inputs = inputs,
                      .hidden = hidden,
-                     .w_bytes = sb_gemm_f32_packed_bytes(kernels, inputs, params->gates * hidden),
-                     .r_bytes = sb_gemm_f32_packed_bytes(kernels, hidden, hidden)};
+                     .w_bytes = sb_recurrent_packed_bytes(isa, dtype, inputs, params->gates * hidden),
+                     .r_bytes = sb_recurrent_packed_bytes(isa, dtype, hidden, hidden)};
 }
 
-static float *matrix_at(float *packed, size_t bytes, int index) {
-    return packed + (size_t)index * (bytes / sizeof(float));
-}
-
-static void pack_w(const weights *weights, const sb_tensor *w, float *packed) {
+static void pack_w(const weights *weights, const sb_tensor *w, char *packed) {
+    const int64_t size = (int64_t)sb_dtype_size(weights->dtype);
     for (int d = 0; d < weights->directions; d++)
-        sb_gemm_f32_pack_b(weights->kernels, weights->inputs, weights->gates * weights->hidden,
-                           (const float *)(const void *)w->data + d * w->strides[0], w->strides[2], w->strides[1], 0,
-                           weights->gates * weights->hidden, matrix_at(packed, weights->w_bytes, d));
+        sb_recurrent_pack(weights->isa, weights->dtype, weights->inputs, weights->gates * weights->hidden,
+                          w->data + d * w->strides[0] * size, w->strides[2], w->strides[1],
+                          packed + (size_t)d * weights->w_bytes);
 }
 
-static void pack_r(const weights *weights, const sb_tensor *r, float *packed) {
+static void pack_r(const weights *weights, const sb_tensor *r, char *packed) {
+    const int64_t size = (int64_t)sb_dtype_size(weights->dtype);
     for (int d = 0; d < weights->directions; d++) {
         for (int g = 0; g < weights->gates; g++)
-            sb_gemm_f32_pack_b(weights->kernels, weights->hidden, weights->hidden,
-                               (const float *)(const void *)r->data + d * r->strides[0] +
-                                   g * weights->hidden * r->strides[1],
-                               r->strides[2], r->strides[1], 0, weights->hidden,
-                               matrix_at(packed, weights->r_bytes, d * weights->gates + g));
+            sb_recurrent_pack(weights->isa, weights->dtype, weights->hidden, weights->hidden,
+                              r->data + (d * r->strides[0] + g * weights->hidden * r->strides[1]) * size, r->strides[2],
+                              r->strides[1], packed + (size_t)(d * weights->gates + g) * weights->r_bytes);
     }
 }
 
@@ -84,7 +84,7 @@ static sb_status prepare_recurrent(const sb_kernel_query *query, void **result, 
     if (state == NULL)
         return sb_fail_memory(error, sizeof *state);
     if (w != NULL && r != NULL) {
-        *state = describe_weights(query->isa, params, w->dims[2], r->dims[2]);
+        *state = describe_weights(query->isa, w->dtype, params, w->dims[2], r->dims[2]);
         state->w = sb_allocate_array((size_t)params->directions, state->w_bytes);
         state->r = sb_allocate_array((size_t)(params->directions * params->gates), state->r_bytes);
         if (state->w == NULL || state->r == NULL) {
@@ -102,10 +102,12 @@ static sb_status prepare_recurrent(const sb_kernel_query *query, void **result, 
 
 /* What a direction works on. Row b of a state is for batch row b. */
 typedef struct direction {
-    float *xw;                                /* [time steps and batch][rows] */
-    float *h, *h_next, *c;                    /* [batch][hidden] */
-    float *hr;                                /* [batch][rows] */
-    float *z, *reset;                         /* [batch][hidden]; GRU */
+    float *xw;             /* [time steps and batch][rows] */
+    float *h, *h_next, *c; /* [batch][hidden] */
+    float *hr;             /* [batch][rows] */
+    char *h_stored, *h_next_stored,
+        *reset_stored; /* elements of the dtype of h, h_next and reset: of f32, they themselves */
+    float *z, *reset;  /* [batch][hidden]; GRU */
     float *bias, *w_bias, *r_bias, *peephole; /* [rows], [3 * hidden]; NULL when absent */
 } direction;
 
@@ -117,14 +119,16 @@ typedef struct recurrence {
     int64_t rows, longest;     /* gates * hidden; time steps of the longest sequence */
     int64_t *lengths;          /* [batch] */
     int64_t xw_step, xw_batch; /* in rows of xw */
-    const float *x;
+    sb_dtype dtype;
+    int64_t size; /* of an element */
+    const char *x;
     int64_t x_row_stride, x_feature; /* rows of x lie in the order of xw */
-    float *y;                        /* NULL when not wanted */
+    char *y;                         /* NULL when not wanted */
     direction directions[2];
     sb_gemm_split split; /* of the product for the inputs */
     int64_t blocks, block;
     char *workspace; /* per task of a step */
-    size_t workspace_bytes, gemm_bytes;
+    size_t workspace_bytes, product_bytes;
     int64_t step;
     bool second_phase;
 } recurrence;
@@ -133,7 +137,7 @@ typedef struct recurrence {
 static sb_status find_rows(sb_call *call, recurrence *run) {
     const sb_recurrent_extents *e = &run->extents;
     const sb_tensor *x = sb_call_input(call, SB_RECURRENT_X);
-    run->x = (const float *)(const void *)x->data;
+    run->x = x->data;
     run->x_feature = e->x_feature;
     run->xw_step = e->batch;
     run->xw_batch = 1;
@@ -147,8 +151,8 @@ static sb_status find_rows(sb_call *call, recurrence *run) {
         return SB_OK;
     }
     void *copy;
-    SB_TRY(sb_call_workspace(call, (size_t)sb_tensor_elements(x) * sizeof(float), &copy));
-    sb_gather_dense(sizeof(float), 3, (int64_t[]){e->steps, e->batch, e->inputs},
+    SB_TRY(sb_call_workspace(call, (size_t)(sb_tensor_elements(x) * run->size), &copy));
+    sb_gather_dense((size_t)run->size, 3, (int64_t[]){e->steps, e->batch, e->inputs},
                     (int64_t[]){e->x_step, e->x_batch, e->x_feature}, x->data, copy);
     run->x = copy;
     run->x_feature = 1;
@@ -156,40 +160,42 @@ static sb_status find_rows(sb_call *call, recurrence *run) {
     return SB_OK;
 }
 
-static sb_gemm_args input_args(const recurrence *run, int direction) {
-    return (sb_gemm_args){.m = run->extents.steps * run->extents.batch,
-                          .n = run->rows,
-                          .k = run->extents.inputs,
-                          .a = run->x,
-                          .a_row_stride = run->x_row_stride,
-                          .a_column_stride = run->x_feature,
-                          .packed_b = matrix_at(run->weights.w, run->weights.w_bytes, direction),
-                          .c = run->directions[direction].xw,
-                          .c_row_stride = run->rows,
-                          .c_column_stride = 1};
+static sb_recurrent_product input_product(const recurrence *run, int direction) {
+    return (sb_recurrent_product){.isa = run->weights.isa,
+                                  .dtype = run->dtype,
+                                  .m = run->extents.steps * run->extents.batch,
+                                  .n = run->rows,
+                                  .k = run->extents.inputs,
+                                  .a = run->x,
+                                  .a_row_stride = run->x_row_stride,
+                                  .a_column_stride = run->x_feature,
+                                  .packed_b = run->weights.w + (size_t)direction * run->weights.w_bytes,
+                                  .c = run->directions[direction].xw,
+                                  .c_row_stride = run->rows};
 }
 
 static void multiply_inputs(void *context, int64_t index, void *workspace) {
     const recurrence *run = context;
     int64_t parts = run->split.m_parts * run->split.n_parts, m0, m1, n0, n1;
-    sb_gemm_args args = input_args(run, (int)(index / parts));
+    sb_recurrent_product product = input_product(run, (int)(index / parts));
     sb_gemm_split_rectangle(&run->split, index % parts, &m0, &m1, &n0, &n1);
-    sb_gemm_f32_run(run->weights.kernels, &args, m0, m1, n0, n1, workspace);
+    sb_recurrent_product_run(&product, m0, m1, n0, n1, workspace);
 }
 
 /* hr = state · Rᵀ for one gate. */
-static sb_gemm_args state_args(const recurrence *run, int direction, int gate, const float *state) {
-    return (sb_gemm_args){.m = run->extents.batch,
-                          .n = run->extents.hidden,
-                          .k = run->extents.hidden,
-                          .a = state,
-                          .a_row_stride = run->extents.hidden,
-                          .a_column_stride = 1,
-                          .packed_b =
-                              matrix_at(run->weights.r, run->weights.r_bytes, direction * run->weights.gates + gate),
-                          .c = run->directions[direction].hr + gate * run->extents.hidden,
-                          .c_row_stride = run->rows,
-                          .c_column_stride = 1};
+static sb_recurrent_product state_product(const recurrence *run, int direction, int gate, const char *state) {
+    const size_t matrix = (size_t)(direction * run->weights.gates + gate);
+    return (sb_recurrent_product){.isa = run->weights.isa,
+                                  .dtype = run->dtype,
+                                  .m = run->extents.batch,
+                                  .n = run->extents.hidden,
+                                  .k = run->extents.hidden,
+                                  .a = state,
+                                  .a_row_stride = run->extents.hidden,
+                                  .a_column_stride = 1,
+                                  .packed_b = run->weights.r + matrix * run->weights.r_bytes,
+                                  .c = run->directions[direction].hr + gate * run->extents.hidden,
+                                  .c_row_stride = run->rows};
 }
 
 /* ---- one block of state elements in one time step ---- */
@@ -199,17 +205,23 @@ typedef struct block {
     const direction *direction;
     int index; /* of the direction */
     int64_t first, count;
-    void *gemm; /* workspace */
-    float *pre; /* gates * count */
+    void *workspace; /* of a product */
+    float *pre;      /* gates * count */
     float *peephole;
 } block;
 
-static void multiply_state(const block *block, const float *state, int first_gate, int end_gate) {
+static void multiply_state(const block *block, const char *state, int first_gate, int end_gate) {
     for (int g = first_gate; g < end_gate; g++) {
-        sb_gemm_args args = state_args(block->run, block->index, g, state);
-        sb_gemm_f32_run(block->run->weights.kernels, &args, 0, args.m, block->first, block->first + block->count,
-                        block->gemm);
+        sb_recurrent_product product = state_product(block->run, block->index, g, state);
+        sb_recurrent_product_run(&product, 0, product.m, block->first, block->first + block->count, block->workspace);
     }
+}
+
+/* The block's part of a state at `at`, as elements of the dtype. */
+static void store_state(const block *block, int64_t at, const float *state, char *stored) {
+    const recurrence *run = block->run;
+    for (int64_t j = at; j < at + block->count && run->dtype != SB_F32; j++)
+        sb_real_store_f32(run->dtype, stored, j, state[j]);
 }
 
 /* The time step that batch row `b` is at; -1 when its sequence has ended. */
@@ -242,11 +254,16 @@ static void join_gates(const block *block, int64_t b, int64_t t, int first_gate,
     }
 }
 
-static void store_step(const block *block, int64_t b, int64_t t, const float *h) {
-    const sb_recurrent_extents *e = &block->run->extents;
-    if (block->run->y != NULL)
-        memcpy(block->run->y + t * e->y_step + block->index * e->y_direction + b * e->y_batch + block->first, h,
-               (size_t)block->count * sizeof *h);
+/* H' of batch row `b`, for the next step and for Y; of a sequence that has ended, t < 0, for the former alone. */
+static void end_step(const block *block, int64_t b, int64_t t) {
+    const recurrence *run = block->run;
+    const sb_recurrent_extents *e = &run->extents;
+    const direction *direction = block->direction;
+    const int64_t at = b * e->hidden + block->first;
+    store_state(block, at, direction->h_next, direction->h_next_stored);
+    if (t >= 0 && run->y != NULL)
+        memcpy(run->y + (t * e->y_step + block->index * e->y_direction + b * e->y_batch + block->first) * run->size,
+               direction->h_next_stored + at * run->size, (size_t)(block->count * run->size));
 }
 
 static void step_rnn_or_lstm(const block *block) {
@@ -254,22 +271,25 @@ static void step_rnn_or_lstm(const block *block) {
     const sb_recurrent_params *params = run->params;
     const sb_activation *activations = params->activations[block->index];
     int64_t hidden = run->extents.hidden, count = block->count;
-    multiply_state(block, block->direction->h, 0, params->gates);
+    multiply_state(block, block->direction->h_stored, 0, params->gates);
     for (int64_t b = 0; b < run->extents.batch; b++) {
         int64_t at = b * hidden + block->first, t = time_of(block, b);
         float *h = block->direction->h_next + at;
         if (t < 0) {
             memcpy(h, block->direction->h + at, (size_t)count * sizeof *h);
+            end_step(block, b, t);
             continue;
         }
         join_gates(block, b, t, 0, params->gates);
         if (params->kind == SB_RECURRENT_LSTM) {
-            run->cells->lstm(params, activations, count, block->pre, block->peephole, block->direction->c + at, h);
+            run->cells->lstm(params, activations, run->dtype, count, block->pre, block->peephole,
+                             block->direction->c + at, h);
         } else {
             run->cells->gate(params, &activations[0], count, block->pre);
             memcpy(h, block->pre, (size_t)count * sizeof *h);
+            run->cells->round(run->dtype, count, h);
         }
-        store_step(block, b, t, h);
+        end_step(block, b, t);
     }
 }
 
@@ -278,17 +298,20 @@ static void step_gru_gates(const block *block) {
     const recurrence *run = block->run;
     const sb_recurrent_params *params = run->params;
     int64_t hidden = run->extents.hidden, count = block->count;
-    multiply_state(block, block->direction->h, 0, 2);
+    multiply_state(block, block->direction->h_stored, 0, 2);
     for (int64_t b = 0; b < run->extents.batch; b++) {
         int64_t at = b * hidden + block->first, t = time_of(block, b);
         if (t < 0) {
             memset(block->direction->reset + at, 0, (size_t)count * sizeof(float));
+            memset(block->direction->reset_stored + at * run->size, 0, (size_t)(count * run->size));
             continue;
         }
         join_gates(block, b, t, 0, 2);
         run->cells->gate(params, &params->activations[block->index][0], 2 * count, block->pre);
         memcpy(block->direction->z + at, block->pre, (size_t)count * sizeof(float));
-        run->cells->gru_reset(count, block->pre + count, block->direction->h + at, block->direction->reset + at);
+        run->cells->gru_reset(run->dtype, count, block->pre + count, block->direction->h + at,
+                              block->direction->reset + at);
+        store_state(block, at, block->direction->reset, block->direction->reset_stored);
     }
 }
 
@@ -310,22 +333,24 @@ static void step_gru_state(const block *block) {
     bool linear = params->linear_before_reset;
     int64_t hidden = run->extents.hidden, count = block->count;
     if (linear)
-        multiply_state(block, block->direction->h, 0, 3);
+        multiply_state(block, block->direction->h_stored, 0, 3);
     else
-        multiply_state(block, block->direction->reset, 2, 3);
+        multiply_state(block, block->direction->reset_stored, 2, 3);
     for (int64_t b = 0; b < run->extents.batch; b++) {
         int64_t at = b * hidden + block->first, t = time_of(block, b);
         float *h = block->direction->h_next + at;
         memcpy(h, block->direction->h + at, (size_t)count * sizeof *h);
-        if (t < 0)
+        if (t < 0) {
+            end_step(block, b, t);
             continue;
+        }
         if (linear)
             join_linear(block, b, t);
         else
             join_gates(block, b, t, 2, 3);
-        run->cells->gru_update(params, &params->activations[block->index][1], count,
+        run->cells->gru_update(params, &params->activations[block->index][1], run->dtype, count,
                                linear ? block->pre : block->direction->z + at, block->pre + 2 * count, h);
-        store_step(block, b, t, h);
+        end_step(block, b, t);
     }
 }
 
@@ -336,8 +361,8 @@ static void run_block(const recurrence *run, int64_t task) {
                    .direction = &run->directions[direction],
                    .index = direction,
                    .first = task % run->blocks * run->block,
-                   .gemm = workspace,
-                   .pre = (float *)(void *)(workspace + run->gemm_bytes)};
+                   .workspace = workspace,
+                   .pre = (float *)(void *)(workspace + run->product_bytes)};
     int64_t hidden = run->extents.hidden, left = hidden - block.first;
     block.count = left < run->block ? left : run->block;
     if (block.direction->peephole != NULL) {
@@ -369,7 +394,7 @@ static sb_status find_weights(sb_call *call, recurrence *run) {
         run->weights = *ahead;
         return SB_OK;
     }
-    run->weights = describe_weights(call->isa, run->params, w->dims[2], r->dims[2]);
+    run->weights = describe_weights(call->isa, run->dtype, run->params, w->dims[2], r->dims[2]);
     weights *weights = &run->weights;
     void *packed_w, *packed_r;
     SB_TRY(sb_call_workspace(call, (size_t)weights->directions * weights->w_bytes, &packed_w));
@@ -396,11 +421,29 @@ static sb_status find_lengths(sb_call *call, recurrence *run) {
 static void load_state(const recurrence *run, const sb_tensor *state, int direction, float *to) {
     int64_t hidden = run->extents.hidden, stride = 0;
     for (int64_t b = 0; b < run->extents.batch; b++) {
-        const float *values =
-            (const float *)(const void *)sb_recurrent_state_row(run->params, state, direction, b, &stride);
+        const char *values = sb_recurrent_state_row(run->params, state, direction, b, &stride);
         for (int64_t j = 0; j < hidden; j++)
-            to[b * hidden + j] = values != NULL ? values[j * stride] : 0.0f;
+            to[b * hidden + j] = values != NULL ? sb_real_load_f32(run->dtype, values, j * stride) : 0.0f;
     }
+}
+
+/* Where elements of states lie, and those of the first one. */
+static sb_status start_stored(sb_call *call, const recurrence *run, direction *direction) {
+    const int64_t count = run->extents.batch * run->extents.hidden;
+    if (run->dtype == SB_F32) {
+        direction->h_stored = (char *)direction->h;
+        direction->h_next_stored = (char *)direction->h_next;
+        direction->reset_stored = (char *)direction->reset;
+        return SB_OK;
+    }
+    void *memory;
+    SB_TRY(sb_call_workspace(call, (size_t)(3 * count * run->size), &memory));
+    direction->h_stored = memory;
+    direction->h_next_stored = direction->h_stored + count * run->size;
+    direction->reset_stored = direction->h_next_stored + count * run->size;
+    for (int64_t j = 0; j < count; j++)
+        sb_real_store_f32(run->dtype, direction->h_stored, j, direction->h[j]);
+    return SB_OK;
 }
 
 /* Lays out the memory of a direction and loads its states, biases and peepholes. */
@@ -430,23 +473,23 @@ static sb_status start_direction(sb_call *call, recurrence *run, int index) {
     if (is_lstm)
         load_state(run, sb_call_input(call, SB_RECURRENT_C), index, direction->c);
     if (b != NULL) {
-        const float *values = (const float *)(const void *)b->data + index * b->strides[0];
+        const char *values = b->data + index * b->strides[0] * run->size;
         direction->bias = next;
         direction->w_bias = next + rows;
         direction->r_bias = next + 2 * rows;
         for (int64_t i = 0; i < rows; i++) {
-            direction->w_bias[i] = values[i * b->strides[1]];
-            direction->r_bias[i] = values[(rows + i) * b->strides[1]];
+            direction->w_bias[i] = sb_real_load_f32(run->dtype, values, i * b->strides[1]);
+            direction->r_bias[i] = sb_real_load_f32(run->dtype, values, (rows + i) * b->strides[1]);
             direction->bias[i] = direction->w_bias[i] + direction->r_bias[i];
         }
     }
     if (p != NULL) {
-        const float *values = (const float *)(const void *)p->data + index * p->strides[0];
+        const char *values = p->data + index * p->strides[0] * run->size;
         direction->peephole = next + 3 * rows;
         for (int64_t i = 0; i < 3 * run->extents.hidden; i++)
-            direction->peephole[i] = values[i * p->strides[1]];
+            direction->peephole[i] = sb_real_load_f32(run->dtype, values, i * p->strides[1]);
     }
-    return SB_OK;
+    return start_stored(call, run, direction);
 }
 
 static size_t lines(size_t bytes) {
@@ -464,9 +507,9 @@ static sb_status cut_blocks(sb_call *call, recurrence *run) {
     wanted = wanted < units ? wanted : units;
     run->block = (units + wanted - 1) / wanted * BLOCK_UNIT;
     run->blocks = (hidden + run->block - 1) / run->block;
-    sb_gemm_args args = state_args(run, 0, 0, run->directions[0].h);
-    run->gemm_bytes = lines(sb_gemm_f32_workspace_bytes(run->weights.kernels, &args));
-    run->workspace_bytes = run->gemm_bytes + lines((size_t)((run->params->gates + 3) * run->block) * sizeof(float));
+    sb_recurrent_product product = state_product(run, 0, 0, run->directions[0].h_stored);
+    run->product_bytes = lines(sb_recurrent_product_bytes(&product));
+    run->workspace_bytes = run->product_bytes + lines((size_t)((run->params->gates + 3) * run->block) * sizeof(float));
     void *memory;
     SB_TRY(sb_call_workspace(call, (size_t)(directions * run->blocks) * run->workspace_bytes, &memory));
     run->workspace = memory;
@@ -482,9 +525,13 @@ static void run_steps(sb_call *call, recurrence *run) {
             sb_workers_run(call->workers, tasks, 1, run_blocks, run);
         }
         for (int d = 0; d < run->params->directions; d++) {
-            float *h = run->directions[d].h;
-            run->directions[d].h = run->directions[d].h_next;
-            run->directions[d].h_next = h;
+            direction *direction = &run->directions[d];
+            float *h = direction->h;
+            char *stored = direction->h_stored;
+            direction->h = direction->h_next;
+            direction->h_next = h;
+            direction->h_stored = direction->h_next_stored;
+            direction->h_next_stored = stored;
         }
     }
 }
@@ -492,9 +539,11 @@ static void run_steps(sb_call *call, recurrence *run) {
 static void store_states(const recurrence *run, float *const *states, sb_tensor *output) {
     const sb_recurrent_extents *e = &run->extents;
     for (int d = 0; d < run->params->directions; d++) {
-        for (int64_t b = 0; b < e->batch; b++)
-            memcpy((float *)(void *)output->data + d * e->state_direction + b * e->state_batch,
-                   states[d] + b * e->hidden, (size_t)e->hidden * sizeof(float));
+        for (int64_t b = 0; b < e->batch; b++) {
+            const int64_t at = d * e->state_direction + b * e->state_batch;
+            for (int64_t j = 0; j < e->hidden; j++)
+                sb_real_store_f32(run->dtype, output->data, at + j, states[d][b * e->hidden + j]);
+        }
     }
 }
 
@@ -505,9 +554,9 @@ static sb_status run_all(sb_call *call, recurrence *run) {
     for (int d = 0; d < run->params->directions; d++)
         SB_TRY(start_direction(call, run, d));
     SB_TRY(cut_blocks(call, run));
-    sb_gemm_args args = input_args(run, 0);
-    run->split = sb_gemm_f32_split(run->weights.kernels, args.m, args.n, args.k, sb_workers_threads(call->workers));
-    size_t bytes = sb_gemm_f32_workspace_bytes(run->weights.kernels, &args);
+    sb_recurrent_product product = input_product(run, 0);
+    run->split = sb_recurrent_product_split(&product, sb_workers_threads(call->workers));
+    size_t bytes = sb_recurrent_product_bytes(&product);
     if (bytes == 0)
         return sb_fail_memory(call->error, SIZE_MAX);
     SB_TRY(sb_pieces_run(call, run->params->directions * run->split.m_parts * run->split.n_parts, bytes,
@@ -523,13 +572,15 @@ static sb_status launch_recurrent(sb_call *call) {
         if (sb_call_wants(call, i))
             SB_TRY(sb_call_output(call, i, &outputs[i]));
     }
+    run.dtype = sb_call_input(call, SB_RECURRENT_X)->dtype;
+    run.size = (int64_t)sb_dtype_size(run.dtype);
     sb_recurrent_extents_of(run.params, sb_call_input(call, SB_RECURRENT_X), sb_call_input(call, SB_RECURRENT_R),
                             &run.extents);
     run.rows = run.params->gates * run.extents.hidden;
     if (outputs[0] != NULL) {
-        run.y = (float *)(void *)outputs[0]->data;
+        run.y = outputs[0]->data;
         if (sb_call_input(call, SB_RECURRENT_LENGTHS) != NULL)
-            memset(run.y, 0, (size_t)sb_tensor_elements(outputs[0]) * sizeof(float));
+            memset(run.y, 0, (size_t)(sb_tensor_elements(outputs[0]) * run.size));
     }
     if (run.extents.batch == 0 || run.extents.hidden == 0)
         return SB_OK;
