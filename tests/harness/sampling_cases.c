@@ -508,9 +508,11 @@ HARNESS_GROUP(sampling, einsum, HARNESS_CUDA) {
 }
 
 HARNESS_GROUP(sampling, einsum_of_two, HARNESS_CPU | HARNESS_CUDA) {
-    for (size_t i = 0; i < EQUATIONS; i++) {
-        if (equations[i].count == 2)
-            run_equation(h, i, SB_F32);
+    for (int dtype = 0; dtype < 3; dtype++) {
+        for (size_t i = 0; i < EQUATIONS; i++) {
+            if (equations[i].count == 2)
+                run_equation(h, i, floats[dtype]);
+        }
     }
 }
 
