@@ -24,12 +24,15 @@ SB_DEFINE_BLOCK_SUM(block_sum_of_squares, SQUARES)
 DEFINE_ROW_SUM(row_sum, block_sum)
 DEFINE_ROW_SUM(row_sum_of_squares, block_sum_of_squares)
 
+/* e^difference, which is not above 0, or NaN. */
+SB_VF_INLINE float exponential(float difference) {
+    return sb_exp_nonpositive_f32(difference < SB_EXP_LEAST_F32 ? SB_EXP_LEAST_F32 : difference);
+}
+
 /* e^(x - max) of n elements, which `max` is the maximum of, or NaN. */
 SB_VF_INLINE void exponentials(const float *x, float *y, int n, float max) {
-    for (int i = 0; i < n; i++) {
-        float difference = x[i] - max;
-        y[i] = sb_exp_nonpositive_f32(difference < SB_EXP_LEAST_F32 ? SB_EXP_LEAST_F32 : difference);
-    }
+    for (int i = 0; i < n; i++)
+        y[i] = exponential(x[i] - max);
 }
 
 /* The last elements of a row go by a whole piece beside it: one by one, each would take a vector's time. */
@@ -93,7 +96,7 @@ SB_VF_INLINE void softmax_columns_of(bool logarithm, int64_t n, int width, const
     reduce->columns(SB_REDUCE_MAXIMUM, SB_F32, n, width, x, x_stride, highest);
     for (int64_t i = 0; i < n; i++) {
         for (int w = 0; w < width; w++)
-            workspace[i * SB_ROW_COLUMNS + w] = sb_exp_f32(x[i * x_stride + w] - highest[w]);
+            workspace[i * SB_ROW_COLUMNS + w] = exponential(x[i * x_stride + w] - highest[w]);
     }
     reduce->columns(SB_REDUCE_SUM, SB_F32, n, width, workspace, SB_ROW_COLUMNS, sum);
     for (int w = 0; w < width && logarithm; w++)
