@@ -124,22 +124,33 @@ SB_VF_INLINE void sum_columns(sb_reduce_kind kind, sb_dtype dtype, int vectors, 
     }
 }
 
-/* The greatest of sign * x, times sign, so that it is a minimum for a sign of -1. */
+/* The greatest of sign * x, times sign, so that it is a minimum for a sign of -1. Maxima have no order: of one vector of columns, four
+ * elements of a row at a time go to maxima of their own, as each waits some cycles for the last one. */
 SB_VF_INLINE void extreme_columns(sb_reduce_kind kind, sb_dtype dtype, int vectors, int64_t n, int taken,
                                   const void *x, int64_t stride, float *y) {
     const vf signs = vf_set(kind == SB_REDUCE_MINIMUM ? -1.0f : 1.0f);
-    vf most[64 / SB_VF_LANES];
-    for (int v = 0; v < vectors; v++)
+    const int at_once = vectors == 1 ? 4 : 1;
+    vf most[4 * VECTORS];
+    for (int v = 0; v < vectors * at_once; v++)
         most[v] = vf_set(-sb_infinity_f32());
-    for (int64_t i = 0; i < n; i++) {
-        for (int v = 0; v < vectors; v++) {
-            const vf value =
-                vf_load_as(dtype, x, i * stride + v * SB_VF_LANES, vectors == 1 ? taken : SB_VF_LANES);
-            most[v] = vf_max(most[v], vf_mul(value, signs));
+    for (int64_t i = 0; i < n; i += at_once) {
+        const int elements = n - i < at_once ? (int)(n - i) : at_once;
+        SB_UNROLL
+        for (int e = 0; e < at_once; e++) {
+            if (e >= elements)
+                break;
+            for (int v = 0; v < vectors; v++) {
+                const vf value = vf_load_as(dtype, x, (i + e) * stride + v * SB_VF_LANES,
+                                            vectors == 1 ? taken : SB_VF_LANES);
+                most[e * vectors + v] = vf_max(most[e * vectors + v], vf_mul(value, signs));
+            }
         }
     }
-    for (int v = 0; v < vectors; v++)
+    for (int v = 0; v < vectors; v++) {
+        for (int e = 1; e < at_once; e++)
+            most[v] = vf_max(most[v], most[e * vectors + v]);
         vf_store(y + v * SB_VF_LANES, vf_mul(most[v], signs));
+    }
 }
 
 SB_VF_INLINE void some_columns(sb_reduce_kind kind, sb_dtype dtype, int vectors, int64_t n, int taken, const void *x,
