@@ -324,6 +324,25 @@ HARNESS_GROUP(moving, scattered_rows, HARNESS_CPU) {
     }
 }
 
+/* An index of its own for each element of lines that are longer than what is combined at once, many to the same place. */
+HARNESS_GROUP(moving, scattered_lines, HARNESS_CPU) {
+    static const char *const ways[] = {"add", "mul", "max", "min"};
+    static const sb_dtype reduced[] = {SB_F32, SB_F16, SB_BF16};
+    static const int64_t widths[] = {1, 5, 33, 256, 600};
+    for (int round = 0; round < 3 * 4 * 5 * 2; round++) {
+        const sb_dtype dtype = reduced[round % 3], index = round % 2 == 0 ? SB_S64 : SB_S32;
+        const int64_t width = widths[round / 12 % 5], axis = round / 60;
+        const int64_t data[3] = {4, 2, width}, picks[3] = {axis == 0 ? 9 : 4, axis == 0 ? 2 : 9, width};
+        harness_case test = harness_op("ScatterElements", 18);
+        add_input(&test, any_tensor(h, dtype, 3, data));
+        add_input(&test, any_indices(h, index, 3, picks, data[axis], round % 16 == 15));
+        add_input(&test, any_tensor(h, dtype, 3, picks));
+        set_int(&test, "axis", axis);
+        set_text(&test, "reduction", ways[round / 3 % 4]);
+        harness_run(h, &test);
+    }
+}
+
 /* Few places and many updates, so that most places are written several times. */
 HARNESS_GROUP(moving, scatters, HARNESS_CUDA) {
     static const char *const ways[] = {"none", "add", "mul", "max", "min"};

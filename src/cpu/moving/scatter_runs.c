@@ -75,7 +75,39 @@ static inline bool place_each(runs *work, const char *picks, const char *from, c
     return true;
 }
 
+/* Elements that are gathered at once. */
+#define GATHERED 256
+
+/* An index for each element of 16 bits, along a dimension that is not the axis, so that places differ: what is there and the updates are
+ * gathered and combined as rows, whose conversions are vectors. One by one an element took 5 ns. */
+static bool place_gathered(runs *work, const char *picks, const char *from, char *to) {
+    const int last = work->rank - 1;
+    const int64_t along = work->output[work->axis], step = work->output[last], next = work->updates[last];
+    const uint16_t *updates = (const uint16_t *)(const void *)from;
+    uint16_t *output = (uint16_t *)(void *)to, old[GATHERED], update[GATHERED];
+    int64_t places[GATHERED];
+    for (int64_t first = 0; first < work->dims[last]; first += GATHERED) {
+        const int64_t left = work->dims[last] - first, count = left < GATHERED ? left : GATHERED;
+        for (int64_t i = 0; i < count; i++) {
+            int64_t position, index = index_at(work, picks, (first + i) * work->picks[last]);
+            if (!sb_index_place(index, work->extent, &position)) {
+                work->astray = index;
+                return false;
+            }
+            places[i] = position * along + (first + i) * step;
+            old[i] = output[places[i]];
+            update[i] = updates[(first + i) * next];
+        }
+        work->combine(work->how, work->dtype, count, old, update);
+        for (int64_t i = 0; i < count; i++)
+            output[places[i]] = old[i];
+    }
+    return true;
+}
+
 static inline bool combine_each(runs *work, const char *picks, const char *from, char *to, sb_scatter_how how) {
+    if (work->dtype != SB_F32 && work->axis != work->rank - 1)
+        return place_gathered(work, picks, from, to);
     switch (work->dtype) {
     case SB_F16:
         return place_each(work, picks, from, to, 2, how, SB_F16);
