@@ -299,7 +299,8 @@ HARNESS_GROUP(moving, scattered_rows, HARNESS_CPU) {
     static const sb_dtype reduced[] = {SB_F32, SB_F16, SB_BF16};
     for (int round = 0; round < 5 * 4 * 4 * 3; round++) {
         int64_t width = widths[round / 5 % 4], axis = round / 20 % 2, places = 6;
-        sb_dtype dtype = round % 5 == 0 ? sizes[round / 5 % SIZES] : reduced[round / 80], index = round % 2 == 0 ? SB_S64 : SB_S32;
+        sb_dtype dtype = round % 5 == 0 ? sizes[round / 5 % SIZES] : reduced[round / 80],
+                 index = round % 2 == 0 ? SB_S64 : SB_S32;
         int64_t data[4] = {3, 3, 2, width}, picks[4] = {3, 3, 2, width};
         data[axis] = places;
         picks[axis] = 19;

@@ -137,8 +137,7 @@ HARNESS_GROUP(rows, columns, HARNESS_CPU | HARNESS_CUDA) {
         for (int t = 0; t < 6; t++, round++) {
             const int64_t dims[3] = {1 + round % 2, lengths[l], widths[round % 7]};
             harness_case test = harness_op(t % 2 == 0 ? "Softmax" : "LogSoftmax", 13);
-            add_input(&test,
-                      packed_tensor(h, (distribution)(round / 2 % DISTRIBUTIONS), float_types[t / 2], 3, dims));
+            add_input(&test, packed_tensor(h, (distribution)(round / 2 % DISTRIBUTIONS), float_types[t / 2], 3, dims));
             set_int(&test, "axis", 1);
             harness_run(h, &test);
         }

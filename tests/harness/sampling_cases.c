@@ -65,7 +65,8 @@ HARNESS_GROUP(sampling, resized_images, HARNESS_CPU | HARNESS_CUDA) {
     static const int64_t channels[] = {1, 3, 16, 37};
     for (int round = 0; round < 288; round++) {
         harness_case test = harness_op("Resize", 19);
-        sb_dtype dtype = round % 3 == 0 ? (sb_dtype[]){SB_F32, SB_U8, SB_F64, SB_F16}[round / 3 % 4] : floats[round / 96];
+        sb_dtype dtype =
+            round % 3 == 0 ? (sb_dtype[]){SB_F32, SB_U8, SB_F64, SB_F16}[round / 3 % 4] : floats[round / 96];
         add_input(&test, random_tensor(h, (distribution)(round % DISTRIBUTIONS), dtype, 4,
                                        DIMS(2, channels[round / 4 % 4], 9, 11)));
         add_input(&test, NULL);

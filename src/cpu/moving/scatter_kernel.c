@@ -14,7 +14,8 @@ static bool supports_scatter(const sb_kernel_query *query, char *why) {
     if (dtype == SB_F32 || dtype == SB_F16 || dtype == SB_BF16 ||
         (dtype != SB_STRING && ((const sb_scatter_params *)query->node->params)->how == SB_SCATTER_SET))
         return true;
-    snprintf(why, SB_WHY_BYTES, "%s of text has no kernel, nor has one with a reduction of other than f32, f16 and bf16",
+    snprintf(why, SB_WHY_BYTES,
+             "%s of text has no kernel, nor has one with a reduction of other than f32, f16 and bf16",
              query->node->op->name);
     return false;
 }

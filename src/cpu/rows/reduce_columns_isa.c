@@ -119,15 +119,14 @@ SB_VF_INLINE void sum_columns(sb_reduce_kind kind, sb_dtype dtype, int vectors, 
         else
             fold_block(kind, dtype, true, vectors, &block, to);
         for (int v = 0; v < vectors && start > 0; v++)
-            vf_store(y + v * SB_VF_LANES,
-                     joined(kind, vf_load(y + v * SB_VF_LANES), vf_load(part + v * SB_VF_LANES)));
+            vf_store(y + v * SB_VF_LANES, joined(kind, vf_load(y + v * SB_VF_LANES), vf_load(part + v * SB_VF_LANES)));
     }
 }
 
 /* The greatest of sign * x, times sign, so that it is a minimum for a sign of -1. Maxima have no order: of one vector of columns, four
  * elements of a row at a time go to maxima of their own, as each waits some cycles for the last one. */
-SB_VF_INLINE void extreme_columns(sb_reduce_kind kind, sb_dtype dtype, int vectors, int64_t n, int taken,
-                                  const void *x, int64_t stride, float *y) {
+SB_VF_INLINE void extreme_columns(sb_reduce_kind kind, sb_dtype dtype, int vectors, int64_t n, int taken, const void *x,
+                                  int64_t stride, float *y) {
     const vf signs = vf_set(kind == SB_REDUCE_MINIMUM ? -1.0f : 1.0f);
     const int at_once = vectors == 1 ? 4 : 1;
     vf most[4 * VECTORS];
@@ -140,8 +139,8 @@ SB_VF_INLINE void extreme_columns(sb_reduce_kind kind, sb_dtype dtype, int vecto
             if (e >= elements)
                 break;
             for (int v = 0; v < vectors; v++) {
-                const vf value = vf_load_as(dtype, x, (i + e) * stride + v * SB_VF_LANES,
-                                            vectors == 1 ? taken : SB_VF_LANES);
+                const vf value =
+                    vf_load_as(dtype, x, (i + e) * stride + v * SB_VF_LANES, vectors == 1 ? taken : SB_VF_LANES);
                 most[e * vectors + v] = vf_max(most[e * vectors + v], vf_mul(value, signs));
             }
         }

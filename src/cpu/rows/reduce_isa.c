@@ -135,4 +135,5 @@ static void pairs_apart(sb_reduce_kind kind, int64_t count, const float *x, cons
     }
 }
 
-const sb_reduce_kernels SB_ISA_NAME(sb_reduce_kernels) = {row, SB_ISA_NAME(sb_reduce_columns), pairs, pairs_apart, join};
+const sb_reduce_kernels SB_ISA_NAME(sb_reduce_kernels) = {row, SB_ISA_NAME(sb_reduce_columns), pairs, pairs_apart,
+                                                          join};
