@@ -36,19 +36,27 @@ SB_VF_INLINE vf vf_load_bf16(const uint16_t *p) {
 }
 #endif
 
-/* Element `index` and those behind it of f32, f16 or bf16, `count` of them (1 to SB_VF_LANES); lanes past them read as +0. `dtype`
- * is a constant. */
+/* The first `count` lanes (1 to SB_VF_LANES); lanes past them read as +0 and touch no memory. `dtype`, f16 or bf16, is a constant. */
+SB_VF_INLINE vf vf_load_first_16(sb_dtype dtype, const uint16_t *p, int count) {
+    uint16_t lanes[SB_VF_LANES] = {0};
+#if defined(SB_ISA_avx512)
+    const __m256i first = _mm256_maskz_loadu_epi16((__mmask16)((1u << count) - 1), p);
+    _mm256_storeu_si256((__m256i *)(void *)lanes, first);
+#else
+    memcpy(lanes, p, (size_t)count * sizeof *lanes);
+#endif
+    return dtype == SB_F16 ? vf_load_f16(lanes) : vf_load_bf16(lanes);
+}
+
+/* Element `index` and those behind it of f32, f16 or bf16, `count` of them, as above. `dtype` is a constant. */
 SB_VF_INLINE vf vf_load_as(sb_dtype dtype, const void *data, int64_t index, int count) {
     if (dtype == SB_F32) {
         const float *from = (const float *)data + index;
         return count == SB_VF_LANES ? vf_load(from) : vf_load_first(from, count);
     }
     const uint16_t *from = (const uint16_t *)data + index;
-    uint16_t lanes[SB_VF_LANES] = {0};
-    if (count != SB_VF_LANES) {
-        memcpy(lanes, from, (size_t)count * sizeof *lanes);
-        from = lanes;
-    }
+    if (count != SB_VF_LANES)
+        return vf_load_first_16(dtype, from, count);
     return dtype == SB_F16 ? vf_load_f16(from) : vf_load_bf16(from);
 }
 

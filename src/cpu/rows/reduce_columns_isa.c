@@ -81,8 +81,12 @@ SB_VF_INLINE void fold_block(sb_reduce_kind kind, sb_dtype dtype, bool fresh, in
     const int64_t width = vectors * SB_VF_LANES;
     const block second = {by_32, width, from->count < 32 ? from->count : 32, SB_VF_LANES};
     const block third = {by_4, width, from->count < 4 ? from->count : 4, SB_VF_LANES};
-    fold_eight(kind, dtype, fresh, vectors, from, 32, by_32);
-    fold_eight(kind, SB_F32, false, vectors, &second, 4, by_4);
+    if (from->count > 32) {
+        fold_eight(kind, dtype, fresh, vectors, from, 32, by_32);
+        fold_eight(kind, SB_F32, false, vectors, &second, 4, by_4);
+    } else {
+        fold_eight(kind, dtype, fresh, vectors, from, 4, by_4);
+    }
     fold_eight(kind, SB_F32, false, vectors, &third, 1, y);
 }
 
@@ -160,7 +164,8 @@ SB_VF_INLINE void some_columns(sb_reduce_kind kind, sb_dtype dtype, int vectors,
         sum_columns(kind, dtype, vectors, n, taken, x, stride, y);
 }
 
-/* All columns, as many at once as can be, and the last ones vector by vector. `kind` and `dtype` are constants. */
+/* All columns, as many at once as can be, and the last ones vector by vector: the last of them a whole one where there are as many
+ * columns, some of which are then computed twice. `kind` and `dtype` are constants. */
 SB_VF_INLINE void all_columns(sb_reduce_kind kind, sb_dtype dtype, int64_t n, int64_t width, const void *x,
                               int64_t stride, float *y) {
     const int64_t at_once = (n > SB_REDUCE_LANES ? LONG_VECTORS : VECTORS) * SB_VF_LANES;
@@ -173,7 +178,9 @@ SB_VF_INLINE void all_columns(sb_reduce_kind kind, sb_dtype dtype, int64_t n, in
             some_columns(kind, dtype, VECTORS, n, 0, element_at(dtype, x, w), stride, y + w);
     }
     for (; w < width; w += SB_VF_LANES) {
-        const int taken = width - w < SB_VF_LANES ? (int)(width - w) : SB_VF_LANES;
+        if (w + SB_VF_LANES > width && width > SB_VF_LANES)
+            w = width - SB_VF_LANES;
+        const int taken = width < SB_VF_LANES ? (int)width : SB_VF_LANES;
         some_columns(kind, dtype, 1, n, taken, element_at(dtype, x, w), stride, last);
         memcpy(y + w, last, (size_t)taken * sizeof *y);
     }

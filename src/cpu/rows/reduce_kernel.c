@@ -178,11 +178,15 @@ static void reduce_strips(void *context, int64_t begin, int64_t end) {
     }
 }
 
+/* Fewer rows of 16 bits side by side are packed: half a vector of their elements is no load of AVX2. */
+#define LEAST_COLUMNS_OF_16 8
+
 /* The outer dimension whose elements are adjacent, or -1. */
 static int side_of(const sb_rows *rows) {
+    const int64_t size = (int64_t)sb_dtype_size(rows->tensor->dtype);
     for (int d = rows->outer_rank - 1; d >= 0; d--) {
-        if (rows->outer_steps[d] == (int64_t)sb_dtype_size(rows->tensor->dtype))
-            return d;
+        if (rows->outer_steps[d] == size)
+            return size == 4 || rows->outer_dims[d] >= LEAST_COLUMNS_OF_16 ? d : -1;
     }
     return -1;
 }
