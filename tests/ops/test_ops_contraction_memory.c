@@ -45,6 +45,11 @@ static const memory_case cases[] = {
      {0},
      3,
      {{SB_BF16, 3, {2, 4, 5}}, {SB_BF16, 3, {4, 3, 3}}, {SB_BF16, 1, {3}}}},
+    {"Einsum", 12, 1, true, NULL, 0, {0}, 2, {{SB_F16, 2, {5, 7}}, {SB_F16, 2, {7, 6}}}},
+    {"Upsample", 7, 1, true, NULL, 0, {0}, 1, {{SB_F16, 3, {2, 5, 7}}}},
+    {"GridSample", 20, 1, true, NULL, 0, {0}, 2, {{SB_BF16, 4, {1, 3, 5, 6}}, {SB_BF16, 4, {1, 4, 3, 2}}}},
+    {"Softmax", 13, 1, true, "axis", 1, {1}, 1, {{SB_F16, 3, {2, 5, 24}}}},
+    {"ReduceMean", 13, 1, true, "axes", 2, {0, 1}, 1, {{SB_BF16, 3, {5, 3, 24}}}},
     {"DynamicQuantizeLinear", 11, 3, true, NULL, 0, {0}, 1, {{SB_F32, 2, {5, 7}}}},
     {"NonMaxSuppression", 11, 1, true, NULL, 0, {0}, 2, {{SB_F32, 3, {1, 5, 4}}, {SB_F32, 3, {1, 2, 5}}}},
     {"ReduceProd", 13, 1, true, "axes", 2, {0, 1}, 1, {{SB_F32, 3, {5, 3, 7}}}},
@@ -159,6 +164,20 @@ static const memory_case cases[] = {
     {"LSTM", 14, 3, false, NULL, 0, {0}, 3, {{SB_F16, 3, {3, 2, 5}}, {SB_F16, 3, {1, 16, 5}}, {SB_F16, 3, {1, 16, 4}}}},
 };
 
+/* What the cases' operators need besides integers. */
+static sb_status add_others(node_runner *runner, const char *op, sb_error *error) {
+    static const float scales[] = {1.0f, 2.0f, 3.0f};
+    static const sb_string equation = {"ij,jk->ik", 9}, mode = {"linear", 6};
+    if (strcmp(op, "Einsum") == 0)
+        return sb_attributes_add_strings(&runner->attributes, "equation", true, 1, &equation, error);
+    if (strcmp(op, "Upsample") != 0)
+        return SB_OK;
+    sb_status status = sb_attributes_add_floats(&runner->attributes, "scales", false, 3, scales, error);
+    if (status != SB_OK)
+        return status;
+    return sb_attributes_add_strings(&runner->attributes, "mode", true, 1, &mode, error);
+}
+
 typedef struct attempt {
     const memory_case *test;
     sb_tensor *inputs[NODE_INPUTS];
@@ -182,6 +201,8 @@ static sb_status run_attempt(void *context) {
     if (test->ints != NULL)
         status =
             sb_attributes_add_ints(&runner.attributes, test->ints, test->count == 1, test->count, test->values, &error);
+    if (status == SB_OK)
+        status = add_others(&runner, test->op, &error);
     if (status == SB_OK)
         status = node_run(&runner, attempt->isa, outputs, &error);
     release_outputs(outputs);
