@@ -6,6 +6,20 @@
 
 #define PIECE 256
 
+/* For each element of a piece, `element` of it being at `at`; elements side by side are a case of their own, so that they vectorise. */
+#define EACH(type, base, step, statement)                                                                              \
+    if ((step) == (int64_t)sizeof(type)) {                                                                             \
+        for (int64_t i = 0; i < piece; i++) {                                                                          \
+            type *const at = (type *)(void *)(base) + i;                                                               \
+            statement;                                                                                                 \
+        }                                                                                                              \
+    } else {                                                                                                           \
+        for (int64_t i = 0; i < piece; i++) {                                                                          \
+            type *const at = (type *)(void *)((base) + i * (step));                                                    \
+            statement;                                                                                                 \
+        }                                                                                                              \
+    }
+
 /* `value` is what becomes of the running value `left` and an input's `right`; `result` of the former at the end, of `inputs` inputs. */
 #define LOOP(name, running, type, load, value, result)                                                                 \
     static void name(void *opaque, int64_t count, char *const *data, const int64_t *steps) {                           \
@@ -13,26 +27,12 @@
         for (int64_t start = 0; start < count; start += PIECE) {                                                       \
             const int64_t piece = count - start < PIECE ? count - start : PIECE;                                       \
             running values[PIECE];                                                                                     \
-            for (int64_t i = 0; i < piece; i++)                                                                        \
-                values[i] = load(SB_CONST_AT(type, data[1], steps[1], start + i));                                     \
+            EACH(const type, data[1] + start * steps[1], steps[1], values[i] = load(*at))                              \
             for (int n = 2; n <= inputs; n++) {                                                                        \
-                const char *from = data[n] + start * steps[n];                                                         \
-                if (steps[n] == sizeof(type)) {                                                                        \
-                    for (int64_t i = 0; i < piece; i++) {                                                              \
-                        const running left = values[i], right = load(((const type *)(const void *)from)[i]);           \
-                        values[i] = value;                                                                             \
-                    }                                                                                                  \
-                    continue;                                                                                          \
-                }                                                                                                      \
-                for (int64_t i = 0; i < piece; i++) {                                                                  \
-                    const running left = values[i], right = load(SB_CONST_AT(type, from, steps[n], i));                \
-                    values[i] = value;                                                                                 \
-                }                                                                                                      \
+                EACH(const type, data[n] + start * steps[n], steps[n], const running left = values[i];                 \
+                     const running right = load(*at); values[i] = value)                                               \
             }                                                                                                          \
-            for (int64_t i = 0; i < piece; i++) {                                                                      \
-                const running left = values[i];                                                                        \
-                SB_AT(type, data[0], steps[0], start + i) = (type)(result);                                            \
-            }                                                                                                          \
+            EACH(type, data[0] + start * steps[0], steps[0], const running left = values[i]; *at = (type)(result))     \
         }                                                                                                              \
     }
 #define FLOAT_LOOPS(dtype, suffix, type, real, real_suffix, load, store, unused)                                       \
