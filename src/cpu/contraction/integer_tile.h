@@ -27,6 +27,7 @@ static inline vector broadcast(int32_t word) {
 static inline void store(void *to, vector value) {
     _mm512_storeu_si512(to, value);
 }
+#define add _mm512_add_epi32
 #if defined(SB_INTEGER_FOURS)
 #define load_columns load
 #define add_products _mm512_dpbusd_epi32
@@ -35,7 +36,7 @@ static inline vector load_columns(const uint8_t *from) {
     return _mm512_cvtepi8_epi16(_mm256_loadu_si256((const __m256i *)(const void *)from));
 }
 static inline vector add_products(vector sum, vector a, vector b) {
-    return _mm512_add_epi32(sum, _mm512_madd_epi16(a, b));
+    return add(sum, _mm512_madd_epi16(a, b));
 }
 #endif
 #elif defined(SB_ISA_avx2)
@@ -53,6 +54,7 @@ static inline vector broadcast(int32_t word) {
 static inline void store(void *to, vector value) {
     _mm256_storeu_si256(to, value);
 }
+#define add _mm256_add_epi32
 #if defined(SB_INTEGER_FOURS)
 #define load_columns load
 #define add_products _mm256_dpbusd_avx_epi32
@@ -61,7 +63,7 @@ static inline vector load_columns(const uint8_t *from) {
     return _mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)(const void *)from));
 }
 static inline vector add_products(vector sum, vector a, vector b) {
-    return _mm256_add_epi32(sum, _mm256_madd_epi16(a, b));
+    return add(sum, _mm256_madd_epi16(a, b));
 }
 #endif
 #else
@@ -78,6 +80,9 @@ static inline vector broadcast(int32_t word) {
 static inline void store(void *to, vector value) {
     memcpy(to, &value, sizeof value);
 }
+static inline vector add(vector a, vector b) {
+    return a + b;
+}
 static inline vector add_products(vector sum, vector a, vector b) {
     int32_t low = (int16_t)a * (int16_t)b, high = (int16_t)(a >> 16) * (int16_t)(b >> 16);
     return sum + (uint32_t)low + (uint32_t)high;
@@ -87,25 +92,41 @@ static inline vector add_products(vector sum, vector a, vector b) {
 #define COLUMNS (VECTORS * LANES)
 #define EACH_UNROLLED _Pragma("GCC unroll 32")
 
+/* Sums wait for the instruction before, so that fewer than 8 of them leave it idle: few rows have several of each. */
+#define CHAINS(rows) ((rows)*4 <= ROWS && (rows) == 1 ? 4 : (rows)*2 <= ROWS && (rows) <= 3 ? 2 : 1)
+
+/* The products of word `w` of `rows` rows, which is a constant, with those of the columns. */
+static inline __attribute__((always_inline)) void add_word(const uint8_t *a, const uint8_t *panel, int64_t words,
+                                                           int64_t w, const int rows, vector (*sums)[VECTORS]) {
+    vector b[VECTORS];
+    EACH_UNROLLED for (int v = 0; v < VECTORS; v++) b[v] = load_columns(panel + TOGETHER * (COLUMNS * w + LANES * v));
+    EACH_UNROLLED for (int r = 0; r < rows; r++) {
+        int32_t word;
+        memcpy(&word, a + 4 * (r * words + w), sizeof word);
+        const vector one = broadcast(word);
+        EACH_UNROLLED for (int v = 0; v < VECTORS; v++) sums[r][v] = add_products(sums[r][v], one, b[v]);
+    }
+}
+
 /* `rows` is a constant, at most ROWS; out gets [rows][COLUMNS]. */
 static inline __attribute__((always_inline)) void multiply_rows(const uint8_t *a, const uint8_t *panel, int64_t words,
                                                                 const int rows, uint32_t *out) {
     vector sums[ROWS][VECTORS];
-    EACH_UNROLLED for (int r = 0; r < rows; r++) {
-        EACH_UNROLLED for (int v = 0; v < VECTORS; v++) sums[r][v] = broadcast(0);
+    const int chains = CHAINS(rows);
+    int64_t w = 0;
+    EACH_UNROLLED for (int s = 0; s < chains * rows; s++) {
+        EACH_UNROLLED for (int v = 0; v < VECTORS; v++) sums[s][v] = broadcast(0);
     }
-    for (int64_t w = 0; w < words; w++, panel += TOGETHER * COLUMNS) {
-        vector b[VECTORS];
-        EACH_UNROLLED for (int v = 0; v < VECTORS; v++) b[v] = load_columns(panel + TOGETHER * LANES * v);
-        EACH_UNROLLED for (int r = 0; r < rows; r++) {
-            int32_t word;
-            memcpy(&word, a + 4 * (r * words + w), sizeof word);
-            const vector one = broadcast(word);
-            EACH_UNROLLED for (int v = 0; v < VECTORS; v++) sums[r][v] = add_products(sums[r][v], one, b[v]);
+    for (; w + chains <= words; w += chains) {
+        EACH_UNROLLED for (int c = 0; c < chains; c++) add_word(a, panel, words, w + c, rows, sums + c * rows);
+    }
+    for (; w < words; w++)
+        add_word(a, panel, words, w, rows, sums);
+    EACH_UNROLLED for (int r = 0; r < rows; r++) {
+        EACH_UNROLLED for (int v = 0; v < VECTORS; v++) {
+            EACH_UNROLLED for (int c = 1; c < chains; c++) sums[r][v] = add(sums[r][v], sums[c * rows + r][v]);
+            store(out + r * COLUMNS + v * LANES, sums[r][v]);
         }
-    }
-    EACH_UNROLLED for (int r = 0; r < rows; r++) {
-        EACH_UNROLLED for (int v = 0; v < VECTORS; v++) store(out + r * COLUMNS + v * LANES, sums[r][v]);
     }
 }
 
