@@ -118,7 +118,8 @@ typedef struct convolution {
     int64_t image_bytes;   /* of the input, [batch][position][channel] of the bytes an element has … */
     int64_t element_bytes; /* … 1, or 2 where it is widened and less its zero point */
     const char *x;
-    const char *nothing; /* zero points for all channels */
+    const char *nothing;    /* zero points for all channels */
+    const int64_t *offsets; /* [taps], in positions from the first tap's, where all of them lie inside */
     sb_dtype x_dtype;
     int32_t x_zero;        /* shifted */
     const uint8_t *packed; /* weights … */
@@ -138,15 +139,65 @@ static int64_t channels_in(const sb_conv_extents *shape) {
     return shape->groups * shape->group_inputs;
 }
 
-/* Where the channels of the positions lie that an output pixel reads at each tap, or zero points where that is outside; `numbers` is
- * room for as many. */
-static void find_taps(const convolution *work, int64_t batch, int64_t pixel, int64_t *numbers, const void **taps) {
+static void find_offsets(const sb_conv_extents *shape, int64_t *offsets) {
+    int64_t tap[SB_WINDOW_AXES] = {0}, kernel[SB_WINDOW_AXES];
+    for (int d = 0; d < shape->axes; d++)
+        kernel[d] = shape->axis[d].kernel;
+    do {
+        int64_t number = 0;
+        for (int d = 0; d < shape->axes; d++)
+            number = number * shape->axis[d].in + tap[d] * shape->axis[d].dilation;
+        *offsets++ = number;
+    } while (sb_window_next(shape->axes, tap, kernel));
+}
+
+/* Whether all taps of the output pixel at `place` are inside the input; its first tap's position. */
+static bool find_first(const sb_conv_extents *shape, const int64_t *place, int64_t *first) {
+    *first = 0;
+    for (int d = 0; d < shape->axes; d++) {
+        const sb_window_axis *axis = &shape->axis[d];
+        const int64_t at = place[d] * axis->stride - axis->begin;
+        if (at < 0 || at + (axis->kernel - 1) * axis->dilation >= axis->in)
+            return false;
+        *first = *first * axis->in + at;
+    }
+    return true;
+}
+
+/* Where the channels of the positions lie that the output pixel at `place` reads at each tap, or zero points where that is outside;
+ * `numbers` is room for as many. */
+static void find_taps(const convolution *work, int64_t batch, const int64_t *place, int64_t *numbers,
+                      const void **taps) {
     const sb_conv_extents *shape = &work->shape;
     const char *image = work->x + batch * work->image_bytes;
     const int64_t bytes = channels_in(shape) * work->element_bytes;
+    int64_t first, pixel = 0;
+    if (find_first(shape, place, &first)) {
+        for (int64_t t = 0; t < shape->taps; t++)
+            taps[t] = image + (first + work->offsets[t]) * bytes;
+        return;
+    }
+    for (int d = 0; d < shape->axes; d++)
+        pixel = pixel * shape->axis[d].out + place[d];
     sb_conv_find_taps(shape, pixel, numbers);
     for (int64_t t = 0; t < shape->taps; t++)
         taps[t] = numbers[t] >= 0 ? image + numbers[t] * bytes : work->nothing;
+}
+
+/* The same of all pixels of a piece. */
+static void find_piece(const convolution *work, int64_t batch, int64_t first, int64_t pixels, int64_t *numbers,
+                       const void **taps) {
+    const sb_conv_extents *shape = &work->shape;
+    int64_t place[SB_WINDOW_AXES], out[SB_WINDOW_AXES];
+    for (int d = shape->axes - 1; d >= 0; d--) {
+        out[d] = shape->axis[d].out;
+        place[d] = first % out[d];
+        first /= out[d];
+    }
+    for (int64_t p = 0; p < pixels; p++) {
+        find_taps(work, batch, place, numbers, taps + p * shape->taps);
+        sb_window_next(shape->axes, place, out);
+    }
 }
 
 static int32_t weight_zero(const sb_tensor *zero, int64_t channel) {
@@ -155,13 +206,16 @@ static int32_t weight_zero(const sb_tensor *zero, int64_t channel) {
     return sb_quantized_load(zero->dtype, zero->data, sb_tensor_elements(zero) == 1 ? 0 : channel * zero->strides[0]);
 }
 
-/* One pixel's elements of a group, side by side: in `room`, unless they are so already. */
+/* One pixel's elements of a group, side by side: in `room`, unless they are so already. Taps that are neighbours go in one copy. */
 static const char *gather(const sb_conv_extents *shape, int64_t group, const void *const *taps, char *room) {
     const int64_t count = shape->group_inputs;
     if (shape->taps == 1)
         return (const char *)taps[0] + group * count;
-    for (int64_t t = 0; t < shape->taps; t++)
-        memcpy(room + t * count, (const char *)taps[t] + group * count, (size_t)count);
+    for (int64_t t = 0, next; t < shape->taps; t = next) {
+        for (next = t + 1; next < shape->taps && taps[next] == (const char *)taps[t] + (next - t) * count;)
+            next++;
+        memcpy(room + t * count, (const char *)taps[t] + group * count, (size_t)((next - t) * count));
+    }
     return room;
 }
 
@@ -235,8 +289,7 @@ static void convolve_piece(void *context, int64_t index, void *workspace) {
     const int64_t channels = shape->groups * shape->group_outputs;
     const int64_t place = (batch * shape->positions + first) * channels;
     int32_t *sums = work->multipliers != NULL ? room.sums : (int32_t *)work->y + place;
-    for (int64_t p = 0; p < pixels; p++)
-        find_taps(work, batch, first + p, room.numbers, room.taps + p * shape->taps);
+    find_piece(work, batch, first, pixels, room.numbers, room.taps);
     if (is_depthwise(shape)) {
         for (int64_t p = 0; p < pixels; p++)
             work->depthwise(channels, shape->taps, (const int16_t *const *)(room.taps + p * shape->taps), work->w,
@@ -255,7 +308,7 @@ static void convolve_piece(void *context, int64_t index, void *workspace) {
 /* The input, channels innermost. */
 static sb_status take_input(sb_call *call, const sb_tensor *x, const sb_tensor *zero, convolution *work) {
     int64_t dims[SB_MAX_RANK], strides[SB_MAX_RANK], elements = sb_tensor_elements(x);
-    void *plain, *nothing;
+    void *plain, *nothing, *offsets;
     for (int d = 0; d < x->rank; d++) {
         int from = d == 0 ? 0 : d == x->rank - 1 ? 1 : d + 1;
         dims[d] = x->dims[from];
@@ -263,8 +316,11 @@ static sb_status take_input(sb_call *call, const sb_tensor *x, const sb_tensor *
     }
     SB_TRY(sb_call_workspace(call, (size_t)elements, &plain));
     SB_TRY(sb_call_workspace(call, (size_t)x->dims[1], &nothing));
+    SB_TRY(sb_call_workspace(call, (size_t)work->shape.taps * sizeof *work->offsets, &offsets));
+    find_offsets(&work->shape, offsets);
     sb_gather_dense(1, x->rank, dims, strides, x->data, plain);
     memset(nothing, weight_zero(zero, 0), (size_t)x->dims[1]);
+    work->offsets = offsets;
     work->x = plain;
     work->x_dtype = x->dtype;
     work->x_zero = weight_zero(zero, 0) + sb_integer_left_shift(x->dtype);
