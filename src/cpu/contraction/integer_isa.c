@@ -60,21 +60,28 @@ void SB_ISA_NAME(sb_integer_depthwise)(int64_t channels, int64_t taps, const int
         depthwise_chunk(channels, first, channels - first, taps, from, w, y);
 }
 
-/* Products are held within what saturates anyway; adding and taking off 3 * 2^22 rounds to an integer, half to even. */
-static inline int32_t rescaled(int32_t sum, float multiplier, int32_t zero, int32_t least, int32_t most) {
+/* 3 * 2^22: adding it rounds to an integer, half to even, which is then in the lowest bits. */
+#define ROUNDING 12582912.0f
+#define ROUNDING_BITS 0x4b400000
+
+/* Products are held within what saturates anyway, of which the ends are integers, so that it may be done before they are rounded. */
+static inline int32_t rescaled(int32_t sum, float multiplier, float least, float most) {
     float scaled = (float)sum * multiplier;
-    scaled = scaled > 1024.0f ? 1024.0f : scaled;
-    scaled = scaled < -1024.0f ? -1024.0f : scaled;
-    scaled = scaled == scaled ? scaled : 0.0f;
-    int32_t value = (int32_t)((scaled + 12582912.0f) - 12582912.0f) + zero;
-    return value < least ? least : value > most ? most : value;
+    int32_t bits;
+    scaled = scaled > most ? most : scaled;
+    scaled = scaled < least ? least : scaled;
+    scaled = (scaled == scaled ? scaled : 0.0f) + ROUNDING;
+    memcpy(&bits, &scaled, sizeof bits);
+    return bits - ROUNDING_BITS;
 }
 
 void SB_ISA_NAME(sb_integer_rescale)(sb_dtype dtype, int64_t count, const int32_t *restrict sums,
                                      const int32_t *restrict bias, const float *restrict multipliers, int32_t zero,
                                      void *restrict y) {
-    const int32_t least = dtype == SB_S8 ? -128 : 0, most = dtype == SB_S8 ? 127 : 255;
+    const float least = (float)((dtype == SB_S8 ? -128 : 0) - zero),
+                most = (float)((dtype == SB_S8 ? 127 : 255) - zero);
     uint8_t *to = y;
     for (int64_t i = 0; i < count; i++)
-        to[i] = (uint8_t)rescaled((int32_t)((uint32_t)sums[i] + (uint32_t)bias[i]), multipliers[i], zero, least, most);
+        to[i] =
+            (uint8_t)(rescaled((int32_t)((uint32_t)sums[i] + (uint32_t)bias[i]), multipliers[i], least, most) + zero);
 }
