@@ -44,12 +44,15 @@ static void compute(const sb_integer_form *form, const problem *problem, int32_t
     const int64_t k = problem->k, n = problem->n, words = sb_integer_words(form, k);
     const size_t bytes = sb_integer_packed_bytes(form, k, n);
     const sb_integer_right right = {problem->b_dtype, problem->b, problem->b_k, problem->b_column, k, n};
-    uint8_t *packed = malloc(bytes), *rows = malloc((size_t)(4 * problem->m * words + 1));
+    uint8_t *packed = malloc(bytes), *again = malloc(bytes), *rows = malloc((size_t)(4 * problem->m * words + 1));
     int32_t zeros[MOST_ROWS];
     uint32_t sums[MOST_ROWS];
     memset(packed, 0x5a, bytes);
+    memset(again, 0xa5, bytes);
     memset(rows, 0x5a, (size_t)(4 * problem->m * words + 1));
     sb_integer_pack(form, &right, 0, sb_integer_panels(form, n), packed);
+    sb_integer_pack(form, &right, 0, sb_integer_panels(form, n), again);
+    assert_memory_equal(packed, again, bytes); /* all of it is written */
     for (int64_t i = 0; i < problem->m; i++) {
         zeros[i] = problem->a_zeros[i] + sb_integer_left_shift(problem->a_dtype);
         sums[i] = form->row(problem->a_dtype, problem->a + i * problem->a_row, problem->a_k, k, rows + 4 * i * words) -
@@ -74,6 +77,7 @@ static void compute(const sb_integer_form *form, const problem *problem, int32_t
         form->multiply(&tile);
     }
     free(packed);
+    free(again);
     free(rows);
 }
 
@@ -144,14 +148,16 @@ static void test_products(void **state) {
     free(b);
 }
 
-/* Sums beyond 2^32, in which every product is as large as they get, of either sign: where one saturates, so would they. */
+/* Sums beyond 2^31 and 2^32, of products as large as they get, of either sign: one that saturates would differ. So many rows have
+ * one sum for each element. */
 static void test_wraps(void **state) {
     (void)state;
-    uint8_t *a = malloc((size_t)2 * LONG), *b = malloc((size_t)3 * LONG);
-    for (int round = 0; round < 16; round++) {
-        problem problem = {.m = 2,
+    enum { ROWS = 5, COLUMNS = 3 };
+    uint8_t *a = malloc((size_t)ROWS * LONG), *b = malloc((size_t)COLUMNS * LONG);
+    for (int round = 0; round < 8; round++) {
+        problem problem = {.m = ROWS,
                            .k = LONG,
-                           .n = 3,
+                           .n = COLUMNS,
                            .a_dtype = round & 1 ? SB_S8 : SB_U8,
                            .b_dtype = round & 2 ? SB_S8 : SB_U8,
                            .a = a,
@@ -161,15 +167,15 @@ static void test_wraps(void **state) {
                            .b_k = 1,
                            .b_column = LONG};
         const uint8_t least_a = problem.a_dtype == SB_S8 ? 0x80 : 0, least_b = problem.b_dtype == SB_S8 ? 0x80 : 0;
-        const uint8_t zeros[] = {least_a, least_b, least_a ^ 0xff, least_b ^ 0xff};
-        memset(a, least_a ^ 0xff, LONG);
-        memset(a + LONG, least_a, LONG);
-        memset(b, round & 4 ? least_b : least_b ^ 0xff, (size_t)2 * LONG);
-        memset(b + 2 * LONG, 1, LONG);
-        for (int i = 0; i < 2; i++)
-            problem.a_zeros[i] = sb_quantized_load(problem.a_dtype, zeros, i == 0 ? 0 : 2);
-        for (int j = 0; j < 3; j++)
-            problem.b_zeros[j] = sb_quantized_load(problem.b_dtype, zeros, (round & 8) != 0 ? 1 : 3);
+        const uint8_t ends_a[] = {least_a, least_a ^ 0xff}, ends_b[] = {least_b, least_b ^ 0xff};
+        for (int i = 0; i < ROWS; i++) {
+            memset(a + i * LONG, ends_a[i < ROWS - 1], LONG);
+            problem.a_zeros[i] = sb_quantized_load(problem.a_dtype, ends_a, i % 2);
+        }
+        for (int j = 0; j < COLUMNS; j++) {
+            memset(b + j * LONG, j < 2 ? ends_b[j] : 1, LONG);
+            problem.b_zeros[j] = sb_quantized_load(problem.b_dtype, ends_b, round >> 2 & 1);
+        }
         check_all(&problem);
     }
     free(a);
