@@ -10,7 +10,7 @@
 #include "ops/matmul_integer.h"
 
 /* Rows that a thread takes by a panel at once, at most: their elements stay in L2. */
-#define PIECE_ROWS 96
+#define PIECE_ROWS 192
 /* Words of products that are worth a thread of their own. */
 #define GRAIN_WORDS 100000
 
