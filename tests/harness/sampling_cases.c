@@ -392,6 +392,24 @@ HARNESS_GROUP(sampling, integer_tiles, HARNESS_CPU | HARNESS_CUDA) {
     }
 }
 
+/* More results than one thread takes. */
+HARNESS_GROUP(sampling, integer_results, HARNESS_CPU | HARNESS_CUDA) {
+    for (int round = 0; round < 4; round++) {
+        const int64_t m = 300, k = 5, n = 259;
+        const int rows = round == 3, columns = round % 2;
+        harness_case test = harness_op("QLinearMatMul", 10);
+        add_input(&test, any_tensor(h, SB_U8, 3, DIMS(2, m, k)));
+        add_input(&test, mild_tensor(h, SB_F32, rows, DIMS(m), 0.3f));
+        add_input(&test, any_tensor(h, SB_U8, rows, DIMS(m)));
+        add_input(&test, any_tensor(h, SB_S8, 2, DIMS(k, n)));
+        add_input(&test, mild_tensor(h, SB_F32, columns, DIMS(n), 0.3f));
+        add_input(&test, any_tensor(h, SB_S8, columns, DIMS(n)));
+        add_input(&test, mild_tensor(h, SB_F32, 0, NULL, 2.0f));
+        add_input(&test, any_tensor(h, narrow(round >> 1), 0, NULL));
+        harness_run(h, &test);
+    }
+}
+
 /* Of 8 bits, all of them as far from 0 as they get, or 0: what is saturated on the way, or taken for the other type, shows. */
 static sb_tensor *extreme_tensor(harness *h, sb_dtype dtype, int rank, const int64_t *dims) {
     static const uint8_t extremes[] = {0, 0x7f, 0x80, 0xff};

@@ -13,6 +13,8 @@
 #define PIECE_ROWS 192
 /* Words of products that are worth a thread of their own. */
 #define GRAIN_WORDS 100000
+/* Results that are worth a thread of their own where they are rescaled. */
+#define GRAIN_RESULTS 32768
 
 static bool supports_product(const sb_kernel_query *query, char *why) {
     (void)query;
@@ -219,6 +221,8 @@ typedef struct rescaling {
     int64_t zero_rows, n;
     float *multipliers; /* [n], of the present row */
     int32_t *bias;      /* [n] zeros */
+    const int32_t *sums;
+    sb_tensor *y;
 } rescaling;
 
 static float scale_at(const zero_points *scales, int64_t index) {
@@ -248,17 +252,28 @@ static void find_multipliers(const rescaling *to, int64_t row) {
         to->multipliers[j] = (a_scale * scale_at(&to->b_scale, j)) / to->y_scale;
 }
 
-static sb_status rescale_rows(sb_call *call, rescaling *to, int64_t rows, const int32_t *sums, sb_tensor *y) {
+static void rescale_rows(void *context, int64_t begin, int64_t end) {
+    const rescaling *to = context;
+    for (int64_t row = begin; row < end; row++)
+        to->rescale(to->y->dtype, to->n, to->sums + row * to->n, to->bias, to->multipliers, to->y_zero,
+                    to->y->data + row * to->n);
+}
+
+static sb_status rescale_all(sb_call *call, rescaling *to, int64_t rows) {
     void *memory;
     SB_TRY(sb_call_workspace(call, (size_t)to->n * sizeof *to->multipliers, &memory));
     to->multipliers = memory;
     SB_TRY(sb_call_workspace(call, (size_t)to->n * sizeof *to->bias, &memory));
     to->bias = memory;
     memset(memory, 0, (size_t)to->n * sizeof *to->bias);
+    if (to->a_scale.count == 1) {
+        find_multipliers(to, 0);
+        sb_workers_run(call->workers, rows, 1 + GRAIN_RESULTS / to->n, rescale_rows, to);
+        return SB_OK;
+    }
     for (int64_t row = 0; row < rows; row++) {
-        if (row == 0 || to->a_scale.count != 1)
-            find_multipliers(to, row);
-        to->rescale(y->dtype, to->n, sums + row * to->n, to->bias, to->multipliers, to->y_zero, y->data + row * to->n);
+        find_multipliers(to, row);
+        rescale_rows(to, row, row + 1);
     }
     return SB_OK;
 }
@@ -300,7 +315,9 @@ static sb_status launch_product(sb_call *call) {
     multiply_all(call, b, &work, sums, packed);
     if (!quantizes)
         return SB_OK;
-    return rescale_rows(call, &to, rows, sums, y);
+    to.sums = sums;
+    to.y = y;
+    return rescale_all(call, &to, rows);
 }
 
 const sb_kernel sb_cpu_kernels_matmul_integer[] = {
