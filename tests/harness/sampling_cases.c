@@ -364,10 +364,11 @@ HARNESS_GROUP(sampling, integer_products, HARNESS_CUDA) {
 /* Products of more rows and columns than a tile and a piece have, of an odd number of terms, of operands in any order in memory; zero
  * points for all, for each row and for each column. */
 HARNESS_GROUP(sampling, integer_tiles, HARNESS_CPU | HARNESS_CUDA) {
-    static const int64_t rows[] = {1, 3, 13, 29, 131}, columns[] = {1, 31, 33, 70}, terms[] = {1, 2, 37, 260};
-    for (int round = 0; round < 60; round++) {
+    static const int64_t rows[] = {1, 3, 13, 29, 131}, columns[] = {1, 31, 33, 70};
+    static const int64_t terms[] = {1, 2, 3, 37, 66, 131, 260};
+    for (int round = 0; round < 105; round++) {
         sb_dtype a = narrow(round & 1), b = narrow(round >> 1 & 1);
-        int64_t m = rows[round % 5], n = columns[round % 4], k = terms[round / 3 % 4];
+        int64_t m = rows[round % 5], n = columns[round % 4], k = terms[round / 3 % 7];
         harness_case test = harness_op("MatMulInteger", 10);
         add_input(&test, round % 3 == 0 ? any_tensor(h, a, 3, DIMS(2, m, k)) : any_tensor(h, a, 2, DIMS(m, k)));
         add_input(&test, round % 7 == 6 ? any_tensor(h, b, 3, DIMS(2, k, n)) : any_tensor(h, b, 2, DIMS(k, n)));
@@ -387,6 +388,62 @@ HARNESS_GROUP(sampling, integer_tiles, HARNESS_CPU | HARNESS_CUDA) {
         add_input(&test, any_tensor(h, b, round % 4 == 2 ? 1 : 0, DIMS(n)));
         add_input(&test, mild_tensor(h, SB_F32, 0, NULL, 2.0f));
         add_input(&test, any_tensor(h, narrow(round >> 2 & 1), 0, NULL));
+        harness_run(h, &test);
+    }
+}
+
+/* More results than one thread takes. */
+HARNESS_GROUP(sampling, integer_results, HARNESS_CPU | HARNESS_CUDA) {
+    for (int round = 0; round < 4; round++) {
+        const int64_t m = 300, k = 5, n = 259;
+        const int rows = round == 3, columns = round % 2;
+        harness_case test = harness_op("QLinearMatMul", 10);
+        add_input(&test, any_tensor(h, SB_U8, 3, DIMS(2, m, k)));
+        add_input(&test, mild_tensor(h, SB_F32, rows, DIMS(m), 0.3f));
+        add_input(&test, any_tensor(h, SB_U8, rows, DIMS(m)));
+        add_input(&test, any_tensor(h, SB_S8, 2, DIMS(k, n)));
+        add_input(&test, mild_tensor(h, SB_F32, columns, DIMS(n), 0.3f));
+        add_input(&test, any_tensor(h, SB_S8, columns, DIMS(n)));
+        add_input(&test, mild_tensor(h, SB_F32, 0, NULL, 2.0f));
+        add_input(&test, any_tensor(h, narrow(round >> 1), 0, NULL));
+        harness_run(h, &test);
+    }
+}
+
+/* Of 8 bits, all of them as far from 0 as they get, or 0: what is saturated on the way, or taken for the other type, shows. */
+static sb_tensor *extreme_tensor(harness *h, sb_dtype dtype, int rank, const int64_t *dims) {
+    static const uint8_t extremes[] = {0, 0x7f, 0x80, 0xff};
+    sb_tensor *tensor = any_tensor(h, dtype, rank, dims);
+    for (size_t i = 0; i < tensor->storage->bytes; i++)
+        ((uint8_t *)tensor->storage->data)[i] = extremes[random_between(&h->random, 0, 3)];
+    return tensor;
+}
+
+/* Both types on both sides, without zero points, with one for all and with one for each row and column; several matrices, and one
+ * that all of them share. */
+HARNESS_GROUP(sampling, integer_extremes, HARNESS_CPU | HARNESS_CUDA) {
+    static const int64_t terms[] = {5, 64, 131, 258};
+    for (int round = 0; round < 48; round++) {
+        const sb_dtype a = narrow(round & 1), b = narrow(round >> 1 & 1);
+        const int64_t m = round % 5 == 0 ? 1 : 14, k = terms[round / 3 % 4], n = 35;
+        const int zeros = round % 3;
+        harness_case test = harness_op("MatMulInteger", 10);
+        add_input(&test, extreme_tensor(h, a, 3, DIMS(2, m, k)));
+        add_input(&test, round >= 24 ? extreme_tensor(h, b, 3, DIMS(2, k, n)) : extreme_tensor(h, b, 2, DIMS(k, n)));
+        if (zeros > 0) {
+            add_input(&test, extreme_tensor(h, a, zeros - 1, DIMS(m)));
+            add_input(&test, extreme_tensor(h, b, zeros - 1, DIMS(n)));
+        }
+        harness_run(h, &test);
+        test = harness_op("ConvInteger", 10);
+        add_input(&test, extreme_tensor(h, a, 4, DIMS(2, 10, 7, 6)));
+        add_input(&test, extreme_tensor(h, b, 4, DIMS(66, 5, 3, 1 + round % 4)));
+        if (zeros > 0) {
+            add_input(&test, extreme_tensor(h, a, 0, NULL));
+            add_input(&test, extreme_tensor(h, b, zeros - 1, DIMS(66)));
+        }
+        set_int(&test, "group", 2);
+        set_ints(&test, "pads", 4, DIMS(1, 2, 0, 1));
         harness_run(h, &test);
     }
 }
