@@ -131,7 +131,7 @@ HARNESS_GROUP(axes, best, HARNESS_CUDA) {
     }
 }
 
-HARNESS_GROUP(axes, cumulative, HARNESS_CUDA) {
+HARNESS_GROUP(axes, cumulative, HARNESS_CPU | HARNESS_CUDA) {
     for (int s = 0; s < AXES; s++) {
         for (int t = SB_U8; t < SB_STRING; t++) {
             for (int variant = 0; variant < 4; variant++) {

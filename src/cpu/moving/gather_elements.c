@@ -12,7 +12,7 @@ typedef struct gathering {
     const char *from;
     char *to;
     const int64_t *indices;
-    const sb_tensor *picks;      /* whose extents the output has */
+    const sb_tensor *picks; /* whose extents the output has */
     int rank, axis;
     int64_t steps[SB_MAX_RANK]; /* of the data, gapless */
     int64_t line, extent;       /* elements of the last axis; of the axis of the data */
