@@ -16,7 +16,15 @@ typedef struct sb_cumulative_lines {
 typedef void sb_cumulative_run(const sb_cumulative_lines *lines);
 
 /* Of numbers that are added or multiplied in f32, in f64, or modulo 2^8, 2^16, 2^32 or 2^64. */
-enum { SB_CUMULATIVE_F32, SB_CUMULATIVE_F64, SB_CUMULATIVE_U8, SB_CUMULATIVE_U16, SB_CUMULATIVE_U32, SB_CUMULATIVE_U64, SB_CUMULATIVE_TYPES };
+enum {
+    SB_CUMULATIVE_F32,
+    SB_CUMULATIVE_F64,
+    SB_CUMULATIVE_U8,
+    SB_CUMULATIVE_U16,
+    SB_CUMULATIVE_U32,
+    SB_CUMULATIVE_U64,
+    SB_CUMULATIVE_TYPES
+};
 
 /* [product][type] */
 extern sb_cumulative_run *const sb_cumulative_loops_scalar[2][SB_CUMULATIVE_TYPES];

@@ -21,13 +21,13 @@
                 }                                                                                                      \
             } else if (params->exclusive) {                                                                            \
                 for (int64_t j = 0; j < width; j++) {                                                                  \
-                    const type joined = (type)((wide)running[j] operation x[j]);                                             \
+                    const type joined = (type)((wide)running[j] operation x[j]);                                       \
                     y[j] = running[j];                                                                                 \
                     running[j] = joined;                                                                               \
                 }                                                                                                      \
             } else {                                                                                                   \
                 for (int64_t j = 0; j < width; j++) {                                                                  \
-                    running[j] = (type)((wide)running[j] operation x[j]);                                                    \
+                    running[j] = (type)((wide)running[j] operation x[j]);                                              \
                     y[j] = running[j];                                                                                 \
                 }                                                                                                      \
             }                                                                                                          \
