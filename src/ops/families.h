@@ -39,7 +39,7 @@
     F(sequences,              ops,  no,   no,   no,   no,   __VA_ARGS__) \
     F(resize,                 ops,  no,   no,   cpu,  cuda, __VA_ARGS__) \
     F(sampling,               ops,  axes, no,   cpu,  cuda, __VA_ARGS__) \
-    F(windows,                no,   axes, cost, no,   cuda, __VA_ARGS__) \
+    F(windows,                no,   axes, cost, cpu,  cuda, __VA_ARGS__) \
     F(regions,                ops,  no,   no,   cpu,  no,   __VA_ARGS__) \
     F(einsum,                 ops,  no,   no,   cpu,  cuda, __VA_ARGS__) \
     F(determinant,            ops,  no,   no,   no,   no,   __VA_ARGS__) \

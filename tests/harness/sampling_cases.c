@@ -281,7 +281,35 @@ HARNESS_GROUP(sampling, deformed, HARNESS_CUDA) {
     }
 }
 
-HARNESS_GROUP(sampling, folds, HARNESS_CUDA) {
+/* Images of one and three dimensions, strides of 1 and of more than a block, elements that lie outside throughout. */
+static void run_fold(harness *h, sb_dtype dtype, int rank, const int64_t *image, const int64_t *block,
+                     const int64_t *strides, const int64_t *dilations, int64_t pad) {
+    int64_t dims[3] = {2, 3, 1}, pads[6];
+    for (int d = 0; d < rank; d++) {
+        dims[1] *= block[d];
+        dims[2] *= (image[d] + 2 * pad - dilations[d] * (block[d] - 1) - 1) / strides[d] + 1;
+        pads[d] = pads[d + rank] = pad;
+    }
+    harness_case test = harness_op("Col2Im", 18);
+    add_input(&test, any_tensor(h, dtype, 3, dims));
+    add_list(&test, rank, image);
+    add_list(&test, rank, block);
+    set_ints(&test, "pads", 2 * rank, pads);
+    set_ints(&test, "dilations", rank, dilations);
+    set_ints(&test, "strides", rank, strides);
+    harness_run(h, &test);
+}
+
+HARNESS_GROUP(sampling, folds, HARNESS_CPU_IF_ANY | HARNESS_CUDA) {
+    for (int i = 0; i < 3; i++) {
+        const sb_dtype dtype = (sb_dtype[]){SB_F32, SB_F16, SB_BF16}[i];
+        run_fold(h, dtype, 1, DIMS(33), DIMS(5), DIMS(1), DIMS(1), 0);
+        run_fold(h, dtype, 1, DIMS(33), DIMS(3), DIMS(4), DIMS(2), 2);
+        run_fold(h, dtype, 2, DIMS(9, 20), DIMS(3, 3), DIMS(1, 1), DIMS(1, 1), 1);
+        run_fold(h, dtype, 2, DIMS(7, 6), DIMS(2, 4), DIMS(3, 2), DIMS(1, 3), 5);
+        run_fold(h, dtype, 3, DIMS(4, 5, 9), DIMS(2, 1, 3), DIMS(1, 2, 1), DIMS(2, 1, 1), 1);
+        run_fold(h, dtype, 2, DIMS(5, 1), DIMS(1, 1), DIMS(1, 1), DIMS(1, 1), 0);
+    }
     for (int dtype = SB_U8; dtype < SB_STRING; dtype++) {
         harness_case test = harness_op("Col2Im", 18);
         add_input(&test, any_tensor(h, (sb_dtype)dtype, 3, DIMS(2, 12, 12)));
