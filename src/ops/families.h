@@ -70,7 +70,7 @@
     F(fused_elementwise,      no,   no,   no,   no,   cuda, __VA_ARGS__) \
     F(rows,                   no,   axes, cost, no,   no,   __VA_ARGS__) \
     F(reduce,                 ops,  no,   no,   cpu,  cuda, __VA_ARGS__) \
-    F(arg_reduce,             ops,  no,   no,   no,   no,   __VA_ARGS__) \
+    F(arg_reduce,             ops,  no,   no,   cpu,  no,   __VA_ARGS__) \
     F(cumulative,             ops,  no,   no,   no,   no,   __VA_ARGS__) \
     F(softmax,                ops,  no,   no,   cpu,  cuda, __VA_ARGS__) \
     F(pool,                   no,   no,   no,   cpu,  cuda, __VA_ARGS__) \

@@ -1,0 +1,82 @@
+/* The best of keys, compiled once per instruction set: plain loops that the compiler turns into vectors. */
+#include "base/isa.h"
+#include "cpu/rows/best.h"
+#include "numerics/minmax.h"
+
+static void real_keys(int64_t count, const float *restrict x, bool least, int32_t *restrict keys) {
+    if (least) {
+        for (int64_t i = 0; i < count; i++)
+            keys[i] = ~sb_bits_order_nan_low_f32(x[i]);
+    } else {
+        for (int64_t i = 0; i < count; i++)
+            keys[i] = sb_bits_order_f32(x[i]);
+    }
+}
+
+static void integer_keys(int64_t count, const int32_t *restrict x, bool least, int32_t *restrict keys) {
+    const int32_t flip = least ? -1 : 0;
+    for (int64_t i = 0; i < count; i++)
+        keys[i] = x[i] ^ flip;
+}
+
+/* Keys that are looked through at once for one that is known to be among them, or may be. */
+#define GROUP 64
+
+static int64_t find_first(int64_t count, const int32_t *keys, int32_t key) {
+    for (int64_t begin = 0; begin < count; begin += GROUP) {
+        const int64_t end = begin + GROUP < count ? begin + GROUP : count;
+        int found = 0;
+        for (int64_t i = begin; i < end; i++)
+            found |= keys[i] == key;
+        for (int64_t i = begin; found && i < end; i++) {
+            if (keys[i] == key)
+                return i;
+        }
+    }
+    return 0;
+}
+
+static int64_t find(int64_t count, const int32_t *keys, bool last, int32_t *best) {
+    int32_t most = keys[0];
+    for (int64_t i = 1; i < count; i++)
+        most = keys[i] > most ? keys[i] : most;
+    *best = most;
+    if (!last)
+        return find_first(count, keys, most);
+    int64_t at = count - 1;
+    while (keys[at] != most)
+        at--;
+    return at;
+}
+
+static void beat(int64_t count, const int32_t *restrict keys, int32_t place, bool last, int32_t *restrict best,
+                 int32_t *restrict places) {
+    if (last) {
+        for (int64_t w = 0; w < count; w++) {
+            places[w] = keys[w] >= best[w] ? place : places[w];
+            best[w] = keys[w] >= best[w] ? keys[w] : best[w];
+        }
+    } else {
+        for (int64_t w = 0; w < count; w++) {
+            places[w] = keys[w] > best[w] ? place : places[w];
+            best[w] = keys[w] > best[w] ? keys[w] : best[w];
+        }
+    }
+}
+
+static int64_t above(int64_t count, const int32_t *keys, int32_t bound) {
+    for (int64_t begin = 0; begin < count; begin += GROUP) {
+        const int64_t end = begin + GROUP < count ? begin + GROUP : count;
+        int found = 0;
+        for (int64_t i = begin; i < end; i++)
+            found |= keys[i] > bound;
+        for (int64_t i = begin; found && i < end; i++) {
+            if (keys[i] > bound)
+                return i;
+        }
+    }
+    return count;
+}
+
+extern const sb_best_kernels SB_ISA_NAME(sb_best_kernels);
+const sb_best_kernels SB_ISA_NAME(sb_best_kernels) = {real_keys, integer_keys, find, beat, above};
