@@ -70,6 +70,7 @@
     F(fused_elementwise,      no,   no,   no,   no,   cuda, __VA_ARGS__) \
     F(rows,                   no,   axes, cost, no,   no,   __VA_ARGS__) \
     F(reduce,                 ops,  no,   no,   cpu,  cuda, __VA_ARGS__) \
+    F(whole_rows,             no,   no,   no,   cpu,  no,   __VA_ARGS__) \
     F(arg_reduce,             ops,  no,   no,   cpu,  no,   __VA_ARGS__) \
     F(cumulative,             ops,  no,   no,   no,   no,   __VA_ARGS__) \
     F(softmax,                ops,  no,   no,   cpu,  cuda, __VA_ARGS__) \
@@ -87,7 +88,7 @@
     F(linear_attention,       ops,  axes, cost, no,   cuda, __VA_ARGS__) \
     F(flex_attention,         ops,  axes, cost, no,   cuda, __VA_ARGS__) \
     F(rotary,                 ops,  axes, cost, cpu,  cuda, __VA_ARGS__) \
-    F(normalization,          ops,  no,   no,   no,   no,   __VA_ARGS__) \
+    F(normalization,          ops,  no,   no,   cpu,  no,   __VA_ARGS__) \
     F(row_normalization,      ops,  no,   no,   no,   no,   __VA_ARGS__) \
     F(batch_normalization,    ops,  no,   no,   no,   no,   __VA_ARGS__) \
     F(normalize,              no,   no,   no,   cpu,  cuda, __VA_ARGS__) \

@@ -97,6 +97,11 @@ void sb_rows_store(const sb_rows *rows, int64_t row, int64_t begin, int64_t coun
              sb_convert_loop(rows->tensor->dtype, dtype));
 }
 
+void sb_rows_store_by(const sb_rows *rows, int64_t row, int64_t begin, int64_t count, sb_walk_row *loop, sb_dtype dtype,
+                      const void *source) {
+    transfer(rows, row, begin, count, dtype, (char *)(uintptr_t)source, true, loop);
+}
+
 sb_status sb_rows_transform(const sb_rows *from, const sb_rows *to, sb_dtype computed,
                             void (*f32)(void *context, int64_t row, float *values, int64_t count),
                             void (*f64)(void *context, int64_t row, double *values, int64_t count), void *context,

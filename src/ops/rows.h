@@ -30,6 +30,10 @@ void sb_rows_load_by(const sb_rows *rows, int64_t row, int64_t begin, int64_t co
 /** The reverse: writes `count` values of `dtype` to the row, converted to the tensor's type. */
 void sb_rows_store(const sb_rows *rows, int64_t row, int64_t begin, int64_t count, sb_dtype dtype, const void *source);
 
+/** The same by a conversion that the caller has chosen for its instruction set. */
+void sb_rows_store_by(const sb_rows *rows, int64_t row, int64_t begin, int64_t count, sb_walk_row *loop, sb_dtype dtype,
+                      const void *source);
+
 /** Computes every row of `to` from the same row of `from`: loads it, calls the function of the
  * computing type (f32 or f64) on the packed values, stores them. Both describe tensors of one
  * shape. Rows of no elements are left out. */
