@@ -63,7 +63,7 @@
     F(convolution,            ops,  axes, no,   no,   no,   __VA_ARGS__) \
     F(convolution_transpose,  ops,  no,   no,   cpu,  no,   __VA_ARGS__) \
     F(convolution_integer,    ops,  no,   no,   no,   no,   __VA_ARGS__) \
-    F(convolution_deformable, ops,  no,   no,   no,   no,   __VA_ARGS__) \
+    F(convolution_deformable, ops,  no,   no,   cpu,  no,   __VA_ARGS__) \
     F(causal_convolution,     ops,  axes, cost, cpu,  cuda, __VA_ARGS__) \
     F(conv,                   no,   no,   no,   cpu,  cuda, __VA_ARGS__) \
     F(fused,                  ops,  axes, cost, no,   no,   __VA_ARGS__) \

@@ -40,9 +40,10 @@ static void load_strip(const normalizing *work, const char *x, sb_lrn_strip *str
         return;
     }
     for (int64_t c = 0; c < strip->channels; c++)
-        work->load(NULL, strip->positions,
-                   (char *const[]){(char *)(packed + c * SB_LRN_POSITIONS), (char *)(uintptr_t)(x + c * work->x_channel)},
-                   (const int64_t[]){wide, work->x_step});
+        work->load(
+            NULL, strip->positions,
+            (char *const[]){(char *)(packed + c * SB_LRN_POSITIONS), (char *)(uintptr_t)(x + c * work->x_channel)},
+            (const int64_t[]){wide, work->x_step});
     strip->x = packed;
     strip->x_stride = SB_LRN_POSITIONS;
 }

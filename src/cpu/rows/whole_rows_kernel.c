@@ -29,8 +29,8 @@ static bool supports_whole_rows(const sb_kernel_query *query, char *why) {
 typedef struct whole_rows {
     const sb_whole_row_kernels *kernels;
     sb_row_function function;
-    sb_rows from, to;          /* `to` only where each element has a result */
-    sb_walk_row *load, *store; /* to f32 and back */
+    sb_rows from, to;             /* `to` only where each element has a result */
+    sb_walk_row *load, *store;    /* to f32 and back */
     bool read_there, write_there; /* adjacent rows of f32 */
     char *results;                /* one for each row; else NULL */
     int64_t size;                 /* bytes of an element */
@@ -134,7 +134,9 @@ static sb_status run(sb_call *call, whole_rows *work) {
     }
     work->read_there = lie_there(from);
     work->write_there = work->results == NULL && lie_there(to);
-    work->piece = from->length == 0 ? PIECE_ELEMENTS : from->length < PIECE_ELEMENTS ? PIECE_ELEMENTS / from->length : 1;
+    work->piece = from->length == 0               ? PIECE_ELEMENTS
+                  : from->length < PIECE_ELEMENTS ? PIECE_ELEMENTS / from->length
+                                                  : 1;
     return sb_pieces_run(call, (from->count - 1) / work->piece + 1, workspace, run_rows, work);
 }
 
