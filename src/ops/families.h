@@ -31,7 +31,7 @@
     F(tensor_scatter,         ops,  axes, cost, cpu,  cuda, __VA_ARGS__) \
     F(features,               ops,  axes, cost, no,   no,   __VA_ARGS__) \
     F(selection,              ops,  no,   no,   no,   cuda, __VA_ARGS__) \
-    F(topk,                   ops,  no,   no,   no,   no,   __VA_ARGS__) \
+    F(topk,                   ops,  no,   no,   cpu,  no,   __VA_ARGS__) \
     F(indexing,               no,   axes, no,   no,   no,   __VA_ARGS__) \
     F(control,                ops,  axes, cost, no,   no,   __VA_ARGS__) \
     F(loop,                   ops,  no,   no,   no,   no,   __VA_ARGS__) \
@@ -75,7 +75,7 @@
     F(cumulative,             ops,  no,   no,   no,   no,   __VA_ARGS__) \
     F(softmax,                ops,  no,   no,   cpu,  cuda, __VA_ARGS__) \
     F(pool,                   no,   no,   no,   cpu,  cuda, __VA_ARGS__) \
-    F(pool_max,               ops,  no,   no,   no,   no,   __VA_ARGS__) \
+    F(pool_max,               ops,  no,   no,   cpu,  no,   __VA_ARGS__) \
     F(pool_average,           ops,  no,   no,   no,   no,   __VA_ARGS__) \
     F(pool_global,            ops,  no,   no,   no,   no,   __VA_ARGS__) \
     F(order,                  no,   no,   no,   no,   cuda, __VA_ARGS__) \

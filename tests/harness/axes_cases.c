@@ -198,6 +198,36 @@ HARNESS_GROUP(axes, topk, HARNESS_CUDA) {
     }
 }
 
+/* What the host's kernel of TopK orders: lines of more than a chunk, of as many elements as are wanted and of one more, values of which
+ * many are equal, lines side by side and apart. */
+HARNESS_GROUP(axes, topk_lines, HARNESS_CPU | HARNESS_CUDA) {
+    static const sb_dtype dtypes[] = {SB_F32, SB_F16, SB_BF16, SB_S32, SB_U8, SB_S16};
+    static const struct {
+        axis_shape shape;
+        int64_t k;
+    } lines[] = {
+        {{2, {3, 65}, 1}, 1},      {{2, {2, 1025}, 1}, 10},  {{2, {2, 1024}, -1}, 1024}, {{1, {3000}, 0}, 1500},
+        {{2, {2049, 3}, 0}, 2049}, {{3, {2, 70, 9}, 1}, 5},  {{3, {2, 3, 7}, 2}, 0},     {{2, {0, 5}, 1}, 2},
+        {{3, {4, 1, 6}, 1}, 1},    {{2, {40, 33}, 1}, 32},   {{1, {1}, 0}, 1},
+    };
+    for (size_t l = 0; l < sizeof lines / sizeof lines[0]; l++) {
+        for (int variant = 0; variant < 6 * 4; variant++) {
+            const sb_dtype dtype = dtypes[variant % 6];
+            const axis_shape *shape = &lines[l].shape;
+            harness_case test = harness_op("TopK", 11);
+            add_input(&test, variant / 6 == 0   ? make_tensor(h, dtype, shape->rank, shape->dims, PACKED)
+                             : variant / 6 == 1 ? permuted_tensor(h, dtype, shape->rank, shape->dims)
+                             : variant / 6 == 2 ? number_tensor(h, dtype, shape->rank, shape->dims, false)
+                                                : any_tensor(h, dtype, shape->rank, shape->dims));
+            add_list(&test, 1, &lines[l].k);
+            set_int(&test, "axis", shape->axis);
+            set_int(&test, "largest", (variant + variant / 6) % 2);
+            test.outputs = 1 + (variant + (int)l) % 3 % 2;
+            harness_run(h, &test);
+        }
+    }
+}
+
 /* ---- losses and determinants ---- */
 
 HARNESS_GROUP(axes, losses, HARNESS_CUDA) {

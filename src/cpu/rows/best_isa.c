@@ -64,6 +64,27 @@ static void beat(int64_t count, const int32_t *restrict keys, int32_t place, boo
     }
 }
 
+/* `stride` is a constant wherever it matters. */
+static inline __attribute__((always_inline)) void beat_by(int64_t count, const int32_t *restrict keys, int64_t stride,
+                                                          int32_t place, int32_t *restrict best,
+                                                          int32_t *restrict places) {
+    for (int64_t w = 0; w < count; w++) {
+        const int32_t key = keys[w * stride];
+        places[w] = key > best[w] ? place + (int32_t)(w * stride) : places[w];
+        best[w] = key > best[w] ? key : best[w];
+    }
+}
+
+static void beat_apart(int64_t count, const int32_t *keys, int64_t stride, int32_t place, int32_t *best,
+                       int32_t *places) {
+    if (stride == 1)
+        beat_by(count, keys, 1, place, best, places);
+    else if (stride == 2)
+        beat_by(count, keys, 2, place, best, places);
+    else
+        beat_by(count, keys, stride, place, best, places);
+}
+
 static int64_t above(int64_t count, const int32_t *keys, int32_t bound) {
     for (int64_t begin = 0; begin < count; begin += GROUP) {
         const int64_t end = begin + GROUP < count ? begin + GROUP : count;
@@ -79,4 +100,4 @@ static int64_t above(int64_t count, const int32_t *keys, int32_t bound) {
 }
 
 extern const sb_best_kernels SB_ISA_NAME(sb_best_kernels);
-const sb_best_kernels SB_ISA_NAME(sb_best_kernels) = {real_keys, integer_keys, find, beat, above};
+const sb_best_kernels SB_ISA_NAME(sb_best_kernels) = {real_keys, integer_keys, find, beat, beat_apart, above};

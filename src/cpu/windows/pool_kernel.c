@@ -24,7 +24,7 @@ static bool supports_pool(const sb_kernel_query *query, char *why) {
         return false;
     }
     if (query->node->output_count > 1 && query->node->outputs[1] != SB_NO_VALUE) {
-        snprintf(why, SB_WHY_BYTES, "pools that give indices have no kernel");
+        snprintf(why, SB_WHY_BYTES, "pools that give indices have no kernel with channels innermost");
         return false;
     }
     if (x->rank < 3) {
