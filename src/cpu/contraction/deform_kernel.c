@@ -25,7 +25,8 @@ static bool supports_deform(const sb_kernel_query *query, char *why) {
     const sb_fact *x = query->inputs[0];
     if ((x->dtype == SB_F32 || x->dtype == SB_F16 || x->dtype == SB_BF16) && x->rank == 4)
         return true;
-    snprintf(why, SB_WHY_BYTES, "deformable convolutions of %s have no kernel; those of images of f32, f16 and bf16 have",
+    snprintf(why, SB_WHY_BYTES,
+             "deformable convolutions of %s have no kernel; those of images of f32, f16 and bf16 have",
              sb_dtype_name(x->dtype));
     return false;
 }

@@ -15,8 +15,8 @@ typedef struct sb_deform_corners {
 } sb_deform_corners;
 
 /* values[i * stride + c] is the sum of corners[i] for channels `first` + c, c below `channels`, times the mask where `masked` says so. */
-typedef void sb_deform_rows(int64_t count, const sb_deform_corners *corners, int64_t first, int64_t channels, int masked,
-                            float *values, int64_t stride);
+typedef void sb_deform_rows(int64_t count, const sb_deform_corners *corners, int64_t first, int64_t channels,
+                            int masked, float *values, int64_t stride);
 
 /** The function of an instruction set that sb_isa_resolve gave. */
 sb_deform_rows *sb_deform_rows_for(sb_isa isa);

@@ -21,8 +21,10 @@ typedef struct sb_best_kernels {
     int64_t (*find)(int64_t count, const int32_t *keys, bool last, int32_t *best);
     /* Where best[w] is not larger than keys[w] (`last`), or is smaller: that becomes best[w], and `place` places[w]. */
     void (*beat)(int64_t count, const int32_t *keys, int32_t place, bool last, int32_t *best, int32_t *places);
-    /* The same of keys[w * stride], never of equal ones; `place` + w * stride becomes places[w]. */
-    void (*beat_apart)(int64_t count, const int32_t *keys, int64_t stride, int32_t place, int32_t *best, int32_t *places);
+    /* The same, never of equal ones; `place` + w * step becomes places[w]. */
+    void (*beat_apart)(int64_t count, const int32_t *keys, int32_t place, int32_t step, int32_t *best, int32_t *places);
+    /* parts[p * length + i] = keys[i * stride + p], for p below `stride`: all of `count` keys. */
+    void (*split)(int64_t count, const int32_t *keys, int64_t stride, int32_t *parts, int64_t length);
     /* The first of `count` keys that is larger than `bound`; `count` if there is none. */
     int64_t (*above)(int64_t count, const int32_t *keys, int32_t bound);
 } sb_best_kernels;

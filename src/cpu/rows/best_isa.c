@@ -64,25 +64,30 @@ static void beat(int64_t count, const int32_t *restrict keys, int32_t place, boo
     }
 }
 
-/* `stride` is a constant wherever it matters. */
-static inline __attribute__((always_inline)) void beat_by(int64_t count, const int32_t *restrict keys, int64_t stride,
-                                                          int32_t place, int32_t *restrict best,
-                                                          int32_t *restrict places) {
+static void beat_apart(int64_t count, const int32_t *restrict keys, int32_t place, int32_t step, int32_t *restrict best,
+                       int32_t *restrict places) {
     for (int64_t w = 0; w < count; w++) {
-        const int32_t key = keys[w * stride];
-        places[w] = key > best[w] ? place + (int32_t)(w * stride) : places[w];
-        best[w] = key > best[w] ? key : best[w];
+        places[w] = keys[w] > best[w] ? place + (int32_t)w * step : places[w];
+        best[w] = keys[w] > best[w] ? keys[w] : best[w];
     }
 }
 
-static void beat_apart(int64_t count, const int32_t *keys, int64_t stride, int32_t place, int32_t *best,
-                       int32_t *places) {
-    if (stride == 1)
-        beat_by(count, keys, 1, place, best, places);
-    else if (stride == 2)
-        beat_by(count, keys, 2, place, best, places);
-    else
-        beat_by(count, keys, stride, place, best, places);
+static void split(int64_t count, const int32_t *restrict keys, int64_t stride, int32_t *restrict parts,
+                  int64_t length) {
+    if (stride == 2) {
+        for (int64_t i = 0; i < count / 2; i++) {
+            const int32_t even = keys[2 * i], odd = keys[2 * i + 1];
+            parts[i] = even;
+            parts[length + i] = odd;
+        }
+        if (count % 2 != 0)
+            parts[count / 2] = keys[count - 1];
+        return;
+    }
+    for (int64_t p = 0; p < stride; p++) {
+        for (int64_t i = 0; i * stride + p < count; i++)
+            parts[p * length + i] = keys[i * stride + p];
+    }
 }
 
 static int64_t above(int64_t count, const int32_t *keys, int32_t bound) {
@@ -100,4 +105,4 @@ static int64_t above(int64_t count, const int32_t *keys, int32_t bound) {
 }
 
 extern const sb_best_kernels SB_ISA_NAME(sb_best_kernels);
-const sb_best_kernels SB_ISA_NAME(sb_best_kernels) = {real_keys, integer_keys, find, beat, beat_apart, above};
+const sb_best_kernels SB_ISA_NAME(sb_best_kernels) = {real_keys, integer_keys, find, beat, beat_apart, split, above};

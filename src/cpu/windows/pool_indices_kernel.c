@@ -33,24 +33,34 @@ typedef struct pooling {
     sb_walk_row *load;        /* elements to that; NULL where they are of that type */
     const char *x;
     char *y;
-    int64_t *indices;               /* NULL: nobody wants them */
-    int64_t steps[SB_WINDOW_AXES];  /* of an axis in a plane, in elements */
-    int64_t flat[SB_WINDOW_AXES];   /* the same in the indices, which may count in another order */
-    bool same_order;                /* they do not */
-    int64_t plane, rows;            /* elements of a plane of x; rows of output positions in one of y */
-    int64_t piece, pieces;          /* rows of a piece; pieces of a plane */
+    int64_t *indices;              /* NULL: nobody wants them */
+    int64_t steps[SB_WINDOW_AXES]; /* of an axis in a plane, in elements */
+    int64_t flat[SB_WINDOW_AXES];  /* the same in the indices, which may count in another order */
+    bool same_order;               /* they do not */
+    int64_t plane, rows;           /* elements of a plane of x; rows of output positions in one of y */
+    int64_t piece, pieces;         /* rows of a piece; pieces of a plane */
 } pooling;
 
-/* What a thread computes in: one row of the input as f32 or s32 and as keys, one of the best. */
+/* What a thread computes in: one row of the input as f32 or s32, as keys, and as those that a tap meets at one position after the other;
+ * one of the best. */
 typedef struct row_state {
     void *values;
-    int32_t *keys, *best, *places;
+    int32_t *keys, *parts, *best, *places;
 } row_state;
+
+static int64_t part_length(const sb_window_axis *last) {
+    return (last->in + last->stride - 1) / last->stride;
+}
+
+/* A stride may be longer than the input: parts without an element need no room. */
+static int64_t part_elements(const sb_window_axis *last) {
+    return part_length(last) * (last->stride < last->in ? last->stride : last->in);
+}
 
 static row_state state_of(const pooling *pool, void *workspace) {
     const sb_window_axis *last = &pool->shape.axis[pool->shape.axes - 1];
-    int32_t *at = workspace;
-    return (row_state){at, at + last->in, at + 2 * last->in, at + 2 * last->in + last->out};
+    int32_t *at = workspace, *parts = at + 2 * last->in, *best = parts + part_elements(last);
+    return (row_state){at, at + last->in, last->stride == 1 ? at + last->in : parts, best, best + last->out};
 }
 
 /* Offers the elements of one input row, which begins at `place` of the plane, to all positions. */
@@ -67,25 +77,26 @@ static void offer_row(const pooling *pool, const char *plane, int64_t place, con
         pool->kernels->real_keys(last->in, values, false, state->keys);
     else
         pool->kernels->integer_keys(last->in, values, false, state->keys);
+    const int64_t stride = last->stride, length = part_length(last);
+    if (stride != 1)
+        pool->kernels->split(last->in, state->keys, stride, state->parts, length);
     for (int64_t tap = 0; tap < last->kernel; tap++) {
         /* Position p sees element p * stride + shift. */
-        const int64_t shift = tap * last->dilation - last->begin, stride = last->stride;
+        const int64_t shift = tap * last->dilation - last->begin;
         if (shift >= last->in)
             break;
-        const int64_t first = shift < 0 ? (-shift + stride - 1) / stride : 0;
+        const int64_t first = shift < 0 ? (-shift + stride - 1) / stride : 0, at = first * stride + shift;
         const int64_t behind = (last->in - 1 - shift) / stride + 1, end = behind < last->out ? behind : last->out;
         if (first < end)
-            pool->kernels->beat_apart(end - first, state->keys + first * stride + shift, stride,
-                                      (int32_t)(place + first * stride + shift), state->best + first,
+            pool->kernels->beat_apart(end - first, state->parts + at % stride * length + at / stride,
+                                      (int32_t)(place + at), (int32_t)stride, state->best + first,
                                       state->places + first);
     }
 }
 
-/* The index, as the output counts, of the element at `place` of plane number `plane`. */
-static int64_t index_at(const pooling *pool, int64_t plane, int64_t place) {
-    int64_t index = plane * pool->plane;
-    if (pool->same_order)
-        return index + place;
+/* How the output counts the element at `place` of a plane. */
+static int64_t index_in_plane(const pooling *pool, int64_t place) {
+    int64_t index = 0;
     for (int d = 0; d < pool->shape.axes; d++) {
         index += place / pool->steps[d] * pool->flat[d];
         place %= pool->steps[d];
@@ -93,21 +104,36 @@ static int64_t index_at(const pooling *pool, int64_t plane, int64_t place) {
     return index;
 }
 
+/* `size` is a constant wherever it matters. */
+static inline __attribute__((always_inline)) void keep_elements(const pooling *pool, int64_t count, const char *x,
+                                                                char *y, const int32_t *places, size_t size) {
+    for (int64_t p = 0; p < count; p++) {
+        if (places[p] < 0)
+            sb_pool_store_least(pool->dtype, y + (size_t)p * size);
+        else
+            memcpy(y + (size_t)p * size, x + (size_t)places[p] * size, size);
+    }
+}
+
 static void keep_row(const pooling *pool, int64_t plane, int64_t row, const row_state *state) {
     const int64_t out = pool->shape.axis[pool->shape.axes - 1].out, at = (plane * pool->rows + row) * out;
     const size_t size = sb_dtype_size(pool->dtype);
     const char *x = pool->x + (size_t)(plane * pool->plane) * size;
     char *y = pool->y + (size_t)at * size;
-    for (int64_t p = 0; p < out; p++) {
-        if (state->places[p] < 0)
-            sb_pool_store_least(pool->dtype, y + (size_t)p * size);
-        else if (size == sizeof(float))
-            memcpy(y + (size_t)p * size, x + (size_t)state->places[p] * size, sizeof(float));
-        else
-            memcpy(y + (size_t)p * size, x + (size_t)state->places[p] * size, size);
-    }
-    for (int64_t p = 0; p < out && pool->indices != NULL; p++)
-        pool->indices[at + p] = state->places[p] < 0 ? -1 : index_at(pool, plane, state->places[p]);
+    if (size == sizeof(uint32_t))
+        keep_elements(pool, out, x, y, state->places, sizeof(uint32_t));
+    else if (size == sizeof(uint16_t))
+        keep_elements(pool, out, x, y, state->places, sizeof(uint16_t));
+    else
+        keep_elements(pool, out, x, y, state->places, size);
+    if (pool->indices == NULL)
+        return;
+    int64_t *indices = pool->indices + at;
+    const int64_t first = plane * pool->plane;
+    for (int64_t p = 0; p < out && pool->same_order; p++)
+        indices[p] = state->places[p] < 0 ? -1 : first + state->places[p];
+    for (int64_t p = 0; p < out && !pool->same_order; p++)
+        indices[p] = state->places[p] < 0 ? -1 : first + index_in_plane(pool, state->places[p]);
 }
 
 /* One row of output positions: all taps along the other axes, in row-major order. */
@@ -168,7 +194,7 @@ static void number_elements(pooling *pool, bool column_major) {
 
 static sb_status run(sb_call *call, pooling *pool, sb_tensor *x) {
     const sb_window_axis *last = &pool->shape.axis[pool->shape.axes - 1];
-    const size_t workspace = (size_t)(2 * last->in + 2 * last->out) * sizeof(int32_t);
+    const size_t workspace = (size_t)(2 * last->in + part_elements(last) + 2 * last->out) * sizeof(int32_t);
     pool->x = x->data;
     pool->dtype = x->dtype;
     pool->computed = sb_best_dtype(x->dtype);
