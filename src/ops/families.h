@@ -30,7 +30,8 @@
     F(scatter,                ops,  no,   no,   cpu,  no,   __VA_ARGS__) \
     F(tensor_scatter,         ops,  axes, cost, cpu,  cuda, __VA_ARGS__) \
     F(features,               ops,  axes, cost, no,   no,   __VA_ARGS__) \
-    F(selection,              ops,  no,   no,   no,   cuda, __VA_ARGS__) \
+    F(selection,              ops,  no,   no,   cpu,  cuda, __VA_ARGS__) \
+    F(tile,                   no,   no,   no,   cpu,  no,   __VA_ARGS__) \
     F(topk,                   ops,  no,   no,   cpu,  no,   __VA_ARGS__) \
     F(indexing,               no,   axes, no,   no,   no,   __VA_ARGS__) \
     F(control,                ops,  axes, cost, no,   no,   __VA_ARGS__) \
