@@ -13,13 +13,10 @@
 #include "cpu/pieces.h"
 #include "cpu/rows/factor.h"
 #include "cpu/spread.h"
-#include "numerics/scalar.h"
 #include "ops/convert_loops.h"
 #include "ops/convolution_deformable.h"
-#include "ops/real.h"
 
-/* Output positions of a block: whole tiles of the products. */
-#define BLOCK 56
+#define BLOCK SB_DEFORM_BLOCK
 
 static bool supports_deform(const sb_kernel_query *query, char *why) {
     const sb_fact *x = query->inputs[0];
@@ -101,12 +98,13 @@ static sb_status find_weights(sb_call *call, const sb_conv_params *params, const
 
 typedef struct deformation {
     sb_isa isa;
-    sb_deform_rows *rows;
+    const sb_deform_kernels *kernels;
     sb_conv_extents extents;
     int64_t channels, offset_groups, k;
     sb_dtype dtype;
-    const float *x, *zeros; /* channels innermost; as many zeros as there are channels */
-    int64_t x_batch, x_row, x_column;
+    sb_deform_pixels pixels; /* of the first image */
+    int64_t x_batch;
+    sb_walk_row *widen; /* offsets and masks to f32 */
     const sb_tensor *offset, *mask; /* mask: NULL for none */
     sb_walk_row *round;             /* from f32; NULL for f32 */
     const char *packed;
@@ -118,38 +116,36 @@ typedef struct deformation {
     size_t rows_bytes, rounded_bytes;       /* of a thread's workspace, before that of the product */
 } deformation;
 
-static float load_at(const sb_tensor *tensor, int64_t n, int64_t c, int64_t y, int64_t x) {
-    return sb_real_load_f32(tensor->dtype, tensor->data,
-                            n * tensor->strides[0] + c * tensor->strides[1] + y * tensor->strides[2] +
-                                x * tensor->strides[3]);
-}
-
-/* The corners around (py, px) of the image x. */
-static void find_corners(const deformation *d, const float *x, float py, float px, sb_deform_corners *corners) {
-    const int64_t height = d->extents.axis[0].in, width = d->extents.axis[1].in;
-    const bool inside = py > -1.0f && py < (float)height && px > -1.0f && px < (float)width;
-    const float top = inside ? sb_floor_f32(py) : 0, left = inside ? sb_floor_f32(px) : 0;
-    const float fy = inside ? py - top : 0, fx = inside ? px - left : 0;
-    for (int corner = 0; corner < 4; corner++) {
-        const int64_t row = (int64_t)top + corner / 2, column = (int64_t)left + corner % 2;
-        const bool there = inside && row >= 0 && row < height && column >= 0 && column < width;
-        corners->at[corner] = there ? x + row * d->x_row + column * d->x_column : d->zeros;
-        corners->weights[corner] = (corner / 2 != 0 ? fy : 1 - fy) * (corner % 2 != 0 ? fx : 1 - fx);
+/* Offsets or masks of `count` positions from `begin` on as f32, row by row of the output. */
+static void load_positions(const deformation *d, const sb_tensor *tensor, int64_t n, int64_t c, int64_t begin,
+                           int64_t count, float *values) {
+    const int64_t width = d->extents.axis[1].out, size = (int64_t)sb_dtype_size(tensor->dtype);
+    const char *plane = tensor->data + (n * tensor->strides[0] + c * tensor->strides[1]) * size;
+    for (int64_t taken; count > 0; begin += taken, values += taken, count -= taken) {
+        const int64_t y = begin / width, x = begin % width;
+        const char *at = plane + (y * tensor->strides[2] + x * tensor->strides[3]) * size;
+        taken = width - x < count ? width - x : count;
+        d->widen(NULL, taken, (char *const[]){(char *)values, (char *)(uintptr_t)at},
+                 (const int64_t[]){sizeof *values, tensor->strides[3] * size});
     }
 }
 
-/* Those of tap (ky, kx) at positions [begin, begin + count) for one group of offsets. */
-static void find_all_corners(const deformation *d, int64_t n, int64_t offset_group, int64_t ky, int64_t kx,
-                             int64_t begin, int64_t count, sb_deform_corners *corners) {
+/* Where a block's windows begin along each axis. */
+typedef struct block {
+    int64_t n, begin, count;
+    int64_t start[2][BLOCK];
+} block;
+
+static void find_block(const deformation *d, int64_t index, block *block) {
     const sb_window_axis *axis = d->extents.axis;
-    const int64_t tap = (offset_group * axis[0].kernel + ky) * axis[1].kernel + kx;
-    int64_t oy = begin / axis[1].out, ox = begin % axis[1].out;
-    for (int64_t i = 0; i < count; i++) {
-        const float py = (float)(oy * axis[0].stride - axis[0].begin + ky * axis[0].dilation);
-        const float px = (float)(ox * axis[1].stride - axis[1].begin + kx * axis[1].dilation);
-        find_corners(d, d->x + n * d->x_batch, py + load_at(d->offset, n, 2 * tap, oy, ox),
-                     px + load_at(d->offset, n, 2 * tap + 1, oy, ox), &corners[i]);
-        corners[i].mask = d->mask != NULL ? load_at(d->mask, n, tap, oy, ox) : 0;
+    block->n = index / d->blocks;
+    block->begin = index % d->blocks * BLOCK;
+    const int64_t left = d->extents.positions - block->begin;
+    block->count = left < BLOCK ? left : BLOCK;
+    int64_t oy = block->begin / axis[1].out, ox = block->begin % axis[1].out;
+    for (int64_t i = 0; i < block->count; i++) {
+        block->start[0][i] = oy * axis[0].stride - axis[0].begin;
+        block->start[1][i] = ox * axis[1].stride - axis[1].begin;
         if (++ox == axis[1].out) {
             ox = 0;
             oy++;
@@ -157,19 +153,35 @@ static void find_all_corners(const deformation *d, int64_t n, int64_t offset_gro
     }
 }
 
+/* Where tap number `tap` lies along an axis, on which it is `k` elements behind a window's begin, with the offsets of channel c. */
+static void find_places(const deformation *d, const block *block, int axis, int64_t k, int64_t c, float *places) {
+    float offsets[BLOCK];
+    load_positions(d, d->offset, block->n, c, block->begin, block->count, offsets);
+    for (int64_t i = 0; i < block->count; i++)
+        places[i] = (float)(block->start[axis][i] + k) + offsets[i];
+}
+
 /* One tap of a block: channel by channel to the rows of each group, which are [groups][BLOCK][k]. */
-static void move_tap(const deformation *d, int64_t n, int64_t tap, int64_t begin, int64_t count, float *rows) {
+static void move_tap(const deformation *d, const block *block, int64_t tap, float *rows) {
     const int64_t inputs = d->extents.group_inputs, each = d->channels / d->offset_groups;
-    const int64_t width = d->extents.axis[1].kernel;
-    sb_deform_corners corners[BLOCK];
+    const sb_window_axis *axis = d->extents.axis;
+    const int64_t ky = tap / axis[1].kernel * axis[0].dilation, kx = tap % axis[1].kernel * axis[1].dilation;
+    sb_deform_pixels pixels = d->pixels;
+    sb_deform_corners corners;
+    float places[2][BLOCK], masks[BLOCK];
+    pixels.x += block->n * d->x_batch;
     for (int64_t offset_group = 0; offset_group < d->offset_groups; offset_group++) {
-        find_all_corners(d, n, offset_group, tap / width, tap % width, begin, count, corners);
-        const int64_t end = (offset_group + 1) * each;
+        const int64_t channel = offset_group * d->extents.taps + tap, end = (offset_group + 1) * each;
+        find_places(d, block, 0, ky, 2 * channel, places[0]);
+        find_places(d, block, 1, kx, 2 * channel + 1, places[1]);
+        d->kernels->find(block->count, &pixels, places[0], places[1], &corners);
+        if (d->mask != NULL)
+            load_positions(d, d->mask, block->n, channel, block->begin, block->count, masks);
         for (int64_t c = offset_group * each, next; c < end; c = next) {
             const int64_t group = c / inputs, group_end = (group + 1) * inputs;
             next = group_end < end ? group_end : end;
-            d->rows(count, corners, c, next - c, d->mask != NULL,
-                    rows + group * BLOCK * d->k + tap * inputs + (c - group * inputs), d->k);
+            d->kernels->sum(block->count, &corners, d->mask != NULL ? masks : NULL, c, next - c,
+                            rows + group * BLOCK * d->k + tap * inputs + (c - group * inputs), d->k);
         }
     }
 }
@@ -233,13 +245,13 @@ static void multiply(const deformation *d, int64_t group, int64_t count, const f
 
 static void run_block(void *context, int64_t index, void *workspace) {
     const deformation *d = context;
-    const int64_t n = index / d->blocks, begin = index % d->blocks * BLOCK, left = d->extents.positions - begin;
-    const int64_t count = left < BLOCK ? left : BLOCK;
+    block block;
+    find_block(d, index, &block);
     for (int64_t tap = 0; tap < d->extents.taps; tap++)
-        move_tap(d, n, tap, begin, count, workspace);
-    char *y = d->y + (n * d->y_batch + begin * d->y_position) * (int64_t)sb_dtype_size(d->dtype);
+        move_tap(d, &block, tap, workspace);
+    char *y = d->y + (block.n * d->y_batch + block.begin * d->y_position) * (int64_t)sb_dtype_size(d->dtype);
     for (int64_t group = 0; group < d->extents.groups; group++)
-        multiply(d, group, count, workspace, y, workspace);
+        multiply(d, group, block.count, workspace, y, workspace);
 }
 
 /* ---- launching ---- */
@@ -274,18 +286,18 @@ static sb_status find_input(sb_call *call, sb_tensor *x, deformation *d) {
     SB_TRY(sb_call_workspace(call, (size_t)d->channels * sizeof(float), &zeros));
     for (int64_t c = 0; c < d->channels; c++)
         ((float *)zeros)[c] = 0;
-    d->zeros = zeros;
+    d->pixels = (sb_deform_pixels){.zeros = zeros, .height = d->extents.axis[0].in, .width = d->extents.axis[1].in};
     if (x->dtype == SB_F32 && x->strides[1] == 1) {
-        d->x = (const float *)(const void *)x->data;
+        d->pixels.x = (const float *)(const void *)x->data;
         d->x_batch = x->strides[0];
-        d->x_row = x->strides[2];
-        d->x_column = x->strides[3];
+        d->pixels.row = x->strides[2];
+        d->pixels.column = x->strides[3];
         return SB_OK;
     }
-    SB_TRY(sb_channels_last_widen(call, x, &d->x, strides));
+    SB_TRY(sb_channels_last_widen(call, x, &d->pixels.x, strides));
     d->x_batch = strides[0];
-    d->x_row = strides[1];
-    d->x_column = strides[2];
+    d->pixels.row = strides[1];
+    d->pixels.column = strides[2];
     return SB_OK;
 }
 
@@ -294,11 +306,12 @@ static sb_status launch_deform(sb_call *call) {
     sb_tensor *x = sb_call_input(call, 0), *w = sb_call_input(call, 1), *y;
     SB_TRY(sb_channels_last_output(call, 4, &y));
     deformation d = {.isa = call->isa,
-                     .rows = sb_deform_rows_for(call->isa),
+                     .kernels = sb_deform_kernels_for(call->isa),
                      .channels = x->dims[1],
                      .offset_groups = params->offset_group,
                      .k = chain_length(w),
                      .dtype = x->dtype,
+                     .widen = sb_convert_loop_for(call->isa, SB_F32, x->dtype),
                      .offset = sb_call_input(call, 2),
                      .mask = sb_call_input(call, 4),
                      .y = y->data,
@@ -306,8 +319,8 @@ static sb_status launch_deform(sb_call *call) {
                      .y_channel = y->strides[1]};
     if (sb_tensor_elements(y) == 0)
         return SB_OK;
-    /* No chain has an element, or the output has been placed where positions are no rows of a matrix. */
-    if (d.k == 0 || !sb_even_step(2, y->dims + 2, y->strides + 2, &d.y_position))
+    /* No chain has an element, places are beyond 32 bits, or the output has been placed where positions are no rows of a matrix. */
+    if (d.k == 0 || x->dims[2] > INT32_MAX / 2 || x->dims[3] > INT32_MAX / 2 || !sb_even_step(2, y->dims + 2, y->strides + 2, &d.y_position))
         return call->node->op->eval(call);
     sb_conv_extents_of(&params->conv, x, w, y->dims, &d.extents);
     SB_TRY(find_input(call, x, &d));

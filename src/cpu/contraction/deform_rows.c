@@ -2,18 +2,18 @@
 
 #include "base/isa.h"
 
-extern sb_deform_rows sb_deform_rows_scalar;
+extern const sb_deform_kernels sb_deform_kernels_scalar;
 #if SB_HAS_X86_KERNELS
-extern sb_deform_rows sb_deform_rows_avx2, sb_deform_rows_avx512;
+extern const sb_deform_kernels sb_deform_kernels_avx2, sb_deform_kernels_avx512;
 #endif
 
-sb_deform_rows *sb_deform_rows_for(sb_isa isa) {
+const sb_deform_kernels *sb_deform_kernels_for(sb_isa isa) {
 #if SB_HAS_X86_KERNELS
     if (isa == SB_ISA_AVX512)
-        return sb_deform_rows_avx512;
+        return &sb_deform_kernels_avx512;
     if (isa == SB_ISA_AVX2)
-        return sb_deform_rows_avx2;
+        return &sb_deform_kernels_avx2;
 #endif
     (void)isa;
-    return sb_deform_rows_scalar;
+    return &sb_deform_kernels_scalar;
 }
