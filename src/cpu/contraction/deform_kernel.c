@@ -104,7 +104,7 @@ typedef struct deformation {
     sb_dtype dtype;
     sb_deform_pixels pixels; /* of the first image */
     int64_t x_batch;
-    sb_walk_row *widen; /* offsets and masks to f32 */
+    sb_walk_row *widen;             /* offsets and masks to f32 */
     const sb_tensor *offset, *mask; /* mask: NULL for none */
     sb_walk_row *round;             /* from f32; NULL for f32 */
     const char *packed;
@@ -320,7 +320,8 @@ static sb_status launch_deform(sb_call *call) {
     if (sb_tensor_elements(y) == 0)
         return SB_OK;
     /* No chain has an element, places are beyond 32 bits, or the output has been placed where positions are no rows of a matrix. */
-    if (d.k == 0 || x->dims[2] > INT32_MAX / 2 || x->dims[3] > INT32_MAX / 2 || !sb_even_step(2, y->dims + 2, y->strides + 2, &d.y_position))
+    if (d.k == 0 || x->dims[2] > INT32_MAX / 2 || x->dims[3] > INT32_MAX / 2 ||
+        !sb_even_step(2, y->dims + 2, y->strides + 2, &d.y_position))
         return call->node->op->eval(call);
     sb_conv_extents_of(&params->conv, x, w, y->dims, &d.extents);
     SB_TRY(find_input(call, x, &d));

@@ -25,7 +25,8 @@ typedef struct sb_deform_corners {
 
 typedef struct sb_deform_kernels {
     /* The corners around (y[i], x[i]), `count` of them. */
-    void (*find)(int64_t count, const sb_deform_pixels *pixels, const float *y, const float *x, sb_deform_corners *corners);
+    void (*find)(int64_t count, const sb_deform_pixels *pixels, const float *y, const float *x,
+                 sb_deform_corners *corners);
     /* values[i * stride + c] is the sum of corners number i for channels `first` + c, c below `channels`, times masks[i], if there are
      * any. */
     void (*sum)(int64_t count, const sb_deform_corners *corners, const float *masks, int64_t first, int64_t channels,

@@ -47,7 +47,8 @@ SB_VF_INLINE vf sum_of(const sb_deform_corners *corners, int64_t i, int64_t c, i
     vf sum = vf_zero();
     SB_UNROLL
     for (int corner = 0; corner < 4; corner++)
-        sum = vf_add(sum, vf_mul(vf_set(corners->weights[corner][i]), vf_load_first(corners->at[corner][i] + c, lanes)));
+        sum =
+            vf_add(sum, vf_mul(vf_set(corners->weights[corner][i]), vf_load_first(corners->at[corner][i] + c, lanes)));
     return sum;
 }
 

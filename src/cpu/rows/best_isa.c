@@ -90,18 +90,25 @@ static void split(int64_t count, const int32_t *restrict keys, int64_t stride, i
     }
 }
 
+/* Whether any of `count` keys, a constant, is larger. */
+static inline __attribute__((always_inline)) int any_above(int count, const int32_t *keys, int32_t bound) {
+    int found = 0;
+    for (int i = 0; i < count; i++)
+        found |= keys[i] > bound;
+    return found;
+}
+
+/* Groups, and then parts of them: a heap asks again right behind what it has found. */
+#define PART 16
 static int64_t above(int64_t count, const int32_t *keys, int32_t bound) {
-    for (int64_t begin = 0; begin < count; begin += GROUP) {
-        const int64_t end = begin + GROUP < count ? begin + GROUP : count;
-        int found = 0;
-        for (int64_t i = begin; i < end; i++)
-            found |= keys[i] > bound;
-        for (int64_t i = begin; found && i < end; i++) {
-            if (keys[i] > bound)
-                return i;
-        }
-    }
-    return count;
+    int64_t i = 0;
+    while (i + GROUP <= count && !any_above(GROUP, keys + i, bound))
+        i += GROUP;
+    while (i + PART <= count && !any_above(PART, keys + i, bound))
+        i += PART;
+    while (i < count && keys[i] <= bound)
+        i++;
+    return i;
 }
 
 extern const sb_best_kernels SB_ISA_NAME(sb_best_kernels);

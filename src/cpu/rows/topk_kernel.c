@@ -1,20 +1,22 @@
-/* The kernel of TopK of f32, f16, bf16 and integers of up to 32 bits.
- *
- * A line's best k are a heap whose root is the worst of them, as in the definition. Its elements are one number each, key and index,
- * and keys of a chunk that are not above the root are passed over by vectors: of k out of many, few are. */
+/* The kernel of TopK of f32, f16, bf16 and integers of up to 32 bits: the keys of a line, and the best of them (topk_select.h). Lines that
+ * lie side by side are read some at a time, as far as the second-level cache holds their keys: by itself, each of their elements is in
+ * another line of the cache. */
 #include <stdio.h>
-#include <string.h>
 
 #include "cpu/list.h"
 #include "cpu/pieces.h"
-#include "cpu/rows/best.h"
+#include "cpu/rows/topk_select.h"
 #include "ops/convert_loops.h"
+#include "ops/moving.h"
 #include "ops/ordering.h"
 #include "ops/rows.h"
 
-/* Elements of a chunk, and of a piece of several lines. */
+/* Elements that are widened at once, and those of a piece of several lines. */
 #define CHUNK 1024
 #define PIECE_ELEMENTS 8192
+/* Lines side by side that are read together, of at most so many elements each. */
+#define STRIP 16
+#define STRIP_LENGTH 4096
 
 static bool supports_topk(const sb_kernel_query *query, char *why) {
     if (sb_best_dtype(query->inputs[0]->dtype) != SB_DTYPE_NONE)
@@ -30,17 +32,10 @@ typedef struct ordering {
     sb_dtype computed;              /* f32 or s32 */
     sb_walk_row *load;              /* elements to that */
     bool plain, largest;
-    int64_t k, size, piece; /* bytes of an element; lines of a piece */
+    int64_t k, size;               /* size: bytes of an element */
+    int64_t piece, strips;         /* lines of a piece; strips of lines side by side */
+    size_t keys_bytes, best_bytes; /* of a thread's workspace, before the memory of the selection */
 } ordering;
-
-/* Four bytes for each element of a chunk, and for its key; the heap follows. */
-typedef struct chunk {
-    union {
-        float real[CHUNK];
-        int32_t integer[CHUNK];
-    } values;
-    int32_t keys[CHUNK];
-} chunk;
 
 static char *row_start(const sb_rows *rows, int64_t row) {
     char *at = rows->tensor->data;
@@ -51,90 +46,100 @@ static char *row_start(const sb_rows *rows, int64_t row) {
     return at;
 }
 
-static void find_keys(const ordering *work, int64_t count, char *x, chunk *chunk) {
-    const int64_t size = sizeof(int32_t), step = work->lines.inner_steps[0];
+/* The keys of `count` elements that lie `step` bytes apart, at most CHUNK where they are not read where they lie. */
+static void find_keys(const ordering *work, int64_t count, char *x, int64_t step, int32_t *keys) {
+    const int64_t size = sizeof(int32_t);
+    union {
+        float real[CHUNK];
+        int32_t integer[CHUNK];
+    } wide;
     const void *values = x;
     if (!work->plain || step != size) {
-        work->load(NULL, count, (char *const[]){(char *)&chunk->values, x}, (const int64_t[]){size, step});
-        values = &chunk->values;
+        work->load(NULL, count, (char *const[]){(char *)&wide, x}, (const int64_t[]){size, step});
+        values = &wide;
     }
     if (work->computed == SB_F32)
-        work->kernels->real_keys(count, values, !work->largest, chunk->keys);
+        work->kernels->real_keys(count, values, !work->largest, keys);
     else
-        work->kernels->integer_keys(count, values, !work->largest, chunk->keys);
+        work->kernels->integer_keys(count, values, !work->largest, keys);
 }
 
-/* Larger for what comes first: of larger keys, and of equal ones of the lower index. */
-static int64_t rank_of(int32_t key, int64_t index) {
-    return (int64_t)((uint64_t)(uint32_t)key << 32 | (uint64_t)(~(uint32_t)index));
+static void find_line_keys(const ordering *work, char *x, int32_t *keys) {
+    const int64_t length = work->lines.length, step = work->lines.inner_steps[0];
+    for (int64_t begin = 0; begin < length; begin += CHUNK)
+        find_keys(work, length - begin < CHUNK ? length - begin : CHUNK, x + begin * step, step, keys + begin);
 }
 
-static int64_t index_of(int64_t rank) {
-    return (int64_t)(~(uint32_t)((uint64_t)rank & UINT32_MAX));
-}
-
-static void sift(int64_t *heap, int64_t count, int64_t at) {
-    const int64_t sifted = heap[at];
-    for (int64_t child; (child = 2 * at + 1) < count; at = child) {
-        if (child + 1 < count && heap[child + 1] < heap[child])
-            child++;
-        if (heap[child] >= sifted)
-            break;
-        heap[at] = heap[child];
-    }
-    heap[at] = sifted;
-}
-
-/* Offers a chunk to a heap that is full. */
-static void offer(const ordering *work, int64_t begin, int64_t first, int64_t count, const int32_t *keys,
-                  int64_t *heap) {
-    for (int64_t i = first; i < count; i++) {
-        i += work->kernels->above(count - i, keys + i, (int32_t)(heap[0] >> 32));
-        if (i == count)
-            return;
-        heap[0] = rank_of(keys[i], begin + i);
-        sift(heap, work->k, 0);
+/* Those of `count` lines side by side, line by line. */
+static void find_strip_keys(const ordering *work, int64_t count, char *x, int32_t *keys) {
+    const int64_t length = work->lines.length;
+    for (int64_t i = 0; i < length; i++, x += work->lines.inner_steps[0]) {
+        int32_t row[STRIP];
+        find_keys(work, count, x, work->size, row);
+        for (int64_t w = 0; w < count; w++)
+            keys[w * length + i] = row[w];
     }
 }
 
-static void select_line(const ordering *work, char *x, chunk *chunk, int64_t *heap) {
-    const int64_t length = work->lines.length, k = work->k;
-    for (int64_t begin = 0; begin < length; begin += CHUNK) {
-        const int64_t count = length - begin < CHUNK ? length - begin : CHUNK;
-        int64_t i = 0;
-        find_keys(work, count, x + begin * work->lines.inner_steps[0], chunk);
-        for (; i < count && begin + i < k; i++)
-            heap[begin + i] = rank_of(chunk->keys[i], begin + i);
-        for (int64_t at = k / 2 - 1; i > 0 && begin + i == k && at >= 0; at--)
-            sift(heap, k, at);
-        offer(work, begin, i, count, chunk->keys, heap);
-    }
-    /* The worst one goes last, again and again. */
-    for (int64_t last = k - 1; last > 0; last--) {
-        const int64_t worst = heap[0];
-        heap[0] = heap[last];
-        heap[last] = worst;
-        sift(heap, last, 0);
-    }
+static void order_line(const ordering *work, int64_t line, const int32_t *keys, char *workspace) {
+    int64_t *best = (int64_t *)(void *)(workspace + work->keys_bytes);
+    const char *x = row_start(&work->lines, line);
+    char *value = row_start(&work->values, line);
+    sb_topk_select(work->kernels, work->lines.length, keys, work->k, best,
+                   workspace + work->keys_bytes + work->best_bytes);
+    for (int64_t i = 0; i < work->k; i++)
+        sb_move_element(value + i * work->values.inner_steps[0], x + best[i] * work->lines.inner_steps[0],
+                        (size_t)work->size);
+    if (work->indices.tensor == NULL)
+        return;
+    char *index = row_start(&work->indices, line);
+    for (int64_t i = 0; i < work->k; i++)
+        *(int64_t *)(void *)(index + i * work->indices.inner_steps[0]) = best[i];
 }
 
 static void order_lines(void *context, int64_t piece, void *workspace) {
     const ordering *work = context;
     const int64_t begin = piece * work->piece, end = begin + work->piece;
-    chunk *chunk = workspace;
-    int64_t *heap = (int64_t *)(void *)(chunk + 1);
     for (int64_t line = begin; line < end && line < work->lines.count; line++) {
-        char *x = row_start(&work->lines, line), *value = row_start(&work->values, line);
-        select_line(work, x, chunk, heap);
-        for (int64_t i = 0; i < work->k; i++)
-            memcpy(value + i * work->values.inner_steps[0], x + index_of(heap[i]) * work->lines.inner_steps[0],
-                   (size_t)work->size);
-        if (work->indices.tensor == NULL)
-            continue;
-        char *index = row_start(&work->indices, line);
-        for (int64_t i = 0; i < work->k; i++)
-            *(int64_t *)(void *)(index + i * work->indices.inner_steps[0]) = index_of(heap[i]);
+        find_line_keys(work, row_start(&work->lines, line), workspace);
+        order_line(work, line, workspace, workspace);
     }
+}
+
+static void order_strip(void *context, int64_t index, void *workspace) {
+    const ordering *work = context;
+    const int64_t beside = work->lines.outer_dims[work->lines.outer_rank - 1], first = index % work->strips * STRIP;
+    const int64_t line = index / work->strips * beside + first;
+    const int64_t count = beside - first < STRIP ? beside - first : STRIP;
+    const int32_t *keys = workspace;
+    find_strip_keys(work, count, row_start(&work->lines, line), workspace);
+    for (int64_t w = 0; w < count; w++)
+        order_line(work, line + w, keys + w * work->lines.length, workspace);
+}
+
+static bool lie_side_by_side(const ordering *work) {
+    const sb_rows *lines = &work->lines;
+    const int last = lines->outer_rank - 1;
+    return last >= 0 && lines->outer_steps[last] == work->size && lines->inner_steps[0] != work->size &&
+           lines->outer_dims[last] >= STRIP / 2 && lines->length <= STRIP_LENGTH;
+}
+
+static sb_status run(sb_call *call, ordering *work) {
+    const int64_t length = work->lines.length, count = work->lines.count;
+    const bool strips = lie_side_by_side(work);
+    const size_t memory = sb_topk_select_bytes(length, work->k);
+    work->keys_bytes = (size_t)((strips ? STRIP : 1) * (length + length % 2)) * sizeof(int32_t);
+    work->best_bytes = (size_t)work->k * sizeof(int64_t);
+    size_t bytes;
+    if (__builtin_add_overflow(work->keys_bytes + work->best_bytes, memory, &bytes))
+        return sb_fail_memory(call->error, SIZE_MAX);
+    if (strips) {
+        const int64_t beside = work->lines.outer_dims[work->lines.outer_rank - 1];
+        work->strips = (beside + STRIP - 1) / STRIP;
+        return sb_pieces_run(call, count / beside * work->strips, bytes, order_strip, work);
+    }
+    work->piece = length < PIECE_ELEMENTS ? PIECE_ELEMENTS / length : 1;
+    return sb_pieces_run(call, (count - 1) / work->piece + 1, bytes, order_lines, work);
 }
 
 static sb_status launch_topk(sb_call *call) {
@@ -156,9 +161,7 @@ static sb_status launch_topk(sb_call *call) {
         sb_rows_start(&work.indices, indices, UINT32_C(1) << axis);
     work.load = sb_convert_loop_for(call->isa, work.computed, input->dtype);
     work.plain = work.computed == input->dtype;
-    work.piece = work.lines.length < PIECE_ELEMENTS ? PIECE_ELEMENTS / work.lines.length : 1;
-    return sb_pieces_run(call, (work.lines.count - 1) / work.piece + 1,
-                         sizeof(chunk) + (size_t)work.k * sizeof(int64_t), order_lines, &work);
+    return run(call, &work);
 }
 
 const sb_kernel sb_cpu_kernels_topk[] = {
