@@ -92,10 +92,13 @@ static void split(int64_t count, const int32_t *restrict keys, int64_t stride, i
 
 /* Whether any of `count` keys, a constant, is larger. */
 static inline __attribute__((always_inline)) int any_above(int count, const int32_t *keys, int32_t bound) {
-    int found = 0;
+    int32_t most = INT32_MIN;
+#if !defined(__clang__)
+#pragma GCC unroll 1 /* unrolled first, it would not become vectors */
+#endif
     for (int i = 0; i < count; i++)
-        found |= keys[i] > bound;
-    return found;
+        most = keys[i] > most ? keys[i] : most;
+    return most > bound;
 }
 
 /* Groups, and then parts of them: a heap asks again right behind what it has found. */
