@@ -19,6 +19,9 @@ typedef struct sb_rows {
  * as the row. */
 void sb_rows_start(sb_rows *rows, const sb_tensor *tensor, uint32_t inner);
 
+/** Where row `row` begins. */
+char *sb_rows_at(const sb_rows *rows, int64_t row);
+
 /** Copies elements [begin, begin + count) of row `row` to `target`, converted to `dtype` by the
  * rules of Cast. */
 void sb_rows_load(const sb_rows *rows, int64_t row, int64_t begin, int64_t count, sb_dtype dtype, void *target);

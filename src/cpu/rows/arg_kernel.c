@@ -56,15 +56,6 @@ typedef struct chunk {
     int32_t keys[CHUNK];
 } chunk;
 
-static const char *row_start(const sb_rows *rows, int64_t row) {
-    const char *at = rows->tensor->data;
-    for (int d = rows->outer_rank - 1; d >= 0; d--) {
-        at += row % rows->outer_dims[d] * rows->outer_steps[d];
-        row /= rows->outer_dims[d];
-    }
-    return at;
-}
-
 /* The keys of `count` elements that lie `step` bytes apart. */
 static void find_keys(const choosing *work, int64_t count, const char *x, int64_t step, chunk *chunk) {
     const int64_t size = sizeof(int32_t);
@@ -98,7 +89,7 @@ static int64_t choose_in_row(const choosing *work, const char *x, chunk *chunk) 
 }
 
 static char *mark_at(const sb_rows *marks, int64_t row, int64_t place) {
-    return (char *)(uintptr_t)row_start(marks, row) + place * marks->inner_steps[0];
+    return sb_rows_at(marks, row) + place * marks->inner_steps[0];
 }
 
 /* Zeros in `count` rows of Hardmax's output from `row` on; those that lie side by side go together. */
@@ -134,7 +125,7 @@ static void choose_rows(void *context, int64_t index, void *workspace) {
     const choosing *work = context;
     const int64_t begin = index * work->piece, end = begin + work->piece;
     for (int64_t row = begin; row < end && row < work->rows.count; row++) {
-        const int64_t place = choose_in_row(work, row_start(&work->rows, row), workspace);
+        const int64_t place = choose_in_row(work, sb_rows_at(&work->rows, row), workspace);
         if (work->y != NULL)
             work->y[row] = place;
         else
@@ -148,7 +139,7 @@ static void choose_columns(void *context, int64_t index, void *workspace) {
     const int64_t beside = rows->outer_dims[rows->outer_rank - 1], step = rows->outer_steps[rows->outer_rank - 1];
     const int64_t first = index % work->strips * STRIP, row = index / work->strips * beside + first;
     const int64_t width = beside - first < STRIP ? beside - first : STRIP;
-    const char *x = row_start(rows, row);
+    const char *x = sb_rows_at(rows, row);
     int32_t best[STRIP], places[STRIP] = {0};
     for (int64_t i = 0; i < rows->length; i++, x += rows->inner_steps[0]) {
         chunk *chunk = workspace;

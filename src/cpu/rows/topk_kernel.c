@@ -37,15 +37,6 @@ typedef struct ordering {
     size_t keys_bytes, best_bytes; /* of a thread's workspace, before the memory of the selection */
 } ordering;
 
-static char *row_start(const sb_rows *rows, int64_t row) {
-    char *at = rows->tensor->data;
-    for (int d = rows->outer_rank - 1; d >= 0; d--) {
-        at += row % rows->outer_dims[d] * rows->outer_steps[d];
-        row /= rows->outer_dims[d];
-    }
-    return at;
-}
-
 /* The keys of `count` elements that lie `step` bytes apart, at most CHUNK where they are not read where they lie. */
 static void find_keys(const ordering *work, int64_t count, char *x, int64_t step, int32_t *keys) {
     const int64_t size = sizeof(int32_t);
@@ -83,8 +74,8 @@ static void find_strip_keys(const ordering *work, int64_t count, char *x, int32_
 
 static void order_line(const ordering *work, int64_t line, const int32_t *keys, char *workspace) {
     int64_t *best = (int64_t *)(void *)(workspace + work->keys_bytes);
-    const char *x = row_start(&work->lines, line);
-    char *value = row_start(&work->values, line);
+    const char *x = sb_rows_at(&work->lines, line);
+    char *value = sb_rows_at(&work->values, line);
     sb_topk_select(work->kernels, work->lines.length, keys, work->k, best,
                    workspace + work->keys_bytes + work->best_bytes);
     for (int64_t i = 0; i < work->k; i++)
@@ -92,7 +83,7 @@ static void order_line(const ordering *work, int64_t line, const int32_t *keys, 
                         (size_t)work->size);
     if (work->indices.tensor == NULL)
         return;
-    char *index = row_start(&work->indices, line);
+    char *index = sb_rows_at(&work->indices, line);
     for (int64_t i = 0; i < work->k; i++)
         *(int64_t *)(void *)(index + i * work->indices.inner_steps[0]) = best[i];
 }
@@ -101,7 +92,7 @@ static void order_lines(void *context, int64_t piece, void *workspace) {
     const ordering *work = context;
     const int64_t begin = piece * work->piece, end = begin + work->piece;
     for (int64_t line = begin; line < end && line < work->lines.count; line++) {
-        find_line_keys(work, row_start(&work->lines, line), workspace);
+        find_line_keys(work, sb_rows_at(&work->lines, line), workspace);
         order_line(work, line, workspace, workspace);
     }
 }
@@ -112,7 +103,7 @@ static void order_strip(void *context, int64_t index, void *workspace) {
     const int64_t line = index / work->strips * beside + first;
     const int64_t count = beside - first < STRIP ? beside - first : STRIP;
     const int32_t *keys = workspace;
-    find_strip_keys(work, count, row_start(&work->lines, line), workspace);
+    find_strip_keys(work, count, sb_rows_at(&work->lines, line), workspace);
     for (int64_t w = 0; w < count; w++)
         order_line(work, line + w, keys + w * work->lines.length, workspace);
 }

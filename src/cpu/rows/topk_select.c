@@ -6,7 +6,6 @@
 
 #include <stdbool.h>
 
-
 /* From so many on, and where they are no small part, they are counted. */
 #define MANY 48
 #define PART 64

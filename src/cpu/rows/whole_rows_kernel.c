@@ -37,15 +37,6 @@ typedef struct whole_rows {
     int64_t piece, strips;        /* rows of a piece; pieces of rows side by side */
 } whole_rows;
 
-static char *row_start(const sb_rows *rows, int64_t row) {
-    char *at = rows->tensor->data;
-    for (int d = rows->outer_rank - 1; d >= 0; d--) {
-        at += row % rows->outer_dims[d] * rows->outer_steps[d];
-        row /= rows->outer_dims[d];
-    }
-    return at;
-}
-
 static void keep_results(const whole_rows *work, int64_t row, int64_t count, float *results) {
     work->store(NULL, count, (char *const[]){work->results + row * work->size, (char *)results},
                 (const int64_t[]){work->size, (int64_t)sizeof *results});
@@ -56,11 +47,11 @@ static void run_row(const whole_rows *work, int64_t row, float *workspace) {
     const float *x = workspace;
     float *y = workspace;
     if (work->read_there)
-        x = (const float *)(const void *)row_start(&work->from, row);
+        x = (const float *)(const void *)sb_rows_at(&work->from, row);
     else
         sb_rows_load_by(&work->from, row, 0, length, work->load, SB_F32, workspace);
     if (work->write_there)
-        y = (float *)(void *)row_start(&work->to, row);
+        y = (float *)(void *)sb_rows_at(&work->to, row);
     float result = work->kernels->row(work->function, length, x, y);
     if (work->results != NULL)
         keep_results(work, row, 1, &result);
@@ -82,7 +73,7 @@ static void run_columns(void *context, int64_t index, void *workspace) {
     const int64_t first = index % work->strips * SB_ROW_COLUMNS, row = index / work->strips * beside + first;
     const int64_t width = beside - first < SB_ROW_COLUMNS ? beside - first : SB_ROW_COLUMNS;
     float *values = workspace, results[SB_ROW_COLUMNS];
-    char *x = row_start(from, row);
+    char *x = sb_rows_at(from, row);
     for (int64_t i = 0; i < from->length; i++, x += from->inner_steps[0]) {
         char *const data[] = {(char *)(values + i * SB_ROW_COLUMNS), x};
         if (width < SB_ROW_COLUMNS)
@@ -94,7 +85,7 @@ static void run_columns(void *context, int64_t index, void *workspace) {
         keep_results(work, row, width, results);
         return;
     }
-    char *y = row_start(to, row);
+    char *y = sb_rows_at(to, row);
     for (int64_t i = 0; i < from->length; i++, y += to->inner_steps[0])
         work->store(NULL, width, (char *const[]){y, (char *)(values + i * SB_ROW_COLUMNS)},
                     (const int64_t[]){work->size, wide});
