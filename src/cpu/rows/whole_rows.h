@@ -26,7 +26,7 @@ typedef struct sb_lrn_strip {
 #define SB_LRN_POSITIONS 128
 
 typedef struct sb_whole_row_kernels {
-    /* Row x of n elements; y, which may be x, has the results, or room for them where the function has one, which is given. */
+    /* Row x of n elements; y, which may be x, gets the results, but where the function has one, which is given. */
     float (*row)(sb_row_function function, int64_t n, const float *x, float *y);
     /* `width` rows side by side, at most SB_ROW_COLUMNS (cpu/rows/reduce_rows.h), which is how far apart the n elements of each lie in
      * `values`; these become the results, or else results[w] do. */

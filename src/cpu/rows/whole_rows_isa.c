@@ -8,6 +8,7 @@
 #include "cpu/simd.h"
 #include "numerics/elementary.h"
 #include "numerics/power.h"
+#include "numerics/reduce.h"
 
 #define REDUCE (&SB_ISA_NAME(sb_reduce_kernels))
 
@@ -23,12 +24,18 @@ static void divide_row(int64_t n, const float *x, float *y, float divisor) {
         y[i] = sb_div_f32(x[i], divisor);
 }
 
-static float log_sum_exp_row(int64_t n, const float *x, float *y) {
-    float most = REDUCE->row(SB_REDUCE_MAXIMUM, n, x);
+/* Block by block of the order of sums, so that a row of any length needs no memory. */
+static float log_sum_exp_row(int64_t n, const float *x) {
+    float terms[SB_REDUCE_BLOCK], total = 0, most = REDUCE->row(SB_REDUCE_MAXIMUM, n, x);
     most = sb_abs_f32(most) == sb_infinity_f32() ? 0 : most;
-    for (int64_t i = 0; i < n; i++)
-        y[i] = sb_exp_f32(x[i] - most);
-    return sb_log_f32(REDUCE->row(SB_REDUCE_SUM, n, y)) + most;
+    for (int64_t begin = 0; begin < n; begin += SB_REDUCE_BLOCK) {
+        const int64_t left = n - begin, count = left < SB_REDUCE_BLOCK ? left : SB_REDUCE_BLOCK;
+        for (int64_t i = 0; i < count; i++)
+            terms[i] = sb_exp_f32(x[begin + i] - most);
+        const float part = REDUCE->row(SB_REDUCE_SUM, count, terms);
+        total = begin == 0 ? part : total + part;
+    }
+    return sb_log_f32(total) + most;
 }
 
 static float row(sb_row_function function, int64_t n, const float *x, float *y) {
@@ -49,7 +56,7 @@ static float row(sb_row_function function, int64_t n, const float *x, float *y) 
             y[i] = sb_div_f32(y[i], deviation);
         return 0;
     default:
-        return log_sum_exp_row(n, x, y);
+        return log_sum_exp_row(n, x);
     }
 }
 

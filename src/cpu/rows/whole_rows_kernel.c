@@ -17,6 +17,9 @@
 /* Elements that a thread takes at once, about. */
 #define PIECE_ELEMENTS 8192
 
+/* Rows side by side are packed if they have at most so many elements: 64 MiB for each thread. */
+#define COLUMN_ELEMENTS ((int64_t)1 << 20)
+
 static bool supports_whole_rows(const sb_kernel_query *query, char *why) {
     const sb_dtype dtype = query->inputs[0]->dtype;
     if (dtype == SB_F32 || dtype == SB_F16 || dtype == SB_BF16)
@@ -112,15 +115,13 @@ static sb_status run(sb_call *call, whole_rows *work) {
     work->load = sb_convert_loop_for(call->isa, SB_F32, dtype);
     work->store = sb_convert_loop_for(call->isa, dtype, SB_F32);
     work->size = (int64_t)sb_dtype_size(dtype);
-    bool columns = lie_side_by_side(from, work->size) && from->length > 1;
+    bool columns = lie_side_by_side(from, work->size) && from->length > 1 && from->length <= COLUMN_ELEMENTS;
     if (columns && work->results == NULL)
         columns = lie_side_by_side(to, work->size) && to->outer_rank == from->outer_rank &&
                   to->outer_dims[last] == from->outer_dims[last];
-    if (__builtin_mul_overflow((size_t)from->length, (columns ? SB_ROW_COLUMNS : 1) * sizeof(float), &workspace))
-        return sb_call_fail(call, SB_ERROR_OUT_OF_MEMORY, "a row of %lld elements is too long",
-                            (long long)from->length);
     if (columns) {
         work->strips = (from->outer_dims[last] + SB_ROW_COLUMNS - 1) / SB_ROW_COLUMNS;
+        workspace = (size_t)from->length * SB_ROW_COLUMNS * sizeof(float);
         return sb_pieces_run(call, from->count / from->outer_dims[last] * work->strips, workspace, run_columns, work);
     }
     work->read_there = lie_there(from);
@@ -128,6 +129,10 @@ static sb_status run(sb_call *call, whole_rows *work) {
     work->piece = from->length == 0               ? PIECE_ELEMENTS
                   : from->length < PIECE_ELEMENTS ? PIECE_ELEMENTS / from->length
                                                   : 1;
+    const bool packed = !work->read_there || (work->results == NULL && !work->write_there);
+    if (__builtin_mul_overflow((size_t)from->length, packed ? sizeof(float) : 0, &workspace))
+        return sb_call_fail(call, SB_ERROR_OUT_OF_MEMORY, "a row of %lld elements is too long",
+                            (long long)from->length);
     return sb_pieces_run(call, (from->count - 1) / work->piece + 1, workspace, run_rows, work);
 }
 
