@@ -281,6 +281,47 @@ HARNESS_GROUP(sampling, deformed, HARNESS_CUDA) {
     }
 }
 
+/* What the host's kernel of DeformConv gathers and multiplies: blocks of positions that are whole and not, channels by the vector and
+ * not, groups of offsets that are more and fewer than those of channels, offsets that lead outside, are NaN and are none, masks of
+ * any number, weights that are packed ahead, and channels innermost. */
+HARNESS_GROUP(sampling, deformed_rows, HARNESS_CPU | HARNESS_CUDA) {
+    static const struct {
+        int64_t channels, group, offset_group, outputs, height, width, kernel;
+    } shapes[] = {
+        {16, 1, 1, 16, 9, 13, 3}, {33, 1, 3, 5, 4, 6, 1}, {12, 3, 4, 9, 8, 7, 2}, {12, 4, 2, 8, 15, 5, 3},
+        {6, 6, 1, 6, 10, 11, 3},  {8, 2, 8, 70, 3, 3, 3}, {1, 1, 1, 1, 1, 1, 1},  {40, 1, 1, 20, 12, 20, 3},
+    };
+    for (int round = 0; round < 8 * 3 * 4; round++) {
+        const sb_dtype dtype = floats[round / 8 % 3];
+        const int variant = round / 24;
+        const int64_t kernel = shapes[round % 8].kernel, taps = kernel * kernel * shapes[round % 8].offset_group;
+        const int64_t group = shapes[round % 8].group, channels = shapes[round % 8].channels;
+        const int64_t height = shapes[round % 8].height, width = shapes[round % 8].width;
+        const int64_t stride = 1 + round % 2, dilation = 1 + round % 3 / 2;
+        const int64_t rows = (height + 2 - (kernel - 1) * dilation - 1) / stride + 1;
+        const int64_t columns = (width + 2 - (kernel - 1) * dilation - 1) / stride + 1;
+        harness_case test = harness_op("DeformConv", 19);
+        add_input(&test, variant % 2 == 0 ? number_tensor(h, dtype, 4, DIMS(2, channels, height, width), variant == 2)
+                                          : channels_last_tensor(h, (distribution)(round % DISTRIBUTIONS), dtype, 4,
+                                                                 DIMS(2, channels, height, width)));
+        add_input(&test, number_tensor(h, dtype, 4, DIMS(shapes[round % 8].outputs, channels / group, kernel, kernel),
+                                       variant == 3));
+        add_input(&test, variant == 3 ? any_tensor(h, dtype, 4, DIMS(2, 2 * taps, rows, columns))
+                                      : mild_tensor(h, dtype, 4, DIMS(2, 2 * taps, rows, columns), 3.0f));
+        add_input(&test, round % 3 == 0 ? NULL : number_tensor(h, dtype, 1, &shapes[round % 8].outputs, false));
+        if (round % 5 != 0)
+            add_input(&test, number_tensor(h, dtype, 4, DIMS(2, taps, rows, columns), round % 5 == 4));
+        if (variant % 3 == 1)
+            test.constants = 2;
+        set_int(&test, "group", group);
+        set_int(&test, "offset_group", shapes[round % 8].offset_group);
+        set_ints(&test, "pads", 4, DIMS(1, 1, 1, 1));
+        set_ints(&test, "strides", 2, DIMS(stride, stride));
+        set_ints(&test, "dilations", 2, DIMS(dilation, dilation));
+        harness_run(h, &test);
+    }
+}
+
 /* Images of one and three dimensions, strides of 1 and of more than a block, elements that lie outside throughout. */
 static void run_fold(harness *h, sb_dtype dtype, int rank, const int64_t *image, const int64_t *block,
                      const int64_t *strides, const int64_t *dilations, int64_t pad) {
