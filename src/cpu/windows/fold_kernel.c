@@ -65,7 +65,8 @@ static void add_element(const folding *work, const int64_t *element, const float
             inside = inside && at >= 0 && at < plan->image[d];
             pixel = pixel * plan->image[d] + at;
         }
-        const int64_t first = begin * params->strides[last] + element[last] * params->dilations[last] - params->pads[last];
+        const int64_t first =
+            begin * params->strides[last] + element[last] * params->dilations[last] - params->pads[last];
         if (inside)
             add_line(values + begin, end - begin, params->strides[last], image + pixel * plan->image[last] + first);
         values += plan->places[last];
