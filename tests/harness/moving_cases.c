@@ -325,9 +325,11 @@ HARNESS_GROUP(moving, gathers, HARNESS_CUDA) {
 HARNESS_GROUP(moving, scattered_rows, HARNESS_CPU) {
     static const char *const ways[] = {"none", "add", "mul", "max", "min"};
     static const int64_t widths[] = {1, 7, 16, 33};
-    for (int round = 0; round < 5 * 4 * 4; round++) {
+    static const sb_dtype reduced[] = {SB_F32, SB_F16, SB_BF16};
+    for (int round = 0; round < 5 * 4 * 4 * 3; round++) {
         int64_t width = widths[round / 5 % 4], axis = round / 20 % 2, places = 6;
-        sb_dtype dtype = round % 5 == 0 ? sizes[round / 5 % SIZES] : SB_F32, index = round % 2 == 0 ? SB_S64 : SB_S32;
+        sb_dtype dtype = round % 5 == 0 ? sizes[round / 5 % SIZES] : reduced[round / 80],
+                 index = round % 2 == 0 ? SB_S64 : SB_S32;
         int64_t data[4] = {3, 3, 2, width}, picks[4] = {3, 3, 2, width};
         data[axis] = places;
         picks[axis] = 19;
@@ -348,6 +350,25 @@ HARNESS_GROUP(moving, scattered_rows, HARNESS_CPU) {
         add_input(&test, any_indices(h, index, 2, DIMS(19, 1), places, round % 16 == 15));
         add_input(&test, any_tensor(h, dtype, 2, DIMS(19, width)));
         set_text(&test, "reduction", ways[round % 5]);
+        harness_run(h, &test);
+    }
+}
+
+/* An index of its own for each element of lines that are longer than what is combined at once, many to the same place. */
+HARNESS_GROUP(moving, scattered_lines, HARNESS_CPU) {
+    static const char *const ways[] = {"add", "mul", "max", "min"};
+    static const sb_dtype reduced[] = {SB_F32, SB_F16, SB_BF16};
+    static const int64_t widths[] = {1, 5, 33, 256, 600};
+    for (int round = 0; round < 3 * 4 * 5 * 2; round++) {
+        const sb_dtype dtype = reduced[round % 3], index = round % 2 == 0 ? SB_S64 : SB_S32;
+        const int64_t width = widths[round / 12 % 5], axis = round / 60;
+        const int64_t data[3] = {4, 2, width}, picks[3] = {axis == 0 ? 9 : 4, axis == 0 ? 2 : 9, width};
+        harness_case test = harness_op("ScatterElements", 18);
+        add_input(&test, any_tensor(h, dtype, 3, data));
+        add_input(&test, any_indices(h, index, 3, picks, data[axis], round % 16 == 15));
+        add_input(&test, any_tensor(h, dtype, 3, picks));
+        set_int(&test, "axis", axis);
+        set_text(&test, "reduction", ways[round / 3 % 4]);
         harness_run(h, &test);
     }
 }

@@ -116,6 +116,36 @@ HARNESS_GROUP(rows, orders_in_memory, HARNESS_CPU | HARNESS_CUDA) {
     }
 }
 
+/* Rows side by side of every length about which their folding changes, in fewer columns than a vector has and in more than are reduced
+ * at once, and the same as views. */
+HARNESS_GROUP(rows, columns, HARNESS_CPU | HARNESS_CUDA) {
+    static const char *const ops[] = {"ReduceMean",      "ReduceMax",    "ReduceMin", "ReduceL1",  "ReduceL2",
+                                      "ReduceSumSquare", "ReduceLogSum", "ReduceSum", "ReduceProd"};
+    static const int64_t lengths[] = {2, 3, 4, 5, 8, 31, 32, 33, 63, 64, 65, 100, 129, 255, 256, 257, 300, 600, 4097};
+    static const int64_t widths[] = {1, 7, 16, 33, 64, 70, 130};
+    int round = 0;
+    for (size_t l = 0; l < sizeof lengths / sizeof lengths[0]; l++) {
+        for (size_t o = 0; o < sizeof ops / sizeof ops[0]; o++) {
+            for (int t = 0; t < 3; t++, round++) {
+                const int64_t dims[3] = {lengths[l] < 100 ? 2 : 1, lengths[l], widths[round % 7]};
+                const distribution kind = (distribution)(round / 3 % DISTRIBUTIONS);
+                harness_case test = harness_op(ops[o], 18);
+                add_input(&test, round % 5 < 3 ? packed_tensor(h, kind, float_types[t], 3, dims)
+                                               : random_tensor(h, kind, float_types[t], 3, dims));
+                add_list(&test, 1, (const int64_t[]){1});
+                harness_run(h, &test);
+            }
+        }
+        for (int t = 0; t < 6; t++, round++) {
+            const int64_t dims[3] = {1 + round % 2, lengths[l], widths[round % 7]};
+            harness_case test = harness_op(t % 2 == 0 ? "Softmax" : "LogSoftmax", 13);
+            add_input(&test, packed_tensor(h, (distribution)(round / 2 % DISTRIBUTIONS), float_types[t / 2], 3, dims));
+            set_int(&test, "axis", 1);
+            harness_run(h, &test);
+        }
+    }
+}
+
 HARNESS_GROUP(rows, plain_rows, HARNESS_CUDA) {
     static const struct {
         const char *op;

@@ -63,9 +63,10 @@ HARNESS_GROUP(sampling, resized_images, HARNESS_CPU | HARNESS_CUDA) {
     static const char *const modes[] = {"nearest", "linear", "cubic"};
     static const float scales[][4] = {{1, 1, 2, 2}, {1, 1, 0.5f, 3}, {1, 2, 1.3f, 1}, {2, 1, 1, 1}};
     static const int64_t channels[] = {1, 3, 16, 37};
-    for (int round = 0; round < 96; round++) {
+    for (int round = 0; round < 288; round++) {
         harness_case test = harness_op("Resize", 19);
-        sb_dtype dtype = round % 3 == 0 ? (sb_dtype[]){SB_F32, SB_U8, SB_F64, SB_F16}[round / 3 % 4] : SB_F32;
+        sb_dtype dtype =
+            round % 3 == 0 ? (sb_dtype[]){SB_F32, SB_U8, SB_F64, SB_F16}[round / 3 % 4] : floats[round / 96];
         add_input(&test, random_tensor(h, (distribution)(round % DISTRIBUTIONS), dtype, 4,
                                        DIMS(2, channels[round / 4 % 4], 9, 11)));
         add_input(&test, NULL);
@@ -73,6 +74,28 @@ HARNESS_GROUP(sampling, resized_images, HARNESS_CPU | HARNESS_CUDA) {
         set_text(&test, "mode", modes[round % 3]);
         set_text(&test, "coordinate_transformation_mode", round % 7 == 0 ? "tf_half_pixel_for_nn" : "half_pixel");
         set_text(&test, "nearest_mode", round % 2 == 0 ? "floor" : "ceil");
+        harness_run(h, &test);
+    }
+}
+
+/* Interpolation in which no axis changes, and of more elements than a piece of the last pass has, along each of the axes. */
+HARNESS_GROUP(sampling, resized_largely, HARNESS_CPU | HARNESS_CUDA) {
+    static const float scales[][3] = {{1, 1, 1}, {1, 1, 2}, {1, 1.5f, 1}, {3, 1, 1}, {2, 2.5f, 0.7f}};
+    for (int round = 0; round < 3 * 5 * 2; round++) {
+        harness_case test = harness_op("Resize", 19);
+        int64_t dims[3] = {3, round / 15 == 0 ? 71 : 5, round / 15 == 0 ? 129 : 4500};
+        add_input(&test, random_tensor(h, (distribution)(round % DISTRIBUTIONS), floats[round % 3], 3, dims));
+        add_input(&test, NULL);
+        add_floats(&test, 3, scales[round / 3 % 5]);
+        set_text(&test, "mode", round % 2 == 0 ? "linear" : "cubic");
+        harness_run(h, &test);
+    }
+    for (int t = 0; t < 3; t++) {
+        harness_case test = harness_op("Resize", 19);
+        add_input(&test, any_tensor(h, floats[t], 3, DIMS(0, 5, 6)));
+        add_input(&test, NULL);
+        add_floats(&test, 3, scales[1]);
+        set_text(&test, "mode", "linear");
         harness_run(h, &test);
     }
 }
@@ -104,14 +127,15 @@ HARNESS_GROUP(sampling, sampling, HARNESS_CUDA) {
     }
 }
 
-/* Lines, images and volumes of f32 in every order of dimensions in memory, of more and fewer channels than a vector has lanes, with few
+/* Lines, images and volumes in every order of dimensions in memory, of more and fewer channels than a vector has lanes, with few
  * points and more than a thread takes at once: near the borders, far outside, infinite and NaN. */
 HARNESS_GROUP(sampling, points, HARNESS_CPU | HARNESS_CUDA) {
     static const char *const modes[] = {"nearest", "linear", "cubic"};
     static const char *const paddings[] = {"zeros", "border", "reflection"};
     static const int64_t channels[] = {1, 3, 16, 37};
     static const float reach[] = {1.05f, 1.7f, 40.0f};
-    for (int round = 0; round < 3 * 3 * 2 * 16; round++) {
+    for (int round = 0; round < 3 * 3 * 2 * 16 * 3; round++) {
+        sb_dtype dtype = floats[round / 288];
         int spatial = round / 18 % 4 == 3 ? 1 + round / 72 % 2 * 2 : 2, c = (round / 18 + round) % 4;
         bool few = round / 5 % 4 == 0;
         int64_t extents[] = {2, channels[c], 5, round % 9 == 8 ? 1 : 7, 4};
@@ -120,14 +144,37 @@ HARNESS_GROUP(sampling, points, HARNESS_CPU | HARNESS_CUDA) {
         points[spatial + 1] = spatial;
         harness_case test = harness_op("GridSample", 20);
         distribution kind = (distribution)(round / 2 % DISTRIBUTIONS);
-        add_input(&test, round / 4 % 2 == 0 ? channels_last_tensor(h, kind, SB_F32, spatial + 2, extents)
-                         : round % 2 == 0   ? any_tensor(h, SB_F32, spatial + 2, extents)
-                                            : random_tensor(h, kind, SB_F32, spatial + 2, extents));
+        add_input(&test, round / 4 % 2 == 0 ? channels_last_tensor(h, kind, dtype, spatial + 2, extents)
+                         : round % 2 == 0   ? any_tensor(h, dtype, spatial + 2, extents)
+                                            : random_tensor(h, kind, dtype, spatial + 2, extents));
         add_input(&test, round % 5 == 4 ? any_tensor(h, grid, spatial + 2, points)
                                         : mild_tensor(h, grid, spatial + 2, points, reach[round / 3 % 3]));
         set_text(&test, "mode", modes[round % 3]);
         set_text(&test, "padding_mode", paddings[round / 3 % 3]);
         set_int(&test, "align_corners", round / 9 % 2);
+        harness_run(h, &test);
+    }
+}
+
+/* Points halfway between two elements of 16 bits, moved by next to nothing: a first rounding to f32 would make a tie of the second one. */
+HARNESS_GROUP(sampling, nearly_halfway_points, HARNESS_CPU | HARNESS_CUDA) {
+    for (int round = 0; round < 8; round++) {
+        int64_t extents[] = {1, round / 2 % 2 == 0 ? 1 : 17, 2, 2};
+        const sb_dtype dtype = floats[1 + round % 2];
+        const uint16_t one = dtype == SB_F16 ? sb_f16_from_f32(1.0f) : sb_bf16_from_f32(1.0f);
+        harness_case test = harness_op("GridSample", 20);
+        add_input(&test, channels_last_tensor(h, ORDINARY, dtype, 4, extents));
+        add_input(&test, packed_tensor(h, ORDINARY, SB_F64, 4, DIMS(1, 40, 1, 2)));
+        uint16_t *image = (uint16_t *)(void *)test.inputs[0]->data;
+        double *grid = (double *)(void *)test.inputs[1]->data;
+        for (int64_t i = 0; i < 4 * extents[1]; i++)
+            image[i] = (uint16_t)(one + i / extents[1] % 2 + (round / 4 % 2 == 0 ? 0 : 1));
+        for (int64_t p = 0; p < 40; p++) {
+            double off = (p % 2 == 0 ? 1.0 : -1.0) / (double)((int64_t)1 << (21 + p));
+            grid[2 * p] = off;
+            grid[2 * p + 1] = 0.0;
+        }
+        set_int(&test, "align_corners", 1);
         harness_run(h, &test);
     }
 }
@@ -634,9 +681,11 @@ HARNESS_GROUP(sampling, einsum, HARNESS_CUDA) {
 }
 
 HARNESS_GROUP(sampling, einsum_of_two, HARNESS_CPU | HARNESS_CUDA) {
-    for (size_t i = 0; i < EQUATIONS; i++) {
-        if (equations[i].count == 2)
-            run_equation(h, i, SB_F32);
+    for (int dtype = 0; dtype < 3; dtype++) {
+        for (size_t i = 0; i < EQUATIONS; i++) {
+            if (equations[i].count == 2)
+                run_equation(h, i, floats[dtype]);
+        }
     }
 }
 

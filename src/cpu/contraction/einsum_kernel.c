@@ -1,4 +1,4 @@
-/* Einsum of two operands in f32: matrix products by the tiles of MatMul, whose chains are the same. A label of one operand alone
+/* Einsum of two operands in f32, f16 and bf16, which are chains of f32 and rounded once: matrix products by the tiles of MatMul, whose chains are the same. A label of one operand alone
  * that comes out is a row or a column, what both have and comes out counts products, and what does not come out is summed: from the innermost label
  * outwards as far as both operands go evenly, and what is left one sum behind the other, each going on from what the one before has come to. */
 #include <stdio.h>
@@ -6,6 +6,7 @@
 #include "cpu/contraction/gemm.h"
 #include "cpu/list.h"
 #include "cpu/pieces.h"
+#include "cpu/widen.h"
 #include "numerics/scalar.h"
 #include "ops/einsum.h"
 #include "ops/moving.h"
@@ -35,10 +36,11 @@ typedef struct product {
 
 static bool supports_einsum(const sb_kernel_query *query, char *why) {
     const sb_einsum_params *params = query->node->params;
-    if (params->count == 2 && query->inputs[0]->dtype == SB_F32)
+    const sb_dtype dtype = query->inputs[0]->dtype;
+    if (params->count == 2 && (dtype == SB_F32 || dtype == SB_F16 || dtype == SB_BF16))
         return true;
-    snprintf(why, SB_WHY_BYTES, "an Einsum of %d operands of %s; the kernel takes two of float", params->count,
-             sb_dtype_name(query->inputs[0]->dtype));
+    snprintf(why, SB_WHY_BYTES, "an Einsum of %d operands of %s; the kernel takes two of f32, f16 or bf16",
+             params->count, sb_dtype_name(dtype));
     return false;
 }
 
@@ -222,18 +224,24 @@ static sb_status run_product(sb_call *call, product *product) {
 }
 
 static sb_status launch_einsum(sb_call *call) {
-    const sb_tensor *operands[2] = {sb_call_input(call, 0), sb_call_input(call, 1)};
+    sb_tensor wide[2] = {{.rank = 0}, {.rank = 0}}, result = {.rank = 0};
+    const sb_tensor *operands[2] = {&wide[0], &wide[1]};
     int64_t steps[2][SB_EINSUM_LABELS] = {{0}};
     sb_einsum_nest loops = {.operands = 2, .tensors = operands, .steps = steps};
     product product = {.isa = call->isa};
     sb_tensor *y;
+    for (int i = 0; i < 2; i++)
+        SB_TRY(sb_widen(call, sb_call_input(call, i), &wide[i]));
     SB_TRY(sb_einsum_plan(call, &loops));
     SB_TRY(sb_call_output(call, 0, &y));
     if (sb_tensor_elements(y) == 0)
         return SB_OK;
+    SB_TRY(sb_widen_output(call, y, &result));
     describe(&loops, &product);
-    product.y = (float *)(void *)y->data;
-    return run_product(call, &product);
+    product.y = (float *)(void *)result.data;
+    SB_TRY(run_product(call, &product));
+    sb_narrow(call, &result, y);
+    return SB_OK;
 }
 
 const sb_kernel sb_cpu_kernels_einsum[] = {

@@ -7,8 +7,8 @@
 #include "base/isa.h"
 #include "ops/scatter_values.h"
 
-/** to[i] = sb_scatter_value_f32(how, to[i], from[i]) for `count` elements side by side; not for SB_SCATTER_SET. */
-typedef void sb_combine_row(sb_scatter_how how, int64_t count, float *to, const float *from);
+/** sb_scatter_combine of each of `count` elements side by side of f32, f16 or bf16; not for SB_SCATTER_SET. */
+typedef void sb_combine_row(sb_scatter_how how, sb_dtype dtype, int64_t count, void *to, const void *from);
 
 extern sb_combine_row sb_combine_row_scalar;
 #if SB_HAS_X86_KERNELS

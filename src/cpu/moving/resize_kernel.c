@@ -1,4 +1,5 @@
-/* Kernels of Resize and Upsample: `nearest` of any dtype, and interpolation of f32.
+/* Kernels of Resize and Upsample: `nearest` of any dtype, and interpolation of f32, f16 and bf16. Of 16 bits, elements are
+ * widened first, passes are those of f32, and the last one rounds what is still in the cache.
  *
  * Both compute in the order of dimensions in memory that the input has, so that channels that are innermost stay there:
  * they are moved in lines, and the lanes of interpolation. */
@@ -8,8 +9,11 @@
 #include "base/allocation.h"
 #include "cpu/list.h"
 #include "cpu/moving/resize_rows.h"
+#include "cpu/pieces.h"
 #include "cpu/spread.h"
+#include "cpu/widen.h"
 #include "ops/contraction.h"
+#include "ops/convert_loops.h"
 #include "ops/moving.h"
 #include "ops/resize.h"
 
@@ -27,8 +31,10 @@ static bool supports_resize(const sb_kernel_query *query, char *why) {
         snprintf(why, SB_WHY_BYTES, "tf_crop_and_resize has no kernel");
         return false;
     }
-    if (params->rule.mode != SB_RESIZE_NEAREST && x->dtype != SB_F32) {
-        snprintf(why, SB_WHY_BYTES, "interpolation of %s has no kernel; f32 has", sb_dtype_name(x->dtype));
+    const bool computed_in_f32 = x->dtype == SB_F32 || x->dtype == SB_F16 || x->dtype == SB_BF16;
+    if (params->rule.mode != SB_RESIZE_NEAREST && !computed_in_f32) {
+        snprintf(why, SB_WHY_BYTES, "interpolation of %s has no kernel; those of f32, f16 and bf16 have",
+                 sb_dtype_name(x->dtype));
         return false;
     }
     return true;
@@ -141,14 +147,53 @@ typedef struct pass {
     const sb_resize_axis *axis;
     int64_t inner;
     const float *from;
-    float *to;
+    void *to; /* floats, or what is rounded to */
+    /* Of 16 bits: lines of a piece, pieces of the lines that the axis makes, and how they are rounded. */
+    int64_t piece, pieces;
+    int64_t size;
+    sb_walk_row *round;
 } pass;
 
 static void run_pass(void *context, int64_t begin, int64_t end) {
     const pass *pass = context;
+    float *to = pass->to;
     for (int64_t o = begin; o < end; o++)
         pass->lines(pass->axis, pass->inner, pass->from + o * pass->axis->in * pass->inner,
-                    pass->to + o * pass->axis->out * pass->inner);
+                    to + o * pass->axis->out * pass->inner);
+}
+
+/* Some lines of the last pass, rounded while they are in the cache. */
+static void run_rounded(void *context, int64_t index, void *workspace) {
+    const pass *pass = context;
+    const int64_t o = index / pass->pieces, first = index % pass->pieces * pass->piece;
+    const int64_t left = pass->axis->out - first;
+    sb_resize_axis axis = *pass->axis;
+    axis.first += first;
+    axis.weights += first * axis.taps;
+    axis.out = left < pass->piece ? left : pass->piece;
+    pass->lines(&axis, pass->inner, pass->from + o * axis.in * pass->inner, workspace);
+    char *to = (char *)pass->to + (o * pass->axis->out + first) * pass->inner * pass->size;
+    pass->round(NULL, axis.out * pass->inner, (char *[]){to, workspace},
+                (const int64_t[]){pass->size, (int64_t)sizeof(float)});
+}
+
+/* Elements of a piece of the last pass of 16 bits. */
+#define PIECE_ELEMENTS 8192
+
+static sb_status run_last_pass(sb_call *call, const resizing *work, pass *pass, int64_t outer) {
+    const sb_dtype dtype = sb_call_input(call, 0)->dtype;
+    pass->to = work->to;
+    if (dtype == SB_F32) {
+        sb_workers_run(call->workers, outer, GRAIN_ELEMENTS / (pass->axis->out * pass->inner) + 1, run_pass, pass);
+        return SB_OK;
+    }
+    const int64_t lines = PIECE_ELEMENTS / pass->inner + 1;
+    pass->piece = lines < pass->axis->out ? lines : pass->axis->out;
+    pass->pieces = (pass->axis->out + pass->piece - 1) / pass->piece;
+    pass->size = (int64_t)work->size;
+    pass->round = sb_convert_loop_for(call->isa, dtype, SB_F32);
+    return sb_pieces_run(call, outer * pass->pieces, (size_t)(pass->piece * pass->inner) * sizeof(float), run_rounded,
+                         pass);
 }
 
 static sb_resize_lines *lines_for(sb_isa isa) {
@@ -162,6 +207,16 @@ static sb_resize_lines *lines_for(sb_isa isa) {
     return sb_resize_lines_scalar;
 }
 
+/* No axis changes: every element stays, of 16 bits by way of f32, which makes any NaN the one that there is. */
+static void keep_all(sb_call *call, const resizing *work, const float *from) {
+    const int64_t elements = sb_move_product(work->in, 0, work->rank);
+    const sb_dtype dtype = sb_call_input(call, 0)->dtype;
+    if (dtype == SB_F32)
+        memcpy(work->to, from, (size_t)elements * sizeof *from);
+    else
+        sb_convert_row(dtype, work->to, SB_F32, from, (int64_t)sizeof *from, elements);
+}
+
 /* Axes go one after the other, the last one of the tensor (not of memory) first. `places` says where each lies in memory. */
 static sb_status interpolate_all(sb_call *call, const resizing *work, const int *places) {
     int64_t dims[SB_MAX_RANK];
@@ -171,7 +226,7 @@ static sb_status interpolate_all(sb_call *call, const resizing *work, const int 
     for (int d = 0; d < work->rank; d++)
         left += work->axes[d] != NULL;
     if (left == 0)
-        memcpy(work->to, current, (size_t)sb_move_product(dims, 0, work->rank) * sizeof *current);
+        keep_all(call, work, current);
     for (int axis = work->rank - 1; axis >= 0; axis--) {
         int d = places[axis];
         if (work->axes[d] == NULL)
@@ -180,27 +235,28 @@ static sb_status interpolate_all(sb_call *call, const resizing *work, const int 
         int64_t outer = sb_move_product(dims, 0, d), elements;
         pass.inner = sb_move_product(dims, d + 1, work->rank);
         dims[d] = work->out[d];
-        void *next = work->to;
-        if (--left > 0) {
-            SB_TRY(sb_count_elements(SB_F32, work->rank, dims, &elements, call->error));
-            SB_TRY(sb_call_workspace(call, (size_t)elements * sizeof(float), &next));
-        }
-        pass.to = next;
+        if (--left == 0)
+            return run_last_pass(call, work, &pass, outer);
+        SB_TRY(sb_count_elements(SB_F32, work->rank, dims, &elements, call->error));
+        SB_TRY(sb_call_workspace(call, (size_t)elements * sizeof(float), &pass.to));
         sb_workers_run(call->workers, outer, GRAIN_ELEMENTS / (pass.axis->out * pass.inner) + 1, run_pass, &pass);
-        current = next;
+        current = pass.to;
     }
     return SB_OK;
 }
 
 /* ---- both ---- */
 
-/* The input with its elements adjacent in the order of its dimensions in memory. */
+/* The input as f32 with its elements adjacent in the order of its dimensions in memory. */
 static sb_status densify(sb_call *call, const sb_tensor *input, const int *order, resizing *work) {
     int64_t dims[SB_MAX_RANK], strides[SB_MAX_RANK], stride = 1;
     bool dense = true;
+    sb_tensor wide = {.rank = 0};
+    SB_TRY(sb_widen(call, input, &wide));
+    work->from = wide.data;
     for (int i = input->rank - 1; i >= 0; i--) {
-        dims[i] = input->dims[order[i]];
-        strides[i] = input->strides[order[i]];
+        dims[i] = wide.dims[order[i]];
+        strides[i] = wide.strides[order[i]];
         dense = dense && (dims[i] == 1 || strides[i] == stride);
         stride *= dims[i];
     }
@@ -208,7 +264,7 @@ static sb_status densify(sb_call *call, const sb_tensor *input, const int *order
         return SB_OK;
     void *copy;
     SB_TRY(sb_call_workspace(call, (size_t)sb_tensor_elements(input) * sizeof(float), &copy));
-    sb_gather_dense(sizeof(float), input->rank, dims, strides, input->data, copy);
+    sb_gather_dense(sizeof(float), input->rank, dims, strides, wide.data, copy);
     work->from = copy;
     return SB_OK;
 }

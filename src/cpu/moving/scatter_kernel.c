@@ -11,10 +11,11 @@
 
 static bool supports_scatter(const sb_kernel_query *query, char *why) {
     sb_dtype dtype = query->outputs[0].dtype;
-    if (dtype == SB_F32 ||
+    if (dtype == SB_F32 || dtype == SB_F16 || dtype == SB_BF16 ||
         (dtype != SB_STRING && ((const sb_scatter_params *)query->node->params)->how == SB_SCATTER_SET))
         return true;
-    snprintf(why, SB_WHY_BYTES, "%s of text has no kernel, nor has one with a reduction of other than f32",
+    snprintf(why, SB_WHY_BYTES,
+             "%s of text has no kernel, nor has one with a reduction of other than f32, f16 and bf16",
              query->node->op->name);
     return false;
 }
@@ -27,6 +28,7 @@ typedef struct tuples {
     int depth;
     int64_t dims[SB_MAX_RANK];
     size_t block; /* bytes of an update */
+    sb_dtype dtype;
     sb_scatter_how how;
     sb_combine_row *combine;
 } tuples;
@@ -46,8 +48,8 @@ static inline int64_t place(const tuples *work, const char *from, char *to, size
         if (!inside)
             return t;
         if (combines)
-            work->combine(work->how, (int64_t)(size / sizeof(float)), (float *)(void *)(to + offset * size),
-                          (const float *)(const void *)(from + (size_t)t * size));
+            work->combine(work->how, work->dtype, (int64_t)(size / sb_dtype_size(work->dtype)), to + offset * size,
+                          from + (size_t)t * size);
         else
             memcpy(to + offset * size, from + (size_t)t * size, size);
     }
@@ -87,6 +89,7 @@ static sb_status scatter_tuples(sb_call *call, const sb_tensor *picks, const sb_
     SB_TRY(sb_call_copy(call, output, data));
     tuples work = {.how = ((const sb_scatter_params *)call->node->params)->how,
                    .combine = sb_combine_row_for(call->isa),
+                   .dtype = data->dtype,
                    .indices = indices->values,
                    .count = sb_move_product(picks->dims, 0, picks->rank - 1),
                    .depth = (int)picks->dims[picks->rank - 1]};

@@ -14,6 +14,7 @@ typedef struct runs {
     int64_t dims[SB_MAX_RANK], picks[SB_MAX_RANK], updates[SB_MAX_RANK], output[SB_MAX_RANK];
     int64_t extent; /* of the output's axis */
     size_t size;    /* bytes of an element */
+    sb_dtype dtype;
     sb_dtype index;
     int64_t astray;
 } runs;
@@ -49,13 +50,13 @@ static bool place_row(runs *work, const char *picks, const char *from, char *to)
     if (work->how == SB_SCATTER_SET)
         memcpy(to, from, (size_t)count * work->size);
     else
-        work->combine(work->how, count, (float *)(void *)to, (const float *)(const void *)from);
+        work->combine(work->how, work->dtype, count, to, from);
     return true;
 }
 
-/* An index for each element. `size` and `how` are constants. */
+/* An index for each element. `size`, `how` and `dtype`, which matters to what is combined, are constants. */
 static inline bool place_each(runs *work, const char *picks, const char *from, char *to, size_t size,
-                              sb_scatter_how how) {
+                              sb_scatter_how how, sb_dtype dtype) {
     const int last = work->rank - 1;
     const int64_t step = work->axis == last ? 0 : work->output[last], along = work->output[work->axis];
     for (int64_t i = 0; i < work->dims[last]; i++) {
@@ -69,36 +70,81 @@ static inline bool place_each(runs *work, const char *picks, const char *from, c
         if (how == SB_SCATTER_SET)
             memcpy(place, update, size);
         else
-            *(float *)(void *)place =
-                sb_scatter_value_f32(how, *(float *)(void *)place, *(const float *)(const void *)update);
+            sb_scatter_combine(how, dtype, place, update);
     }
     return true;
+}
+
+/* Elements that are gathered at once. */
+#define GATHERED 256
+
+/* An index for each element of 16 bits, along a dimension that is not the axis, so that places differ: what is there and the updates are
+ * gathered and combined as rows, whose conversions are vectors. One by one an element took 5 ns. */
+static bool place_gathered(runs *work, const char *picks, const char *from, char *to) {
+    const int last = work->rank - 1;
+    const int64_t along = work->output[work->axis], step = work->output[last], next = work->updates[last];
+    const uint16_t *updates = (const uint16_t *)(const void *)from;
+    uint16_t *output = (uint16_t *)(void *)to, old[GATHERED], update[GATHERED];
+    int64_t places[GATHERED];
+    for (int64_t first = 0; first < work->dims[last]; first += GATHERED) {
+        const int64_t left = work->dims[last] - first, count = left < GATHERED ? left : GATHERED;
+        for (int64_t i = 0; i < count; i++) {
+            int64_t position, index = index_at(work, picks, (first + i) * work->picks[last]);
+            if (!sb_index_place(index, work->extent, &position)) {
+                work->astray = index;
+                return false;
+            }
+            places[i] = position * along + (first + i) * step;
+            old[i] = output[places[i]];
+            update[i] = updates[(first + i) * next];
+        }
+        work->combine(work->how, work->dtype, count, old, update);
+        for (int64_t i = 0; i < count; i++)
+            output[places[i]] = old[i];
+    }
+    return true;
+}
+
+static inline bool combine_each(runs *work, const char *picks, const char *from, char *to, sb_scatter_how how) {
+    if (work->dtype != SB_F32 && work->axis != work->rank - 1)
+        return place_gathered(work, picks, from, to);
+    switch (work->dtype) {
+    case SB_F16:
+        return place_each(work, picks, from, to, 2, how, SB_F16);
+    case SB_BF16:
+        return place_each(work, picks, from, to, 2, how, SB_BF16);
+    default:
+        return place_each(work, picks, from, to, sizeof(float), how, SB_F32);
+    }
+}
+
+static bool set_each(runs *work, const char *picks, const char *from, char *to) {
+    switch (work->size) {
+    case 1:
+        return place_each(work, picks, from, to, 1, SB_SCATTER_SET, SB_U8);
+    case 2:
+        return place_each(work, picks, from, to, 2, SB_SCATTER_SET, SB_U8);
+    case 4:
+        return place_each(work, picks, from, to, 4, SB_SCATTER_SET, SB_U8);
+    case 8:
+        return place_each(work, picks, from, to, 8, SB_SCATTER_SET, SB_U8);
+    default:
+        return place_each(work, picks, from, to, work->size, SB_SCATTER_SET, SB_U8);
+    }
 }
 
 static bool place_run(runs *work, const char *picks, const char *from, char *to) {
     switch (work->how) {
     case SB_SCATTER_ADD:
-        return place_each(work, picks, from, to, sizeof(float), SB_SCATTER_ADD);
+        return combine_each(work, picks, from, to, SB_SCATTER_ADD);
     case SB_SCATTER_MUL:
-        return place_each(work, picks, from, to, sizeof(float), SB_SCATTER_MUL);
+        return combine_each(work, picks, from, to, SB_SCATTER_MUL);
     case SB_SCATTER_MAX:
-        return place_each(work, picks, from, to, sizeof(float), SB_SCATTER_MAX);
+        return combine_each(work, picks, from, to, SB_SCATTER_MAX);
     case SB_SCATTER_MIN:
-        return place_each(work, picks, from, to, sizeof(float), SB_SCATTER_MIN);
+        return combine_each(work, picks, from, to, SB_SCATTER_MIN);
     default:
-        break;
-    }
-    switch (work->size) {
-    case 1:
-        return place_each(work, picks, from, to, 1, SB_SCATTER_SET);
-    case 2:
-        return place_each(work, picks, from, to, 2, SB_SCATTER_SET);
-    case 4:
-        return place_each(work, picks, from, to, 4, SB_SCATTER_SET);
-    case 8:
-        return place_each(work, picks, from, to, 8, SB_SCATTER_SET);
-    default:
-        return place_each(work, picks, from, to, work->size, SB_SCATTER_SET);
+        return set_each(work, picks, from, to);
     }
 }
 
@@ -110,6 +156,7 @@ static runs describe(sb_scatter_how how, int axis, const sb_tensor *picks, const
                  .axis = axis,
                  .extent = output->dims[axis],
                  .size = sb_dtype_size(output->dtype),
+                 .dtype = output->dtype,
                  .index = picks->dtype};
     for (int d = 0; d < picks->rank; d++) {
         work.dims[d] = picks->dims[d];

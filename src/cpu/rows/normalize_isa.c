@@ -24,12 +24,15 @@ SB_DEFINE_BLOCK_SUM(block_sum_of_squares, SQUARES)
 DEFINE_ROW_SUM(row_sum, block_sum)
 DEFINE_ROW_SUM(row_sum_of_squares, block_sum_of_squares)
 
+/* e^difference, which is not above 0, or NaN. */
+SB_VF_INLINE float exponential(float difference) {
+    return sb_exp_nonpositive_f32(difference < SB_EXP_LEAST_F32 ? SB_EXP_LEAST_F32 : difference);
+}
+
 /* e^(x - max) of n elements, which `max` is the maximum of, or NaN. */
 SB_VF_INLINE void exponentials(const float *x, float *y, int n, float max) {
-    for (int i = 0; i < n; i++) {
-        float difference = x[i] - max;
-        y[i] = sb_exp_nonpositive_f32(difference < SB_EXP_LEAST_F32 ? SB_EXP_LEAST_F32 : difference);
-    }
+    for (int i = 0; i < n; i++)
+        y[i] = exponential(x[i] - max);
 }
 
 /* The last elements of a row go by a whole piece beside it: one by one, each would take a vector's time. */
@@ -90,12 +93,12 @@ SB_VF_INLINE void softmax_columns_of(bool logarithm, int64_t n, int width, const
                                      int64_t y_stride, float *workspace) {
     float highest[SB_ROW_COLUMNS], sum[SB_ROW_COLUMNS];
     const sb_reduce_kernels *reduce = &SB_ISA_NAME(sb_reduce_kernels);
-    reduce->columns(SB_REDUCE_MAXIMUM, n, width, x, x_stride, highest, 1);
+    reduce->columns(SB_REDUCE_MAXIMUM, SB_F32, n, width, x, x_stride, highest);
     for (int64_t i = 0; i < n; i++) {
         for (int w = 0; w < width; w++)
-            workspace[i * SB_ROW_COLUMNS + w] = sb_exp_f32(x[i * x_stride + w] - highest[w]);
+            workspace[i * SB_ROW_COLUMNS + w] = exponential(x[i * x_stride + w] - highest[w]);
     }
-    reduce->columns(SB_REDUCE_SUM, n, width, workspace, SB_ROW_COLUMNS, sum, 1);
+    reduce->columns(SB_REDUCE_SUM, SB_F32, n, width, workspace, SB_ROW_COLUMNS, sum);
     for (int w = 0; w < width && logarithm; w++)
         sum[w] = sb_log_f32(sum[w]);
     for (int64_t i = 0; i < n; i++) {
@@ -168,7 +171,7 @@ static void group_norm_columns(int64_t n, int width, const float *x, int64_t x_s
         for (int w = 0; w < width; w += SB_VF_LANES)
             vf_store(workspace + i * SB_ROW_COLUMNS + w, vf_load_first(x + i * x_stride + w, lanes_left(width - w)));
     }
-    reduce->columns(SB_REDUCE_SUM, n, width, workspace, SB_ROW_COLUMNS, mean, 1);
+    reduce->columns(SB_REDUCE_SUM, SB_F32, n, width, workspace, SB_ROW_COLUMNS, mean);
     for (int w = 0; w < width; w++)
         mean[w] = -sb_div_f32(mean[w], (float)n);
     for (int w = 0; w < width; w += SB_VF_LANES) {
@@ -176,7 +179,7 @@ static void group_norm_columns(int64_t n, int width, const float *x, int64_t x_s
         for (float *at = workspace + w; at < workspace + n * SB_ROW_COLUMNS; at += SB_ROW_COLUMNS)
             vf_store(at, vf_add(vf_load(at), minus));
     }
-    reduce->columns(SB_REDUCE_SQUARES, n, width, workspace, SB_ROW_COLUMNS, inverse, 1);
+    reduce->columns(SB_REDUCE_SQUARES, SB_F32, n, width, workspace, SB_ROW_COLUMNS, inverse);
     for (int w = 0; w < width; w++)
         inverse[w] = sb_div_f32(1.0f, sb_sqrt_f32(sb_div_f32(inverse[w], (float)n) + epsilon));
     for (int w = 0; w < width; w += SB_VF_LANES) {

@@ -1,5 +1,5 @@
-/* Reductions of rows of f32, compiled once per instruction set. Lanes are the 256 lanes of the order of sums where a row
- * is adjacent, and rows where they lie side by side; either way each follows the definition's order. */
+/* Reductions of rows of f32 whose elements are adjacent, compiled once per instruction set: lanes are the 256 lanes of the order of
+ * sums. Rows of two that lie side by side are here too; longer ones are in reduce_columns_isa.c. */
 #include <stdbool.h>
 
 #include "base/isa.h"
@@ -7,9 +7,6 @@
 #include "cpu/rows/reduce_rows.h"
 #include "numerics/minmax.h"
 #include "numerics/product.h"
-
-#define FIRST_ABSOLUTE(value) sb_abs_f32(value)
-#define NEXT_ABSOLUTE(value, lane) ((lane) + sb_abs_f32(value))
 
 /* ---- adjacent rows ---- */
 
@@ -66,108 +63,6 @@ static float row(sb_reduce_kind kind, int64_t n, const float *x) {
         total = start == 0 ? block : total + block;
     }
     return total;
-}
-
-/* ---- rows side by side ---- */
-
-typedef float sum_lanes[SB_REDUCE_LANES][SB_ROW_COLUMNS];
-
-/* Adds lane + half to lane, by halves. `width` is a constant wherever it matters. */
-SB_VF_INLINE void fold_columns(int present, int width, sum_lanes lanes) {
-    for (int half = SB_REDUCE_LANES / 2; half > 0; half /= 2) {
-        for (int lane = 0; lane + half < present && lane < half; lane++) {
-            for (int w = 0; w < width; w++)
-                lanes[lane][w] = lanes[lane][w] + lanes[lane + half][w];
-        }
-        present = present < half ? present : half;
-    }
-}
-
-/* The sum of one block of `size` values for `width` rows, into lane 0. */
-#define DEFINE_BLOCK_COLUMNS(name, FIRST, NEXT)                                                                        \
-    SB_VF_INLINE void name(int64_t size, int width, const float *x, int64_t stride, sum_lanes lanes) {                 \
-        int present = size < SB_REDUCE_LANES ? (int)size : SB_REDUCE_LANES;                                            \
-        for (int lane = 0; lane < present; lane++) {                                                                   \
-            for (int w = 0; w < width; w++)                                                                            \
-                lanes[lane][w] = FIRST(x[lane * stride + w]);                                                          \
-        }                                                                                                              \
-        for (int64_t i = SB_REDUCE_LANES; i < size; i++) {                                                             \
-            float *lane = lanes[i % SB_REDUCE_LANES];                                                                  \
-            for (int w = 0; w < width; w++)                                                                            \
-                lane[w] = NEXT(x[i * stride + w], lane[w]);                                                            \
-        }                                                                                                              \
-        fold_columns(present, width, lanes);                                                                           \
-    }
-DEFINE_BLOCK_COLUMNS(sum_columns, SB_REDUCE_FIRST_SUM, SB_REDUCE_NEXT_SUM_f32)
-DEFINE_BLOCK_COLUMNS(squares_columns, SB_REDUCE_FIRST_SQUARES, SB_REDUCE_NEXT_SQUARES_f32)
-DEFINE_BLOCK_COLUMNS(absolute_columns, FIRST_ABSOLUTE, NEXT_ABSOLUTE)
-
-/* The sum of values or of squares of one block of SB_ROW_COLUMNS rows, the same steps with vectors written out: compilers make
- * single lanes of the squares' loop above. */
-SB_VF_INLINE void whole_columns(sb_reduce_kind kind, int64_t size, const float *x, int64_t stride, sum_lanes lanes) {
-    const bool squares = kind == SB_REDUCE_SQUARES;
-    int present = size < SB_REDUCE_LANES ? (int)size : SB_REDUCE_LANES;
-    for (int64_t i = 0; i < size; i++) {
-        for (int w = 0; w < SB_ROW_COLUMNS; w += SB_VF_LANES) {
-            float *lane = lanes[i % SB_REDUCE_LANES] + w;
-            vf value = vf_load(x + i * stride + w);
-            if (i < SB_REDUCE_LANES)
-                vf_store(lane, squares ? vf_mul(value, value) : value);
-            else
-                vf_store(lane, squares ? vf_fma(value, value, vf_load(lane)) : vf_add(vf_load(lane), value));
-        }
-    }
-    fold_columns(present, SB_ROW_COLUMNS, lanes);
-}
-
-SB_VF_INLINE void columns_of(sb_reduce_kind kind, int64_t n, int width, const float *x, int64_t stride, float *y) {
-    _Alignas(64) sum_lanes lanes;
-    for (int w = 0; w < width; w++)
-        y[w] = 0;
-    for (int64_t start = 0; start < n; start += SB_REDUCE_BLOCK) {
-        int64_t size = n - start < SB_REDUCE_BLOCK ? n - start : SB_REDUCE_BLOCK;
-        if (width == SB_ROW_COLUMNS && kind != SB_REDUCE_ABSOLUTE)
-            whole_columns(kind, size, x + start * stride, stride, lanes);
-        else if (kind == SB_REDUCE_SUM)
-            sum_columns(size, width, x + start * stride, stride, lanes);
-        else if (kind == SB_REDUCE_SQUARES)
-            squares_columns(size, width, x + start * stride, stride, lanes);
-        else
-            absolute_columns(size, width, x + start * stride, stride, lanes);
-        for (int w = 0; w < width; w++)
-            y[w] = start == 0 ? lanes[0][w] : y[w] + lanes[0][w];
-    }
-}
-
-static void extreme_columns(int64_t n, int width, const float *x, int64_t stride, float sign, float *y) {
-    const vf signs = vf_set(sign);
-    for (int w = 0; w < width; w += SB_VF_LANES) {
-        vf most = vf_set(-sb_infinity_f32());
-        int taken = width - w < SB_VF_LANES ? width - w : SB_VF_LANES;
-        for (int64_t i = 0; i < n; i++) {
-            const float *at = x + i * stride + w;
-            most = vf_max(most, vf_mul(taken == SB_VF_LANES ? vf_load(at) : vf_load_first(at, taken), signs));
-        }
-        vf_store_first(y + w, vf_mul(most, signs), taken);
-    }
-}
-
-static void columns(sb_reduce_kind kind, int64_t n, int width, const float *x, int64_t stride, float *y,
-                    int64_t y_stride) {
-    float results[SB_ROW_COLUMNS];
-    if (kind == SB_REDUCE_MAXIMUM || kind == SB_REDUCE_MINIMUM)
-        extreme_columns(n, width, x, stride, kind == SB_REDUCE_MINIMUM ? -1.0f : 1.0f, results);
-    else if (kind == SB_REDUCE_PRODUCT)
-        for (int w = 0; w < width; w++)
-            results[w] = sb_product_f32(x + w, stride, n);
-    else if (width == SB_ROW_COLUMNS && kind == SB_REDUCE_SUM)
-        columns_of(SB_REDUCE_SUM, n, SB_ROW_COLUMNS, x, stride, results);
-    else if (width == SB_ROW_COLUMNS && kind == SB_REDUCE_SQUARES)
-        columns_of(SB_REDUCE_SQUARES, n, SB_ROW_COLUMNS, x, stride, results);
-    else
-        columns_of(kind, n, width, x, stride, results);
-    for (int w = 0; w < width; w++)
-        y[w * y_stride] = results[w];
 }
 
 /* ---- rows of two, such as the parts of complex numbers ---- */
@@ -240,4 +135,5 @@ static void pairs_apart(sb_reduce_kind kind, int64_t count, const float *x, cons
     }
 }
 
-const sb_reduce_kernels SB_ISA_NAME(sb_reduce_kernels) = {row, columns, pairs, pairs_apart, join};
+const sb_reduce_kernels SB_ISA_NAME(sb_reduce_kernels) = {row, SB_ISA_NAME(sb_reduce_columns), pairs, pairs_apart,
+                                                          join};

@@ -19,6 +19,8 @@
 
 /* Rows of two that lie side by side and are reduced in one call. */
 #define PAIRS_AT_ONCE 1024
+/* Longer rows that are, and their room: four lines of the cache of floats. */
+#define COLUMNS_AT_ONCE 64
 
 typedef enum finish { AS_IT_IS, DIVIDED, ROOT, LOGARITHM } finish;
 
@@ -59,7 +61,7 @@ typedef struct reducing {
     const sb_reduce_kernels *kernels;
     const struct meaning *meaning;
     sb_rows rows;
-    sb_walk_row *load; /* elements to f32 */
+    sb_walk_row *load, *store; /* elements to f32, and back */
     sb_dtype dtype;
     char *output;
     int side;                   /* the outer dimension along which rows lie side by side */
@@ -129,17 +131,28 @@ static void reduce_adjacent(void *context, int64_t begin, int64_t end) {
 
 /* ---- rows side by side ---- */
 
-static void reduce_strip(const reducing *work, int64_t width, const char *at, float *y) {
-    const sb_rows *rows = &work->rows;
-    const sb_reduce_kind kind = work->meaning->kind;
-    const float *x = (const float *)(const void *)at;
-    const int64_t stride = rows->inner_steps[0] / (int64_t)sizeof(float), apart = work->steps[work->side];
-    if (rows->length == 2)
-        work->kernels->pairs_apart(kind, width, x, x + stride, y, apart);
-    else
-        work->kernels->columns(kind, rows->length, (int)width, x, stride, y, apart);
+static void finish_strip(const reducing *work, int64_t width, float *y, int64_t apart) {
     for (int64_t w = 0; w < width && work->meaning->finish != AS_IT_IS; w++)
         y[w * apart] = finished(work, y[w * apart]);
+}
+
+/* Rows of two, of f32. */
+static void reduce_pairs_apart(const reducing *work, int64_t width, const char *at, char *to) {
+    const float *x = (const float *)(const void *)at;
+    const int64_t stride = work->rows.inner_steps[0] / (int64_t)sizeof(float), apart = work->steps[work->side];
+    float *y = (float *)(void *)to;
+    work->kernels->pairs_apart(work->meaning->kind, width, x, x + stride, y, apart);
+    finish_strip(work, width, y, apart);
+}
+
+static void reduce_strip(const reducing *work, int64_t width, const char *at, char *to) {
+    const sb_rows *rows = &work->rows;
+    const int64_t size = (int64_t)sb_dtype_size(work->dtype), apart = work->steps[work->side];
+    float results[COLUMNS_AT_ONCE];
+    work->kernels->columns(work->meaning->kind, work->dtype, rows->length, width, at, rows->inner_steps[0] / size,
+                           results);
+    finish_strip(work, width, results, 1);
+    work->store(NULL, width, (char *[]){to, (char *)results}, (const int64_t[]){apart * size, (int64_t)sizeof(float)});
 }
 
 static void reduce_strips(void *context, int64_t begin, int64_t end) {
@@ -156,15 +169,24 @@ static void reduce_strips(void *context, int64_t begin, int64_t end) {
             to += rest % rows->outer_dims[d] * work->steps[d];
             rest /= rows->outer_dims[d];
         }
-        reduce_strip(work, left < work->width ? left : work->width, at, (float *)(void *)work->output + to);
+        const int64_t width = left < work->width ? left : work->width;
+        char *y = work->output + to * (int64_t)sb_dtype_size(work->dtype);
+        if (work->width == PAIRS_AT_ONCE)
+            reduce_pairs_apart(work, width, at, y);
+        else
+            reduce_strip(work, width, at, y);
     }
 }
 
+/* Fewer rows of 16 bits side by side are packed: half a vector of their elements is no load of AVX2. */
+#define LEAST_COLUMNS_OF_16 8
+
 /* The outer dimension whose elements are adjacent, or -1. */
 static int side_of(const sb_rows *rows) {
+    const int64_t size = (int64_t)sb_dtype_size(rows->tensor->dtype);
     for (int d = rows->outer_rank - 1; d >= 0; d--) {
-        if (rows->outer_steps[d] == (int64_t)sizeof(float))
-            return d;
+        if (rows->outer_steps[d] == size)
+            return size == 4 || rows->outer_dims[d] >= LEAST_COLUMNS_OF_16 ? d : -1;
     }
     return -1;
 }
@@ -251,25 +273,26 @@ static sb_status launch_reduction(sb_call *call) {
     reducing work = {.kernels = sb_reduce_kernels_for(call->isa),
                      .meaning = meaning_of(call->node),
                      .dtype = sb_call_input(call, 0)->dtype,
-                     .load = sb_convert_loop_for(call->isa, SB_F32, sb_call_input(call, 0)->dtype)};
+                     .load = sb_convert_loop_for(call->isa, SB_F32, sb_call_input(call, 0)->dtype),
+                     .store = sb_convert_loop_for(call->isa, sb_call_input(call, 0)->dtype, SB_F32)};
     const sb_rows *rows = &work.rows;
     int64_t dims[SB_MAX_RANK];
     int rank;
     SB_TRY(sb_reduce_describe(call, &work.rows, &rank, dims));
-    const bool plain = work.dtype == SB_F32 && rows->inner_rank == 1;
-    const bool adjacent = plain && (rows->inner_steps[0] == (int64_t)sizeof(float) || rows->length <= 1);
-    work.side = plain && !adjacent ? side_of(rows) : -1;
+    const int64_t size = (int64_t)sb_dtype_size(work.dtype);
+    const bool adjacent = rows->inner_rank == 1 && (rows->inner_steps[0] == size || rows->length <= 1);
+    work.side = rows->inner_rank == 1 && !adjacent ? side_of(rows) : -1;
     SB_TRY(make_output(call, &work, rank, dims));
     if (rows->count == 0)
         return SB_OK;
     int64_t grain = GRAIN_ELEMENTS / (rows->length > 0 ? rows->length : 1) + 1;
-    if (adjacent) {
+    if (adjacent && work.dtype == SB_F32) {
         sb_workers_run(call->workers, rows->count, grain, reduce_adjacent, &work);
         return SB_OK;
     }
     if (work.side < 0)
         return sb_pieces_run(call, rows->count, SB_REDUCE_BLOCK * sizeof(float), reduce_packed, &work);
-    work.width = rows->length == 2 ? PAIRS_AT_ONCE : SB_ROW_COLUMNS;
+    work.width = rows->length == 2 && work.dtype == SB_F32 ? PAIRS_AT_ONCE : COLUMNS_AT_ONCE;
     work.strips = (rows->outer_dims[work.side] + work.width - 1) / work.width;
     sb_workers_run(call->workers, rows->count / rows->outer_dims[work.side] * work.strips, grain / work.width + 1,
                    reduce_strips, &work);

@@ -1,4 +1,4 @@
-/* Kernels of Softmax and LogSoftmax of f32, f16 and bf16.
+/* Kernels of Softmax and LogSoftmax of f32, f16 and bf16, which are computed in f32 and rounded once.
  *
  * The output has the input's order of dimensions in memory. Rows whose elements are adjacent are computed where they lie;
  * those that lie side by side (an axis that is not the innermost one in memory) as many at once as a line of the cache
@@ -83,6 +83,27 @@ static void run_columns(void *context, int64_t index, void *workspace) {
                                    work->x_step / size, (float *)(void *)y, work->y_step / size, workspace);
 }
 
+/* Rows side by side of 16 bits: a strip is widened, computed in place SB_ROW_COLUMNS at a time, and rounded, line by line. The workspace
+ * has room for a strip, and behind it what softmax_columns wants. */
+static void run_widened_columns(void *context, int64_t index, void *workspace) {
+    const softmax *work = context;
+    const int64_t size = (int64_t)sb_dtype_size(work->dtype), wide = (int64_t)sizeof(float), strip = work->strip;
+    const char *x;
+    char *y;
+    float *values = workspace, *rest = values + work->length * strip;
+    const int64_t width = find_piece(work, index, &x, &y);
+    for (int64_t i = 0; i < work->length; i++, x += work->x_step)
+        work->load(NULL, width, (char *[]){(char *)(values + i * strip), (char *)(uintptr_t)x},
+                   (const int64_t[]){wide, size});
+    for (int64_t w = 0; w < width; w += SB_ROW_COLUMNS) {
+        const int taken = width - w < SB_ROW_COLUMNS ? (int)(width - w) : SB_ROW_COLUMNS;
+        work->kernels->softmax_columns(work->logarithm, work->length, taken, values + w, strip, values + w, strip,
+                                       rest);
+    }
+    for (int64_t i = 0; i < work->length; i++, y += work->y_step)
+        work->store(NULL, width, (char *[]){y, (char *)(values + i * strip)}, (const int64_t[]){size, wide});
+}
+
 /* Two rows of workspace: one packed, one for the logarithm's terms. */
 static void run_packed(void *context, int64_t index, void *workspace) {
     const softmax *work = context;
@@ -128,23 +149,51 @@ static bool find_rows(softmax *work, const sb_tensor *x, const sb_tensor *y, uin
     return side >= 0;
 }
 
-static sb_status run_softmax(sb_call *call, const sb_tensor *x, const sb_tensor *y, uint32_t axes, softmax *work) {
-    const int64_t size = (int64_t)sizeof(float);
-    bool beside = find_rows(work, x, y, axes), plain = work->dtype == SB_F32;
-    bool adjacent = plain && (work->length == 1 || (work->x_step == size && work->y_step == size));
-    int64_t last = work->dims[work->rank - 1];
-    bool columns = plain && !adjacent && beside && (last > SB_ROW_COLUMNS || last % 8 == 0);
+/* Floats of a strip that is widened: half of a second-level cache, and columns of it at most: a call for each of its lines is worth its
+ * while. */
+#define WIDENED_FLOATS 65536
+#define WIDENED_COLUMNS 64
+
+static int64_t widened_strip(int64_t length) {
+    const int64_t columns = WIDENED_FLOATS / length / SB_ROW_COLUMNS * SB_ROW_COLUMNS;
+    return columns < SB_ROW_COLUMNS ? SB_ROW_COLUMNS : columns < WIDENED_COLUMNS ? columns : WIDENED_COLUMNS;
+}
+
+/* How pieces are computed: the task, the rows of one, and the lines of as many floats as a row has that its workspace holds. */
+typedef struct way {
+    sb_piece_task *task;
+    int64_t strip, lines;
+} way;
+
+static way choose_way(const softmax *work, bool beside) {
+    const int64_t size = (int64_t)sb_dtype_size(work->dtype), last = work->dims[work->rank - 1];
+    const bool adjacent = work->length == 1 || (work->x_step == size && work->y_step == size);
+    const bool columns = !adjacent && beside && (last > SB_ROW_COLUMNS || last % 8 == 0);
+    if (columns && work->dtype == SB_F32)
+        return (way){run_columns, SB_ROW_COLUMNS, SB_ROW_COLUMNS};
+    if (columns) {
+        const int64_t strip = widened_strip(work->length);
+        return (way){run_widened_columns, strip, strip + SB_ROW_COLUMNS};
+    }
     /* Several short rows make a piece that is worth handing to a thread. */
-    work->strip = columns ? SB_ROW_COLUMNS : work->length < 4096 ? 4096 / work->length : 1;
+    const int64_t rows = work->length < 4096 ? 4096 / work->length : 1;
+    return (way){adjacent && work->dtype == SB_F32 ? run_adjacent : run_packed, rows, 2};
+}
+
+static sb_status run_softmax(sb_call *call, const sb_tensor *x, const sb_tensor *y, uint32_t axes, softmax *work) {
+    const bool beside = find_rows(work, x, y, axes);
+    const way way = choose_way(work, beside);
+    const int64_t last = work->dims[work->rank - 1];
+    work->strip = way.strip;
     work->strips = (last + work->strip - 1) / work->strip;
     int64_t pieces = work->strips;
     for (int d = 0; d < work->rank - 1; d++)
         pieces *= work->dims[d];
     size_t workspace;
-    if (__builtin_mul_overflow((size_t)work->length, (columns ? SB_ROW_COLUMNS : 2) * sizeof(float), &workspace))
+    if (__builtin_mul_overflow((size_t)work->length, (size_t)way.lines * sizeof(float), &workspace))
         return sb_call_fail(call, SB_ERROR_OUT_OF_MEMORY, "a row of %lld elements is too long",
                             (long long)work->length);
-    return sb_pieces_run(call, pieces, workspace, columns ? run_columns : adjacent ? run_adjacent : run_packed, work);
+    return sb_pieces_run(call, pieces, workspace, way.task, work);
 }
 
 /* The dimension along which rows lie, if it is one; -1: they are of one element. False: of several dimensions. */

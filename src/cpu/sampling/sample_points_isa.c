@@ -4,6 +4,7 @@
  * An element outside is read from zeros. Where the definition takes a whole tap of an outer axis for +0, the chain over
  * its elements is one of weight times +0 from +0, and weights are finite: +0 too. */
 #include "cpu/sampling/sample_points.h"
+#include "numerics/convert.h"
 
 /* Of 3 axes with 4 taps each. */
 #define MOST_TAPS 64
@@ -35,8 +36,13 @@ static void find_point(const sb_sample_image *image, sb_dtype grid_dtype, const 
     }
 }
 
-/* Two taps of each of two axes, channels adjacent. */
-static void sample_bilinear(const point *point, const float *zeros, int64_t channels, float *restrict y) {
+static inline float rounded(double value, bool to_odd) {
+    return to_odd ? sb_f32_from_f64_to_odd(value) : (float)value;
+}
+
+/* Two taps of each of two axes, channels adjacent. `to_odd` is a constant. */
+static inline void sample_bilinear(const point *point, const float *zeros, int64_t channels, bool to_odd,
+                                   float *restrict y) {
     const float *a = point->from[0] != NULL ? point->from[0] : zeros;
     const float *b = point->from[1] != NULL ? point->from[1] : zeros;
     const float *c = point->from[2] != NULL ? point->from[2] : zeros;
@@ -46,7 +52,7 @@ static void sample_bilinear(const point *point, const float *zeros, int64_t chan
     for (int64_t i = 0; i < channels; i++) {
         double above = sb_fma_f64(right, b[i], sb_fma_f64(left, a[i], 0.0));
         double below = sb_fma_f64(right, d[i], sb_fma_f64(left, c[i], 0.0));
-        y[i] = (float)sb_fma_f64(bottom, below, sb_fma_f64(top, above, 0.0));
+        y[i] = rounded(sb_fma_f64(bottom, below, sb_fma_f64(top, above, 0.0)), to_odd);
     }
 }
 
@@ -82,7 +88,7 @@ static void sample_any(const sb_sample_image *image, const point *point, float *
         }
         fold(point, image->axes, values);
         for (int c = 0; c < taken; c++)
-            y[first + c] = (float)values[0][c];
+            y[first + c] = rounded(values[0][c], image->to_odd);
     }
 }
 
@@ -92,8 +98,10 @@ void SB_ISA_NAME(sb_sample_points)(const sb_sample_image *image, sb_dtype grid_d
     point point;
     for (int64_t p = 0; p < count; p++, y += image->channels) {
         find_point(image, grid_dtype, grid, first + p, &point);
-        if (bilinear)
-            sample_bilinear(&point, image->zeros, image->channels, y);
+        if (bilinear && image->to_odd)
+            sample_bilinear(&point, image->zeros, image->channels, true, y);
+        else if (bilinear)
+            sample_bilinear(&point, image->zeros, image->channels, false, y);
         else
             sample_any(image, &point, y);
     }

@@ -1,4 +1,4 @@
-/* The kernel of GridSample in f32. The output has its channels innermost in memory, so that a point's values are adjacent; an image
+/* The kernel of GridSample of f32, f16 and bf16. An image of 16 bits is widened first, and its values are rounded from f64 once. The output has its channels innermost in memory, so that a point's values are adjacent; an image
  * whose channels are not is copied where more elements are taken from it than it has. */
 #include <stdio.h>
 #include <string.h>
@@ -8,6 +8,8 @@
 #include "cpu/pieces.h"
 #include "cpu/sampling/sample_points.h"
 #include "cpu/spread.h"
+#include "cpu/widen.h"
+#include "ops/convert_loops.h"
 #include "ops/moving.h"
 
 /* Elements of the output that a thread takes at once, about. */
@@ -15,8 +17,9 @@
 
 static bool supports_sample(const sb_kernel_query *query, char *why) {
     const sb_fact *x = query->inputs[0];
-    if (x->dtype != SB_F32) {
-        snprintf(why, SB_WHY_BYTES, "GridSample of %s has no kernel; f32 has", sb_dtype_name(x->dtype));
+    if (x->dtype != SB_F32 && x->dtype != SB_F16 && x->dtype != SB_BF16) {
+        snprintf(why, SB_WHY_BYTES, "GridSample of %s has no kernel; those of f32, f16 and bf16 have",
+                 sb_dtype_name(x->dtype));
         return false;
     }
     if (x->rank > 2 + SB_SAMPLE_MOST_AXES) {
@@ -33,18 +36,24 @@ typedef struct sampling {
     sb_dtype grid_dtype;
     const void *grid;
     int64_t points, pieces, piece; /* of one image: points, how many pieces they are cut into, and of how many points */
-    float *y;                      /* [batch][points][channels] in memory */
+    char *y;                       /* [batch][points][channels] in memory */
+    int64_t size;                  /* of an element of y */
+    sb_walk_row *round;            /* from f32 to y's 16 bits; NULL: it is of f32 */
 } sampling;
 
 static void sample_piece(void *context, int64_t index, void *workspace) {
-    (void)workspace;
     const sampling *work = context;
     int64_t batch = index / work->pieces, first = index % work->pieces * work->piece;
     int64_t left = work->points - first, at = batch * work->points + first;
+    int64_t count = left < work->piece ? left : work->piece;
     sb_sample_image image = work->image;
     image.data += batch * work->batch_stride;
-    work->sample(&image, work->grid_dtype, work->grid, at, left < work->piece ? left : work->piece,
-                 work->y + at * image.channels);
+    char *y = work->y + at * image.channels * work->size;
+    float *values = work->round == NULL ? (float *)(void *)y : workspace;
+    work->sample(&image, work->grid_dtype, work->grid, at, count, values);
+    if (work->round != NULL)
+        work->round(NULL, count * image.channels, (char *[]){y, (char *)values},
+                    (const int64_t[]){work->size, (int64_t)sizeof(float)});
 }
 
 static sb_sample_points *points_for(sb_isa isa) {
@@ -67,6 +76,7 @@ static sb_status put_channels_last(sb_call *call, const sb_tensor *x, sampling *
     return SB_OK;
 }
 
+/* `x` is of f32. */
 static sb_status find_image(sb_call *call, const sb_tensor *x, sampling *work) {
     sb_sample_image *image = &work->image;
     int64_t elements = 1;
@@ -102,20 +112,24 @@ static bool is_for_the_definition(const sb_tensor *x, const sb_tensor *grid) {
 
 static sb_status launch_sample(sb_call *call) {
     const sb_tensor *x = sb_call_input(call, 0);
-    sb_tensor *y, *grid;
-    sampling work = {.sample = points_for(call->isa)};
+    sb_tensor *y, *grid, wide = {.rank = 0};
+    sampling work = {.sample = points_for(call->isa), .size = (int64_t)sb_dtype_size(x->dtype)};
     if (is_for_the_definition(x, sb_call_input(call, 1)))
         return call->node->op->eval(call);
     SB_TRY(sb_channels_last_output(call, x->rank, &y));
-    work.y = (float *)(void *)y->data;
+    work.y = y->data;
     work.points = sb_move_product(y->dims, 2, y->rank);
-    SB_TRY(find_image(call, x, &work));
+    SB_TRY(sb_widen(call, x, &wide));
+    SB_TRY(find_image(call, &wide, &work));
+    work.image.to_odd = x->dtype != SB_F32;
+    work.round = x->dtype != SB_F32 ? sb_convert_loop_for(call->isa, x->dtype, SB_F32) : NULL;
     SB_TRY(sb_call_contiguous(call, 1, &grid));
     work.grid = grid->data;
     work.grid_dtype = grid->dtype;
     work.piece = PIECE_ELEMENTS / work.image.channels + 1;
     work.pieces = (work.points + work.piece - 1) / work.piece;
-    sb_status status = sb_pieces_run(call, x->dims[0] * work.pieces, 0, sample_piece, &work);
+    const size_t workspace = work.round != NULL ? (size_t)(work.piece * work.image.channels) * sizeof(float) : 0;
+    sb_status status = sb_pieces_run(call, x->dims[0] * work.pieces, workspace, sample_piece, &work);
     sb_tensor_release(grid);
     return status;
 }
