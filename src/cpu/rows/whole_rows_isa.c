@@ -65,7 +65,7 @@ static float row(sb_row_function function, int64_t n, const float *x, float *y) 
 static void reduce_columns(sb_reduce_kind kind, int64_t n, int width, const float *values, float *results) {
     for (int w = width; w < SB_ROW_COLUMNS; w++)
         results[w] = 0;
-    REDUCE->columns(kind, n, width, values, SB_ROW_COLUMNS, results, 1);
+    REDUCE->columns(kind, SB_F32, n, width, values, SB_ROW_COLUMNS, results);
 }
 
 /* Lanes without a row are computed too, of whatever they hold: whole vectors take no longer. */
