@@ -30,8 +30,9 @@
     F(scatter,                ops,  no,   no,   cpu,  no,   __VA_ARGS__) \
     F(tensor_scatter,         ops,  axes, cost, cpu,  cuda, __VA_ARGS__) \
     F(features,               ops,  axes, cost, no,   no,   __VA_ARGS__) \
-    F(selection,              ops,  no,   no,   no,   cuda, __VA_ARGS__) \
-    F(topk,                   ops,  no,   no,   no,   no,   __VA_ARGS__) \
+    F(selection,              ops,  no,   no,   cpu,  cuda, __VA_ARGS__) \
+    F(tile,                   no,   no,   no,   cpu,  no,   __VA_ARGS__) \
+    F(topk,                   ops,  no,   no,   cpu,  no,   __VA_ARGS__) \
     F(indexing,               no,   axes, no,   no,   no,   __VA_ARGS__) \
     F(control,                ops,  axes, cost, no,   no,   __VA_ARGS__) \
     F(loop,                   ops,  no,   no,   no,   no,   __VA_ARGS__) \
@@ -39,7 +40,7 @@
     F(sequences,              ops,  no,   no,   no,   no,   __VA_ARGS__) \
     F(resize,                 ops,  no,   no,   cpu,  cuda, __VA_ARGS__) \
     F(sampling,               ops,  axes, no,   cpu,  cuda, __VA_ARGS__) \
-    F(windows,                no,   axes, cost, no,   cuda, __VA_ARGS__) \
+    F(windows,                no,   axes, cost, cpu,  cuda, __VA_ARGS__) \
     F(regions,                ops,  no,   no,   cpu,  no,   __VA_ARGS__) \
     F(einsum,                 ops,  no,   no,   cpu,  cuda, __VA_ARGS__) \
     F(determinant,            ops,  no,   no,   no,   no,   __VA_ARGS__) \
@@ -63,18 +64,19 @@
     F(convolution,            ops,  axes, no,   no,   no,   __VA_ARGS__) \
     F(convolution_transpose,  ops,  no,   no,   cpu,  no,   __VA_ARGS__) \
     F(convolution_integer,    ops,  no,   no,   no,   no,   __VA_ARGS__) \
-    F(convolution_deformable, ops,  no,   no,   no,   no,   __VA_ARGS__) \
+    F(convolution_deformable, ops,  no,   no,   cpu,  no,   __VA_ARGS__) \
     F(causal_convolution,     ops,  axes, cost, cpu,  cuda, __VA_ARGS__) \
     F(conv,                   no,   no,   no,   cpu,  cuda, __VA_ARGS__) \
     F(fused,                  ops,  axes, cost, no,   no,   __VA_ARGS__) \
     F(fused_elementwise,      no,   no,   no,   no,   cuda, __VA_ARGS__) \
     F(rows,                   no,   axes, cost, no,   no,   __VA_ARGS__) \
     F(reduce,                 ops,  no,   no,   cpu,  cuda, __VA_ARGS__) \
-    F(arg_reduce,             ops,  no,   no,   no,   no,   __VA_ARGS__) \
-    F(cumulative,             ops,  no,   no,   no,   no,   __VA_ARGS__) \
+    F(whole_rows,             no,   no,   no,   cpu,  no,   __VA_ARGS__) \
+    F(arg_reduce,             ops,  no,   no,   cpu,  no,   __VA_ARGS__) \
+    F(cumulative,             ops,  no,   no,   cpu,  no,   __VA_ARGS__) \
     F(softmax,                ops,  no,   no,   cpu,  cuda, __VA_ARGS__) \
     F(pool,                   no,   no,   no,   cpu,  cuda, __VA_ARGS__) \
-    F(pool_max,               ops,  no,   no,   no,   no,   __VA_ARGS__) \
+    F(pool_max,               ops,  no,   no,   cpu,  no,   __VA_ARGS__) \
     F(pool_average,           ops,  no,   no,   no,   no,   __VA_ARGS__) \
     F(pool_global,            ops,  no,   no,   no,   no,   __VA_ARGS__) \
     F(order,                  no,   no,   no,   no,   cuda, __VA_ARGS__) \
@@ -87,7 +89,7 @@
     F(linear_attention,       ops,  axes, cost, no,   cuda, __VA_ARGS__) \
     F(flex_attention,         ops,  axes, cost, no,   cuda, __VA_ARGS__) \
     F(rotary,                 ops,  axes, cost, cpu,  cuda, __VA_ARGS__) \
-    F(normalization,          ops,  no,   no,   no,   no,   __VA_ARGS__) \
+    F(normalization,          ops,  no,   no,   cpu,  no,   __VA_ARGS__) \
     F(row_normalization,      ops,  no,   no,   no,   no,   __VA_ARGS__) \
     F(batch_normalization,    ops,  no,   no,   no,   no,   __VA_ARGS__) \
     F(normalize,              no,   no,   no,   cpu,  cuda, __VA_ARGS__) \

@@ -228,14 +228,20 @@ static sb_status repeat_corner(sb_call *call, sb_tensor *output, const sb_tensor
     return status;
 }
 
-static sb_status eval_tile(sb_call *call) {
+sb_status sb_tile_extents(sb_call *call, int64_t *dims) {
     const sb_tensor *input = sb_call_input(call, 0);
-    int64_t dims[SB_MAX_RANK];
     SB_TRY(tile_repeats(call, input->rank, dims));
     for (int i = 0; i < input->rank; i++) {
         if (dims[i] < 0 || __builtin_mul_overflow(dims[i], input->dims[i], &dims[i]))
             return sb_call_fail(call, SB_ERROR_SHAPE, "axis %d cannot be repeated that often", i);
     }
+    return SB_OK;
+}
+
+static sb_status eval_tile(sb_call *call) {
+    const sb_tensor *input = sb_call_input(call, 0);
+    int64_t dims[SB_MAX_RANK];
+    SB_TRY(sb_tile_extents(call, dims));
     sb_tensor *output = NULL;
     SB_TRY(sb_move_output(call, 0, input->dtype, input->rank, dims, &output));
     sb_status status = SB_OK;

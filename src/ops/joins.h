@@ -1,4 +1,4 @@
-/* Concat, for kernels that join inputs of which not all rows are used. */
+/* Concat, for kernels that join inputs of which not all rows are used, and Tile. */
 #ifndef SB_OPS_JOINS_H
 #define SB_OPS_JOINS_H
 
@@ -14,5 +14,8 @@ sb_status sb_concat_output(sb_call *call, int axis, const int *order, sb_tensor 
 bool sb_concat_is_there(const sb_tensor *output, int axis, int64_t start, const sb_tensor *input);
 /** Copies `input` to the part of `output` that starts at `start` along `axis`, unless it lies there already. */
 sb_status sb_concat_copy(sb_call *call, sb_tensor *output, int axis, int64_t start, const sb_tensor *input);
+
+/** The extents of a Tile's output, by the repeats of the call. Errors: SHAPE. */
+sb_status sb_tile_extents(sb_call *call, int64_t *dims);
 
 #endif

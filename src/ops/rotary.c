@@ -193,7 +193,7 @@ static void turn_head(const sb_rotary *rotary, const char *x, char *y, const cha
         memcpy(y + i * y_step * size, x + i * x_step * size, (size_t)size);
 }
 
-static const char *table_row(const sb_rotary *rotary, const sb_tensor *table, int64_t batch, int64_t token) {
+const char *sb_rotary_row(const sb_rotary *rotary, const sb_tensor *table, int64_t batch, int64_t token) {
     int64_t offset = rotary->positions != NULL ? position_of(rotary, batch, token) * table->strides[0]
                                                : batch * table->strides[0] + token * table->strides[1];
     return table->data + offset * (int64_t)sb_dtype_size(table->dtype);
@@ -203,8 +203,8 @@ void sb_rotary_tokens(const sb_rotary *rotary, int64_t begin, int64_t end) {
     int64_t size = (int64_t)sb_dtype_size(rotary->y->dtype);
     for (int64_t i = begin; i < end; i++) {
         int64_t batch = i / rotary->tokens, token = i % rotary->tokens;
-        const char *cosines = table_row(rotary, rotary->cosines, batch, token);
-        const char *sines = table_row(rotary, rotary->sines, batch, token);
+        const char *cosines = sb_rotary_row(rotary, rotary->cosines, batch, token);
+        const char *sines = sb_rotary_row(rotary, rotary->sines, batch, token);
         for (int64_t head = 0; head < rotary->heads; head++) {
             int64_t from = batch * rotary->x_steps[0] + token * rotary->x_steps[1] + head * rotary->x_steps[2];
             int64_t to = batch * rotary->y_steps[0] + token * rotary->y_steps[1] + head * rotary->y_steps[2];

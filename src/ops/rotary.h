@@ -25,6 +25,9 @@ sb_status sb_rotary_describe(const sb_call *call, sb_tensor *y, sb_rotary *rotar
 /** Checks the positions. SHAPE where the tables do not have one. */
 sb_status sb_rotary_check(const sb_call *call, const sb_rotary *rotary);
 
+/** The row of a table, of cosines or sines, that a token has. */
+const char *sb_rotary_row(const sb_rotary *rotary, const sb_tensor *table, int64_t batch, int64_t token);
+
 /** Computes all heads of tokens [begin, end), numbered through the batch. */
 void sb_rotary_tokens(const sb_rotary *rotary, int64_t begin, int64_t end);
 

@@ -40,7 +40,7 @@ void sb_rows_start(sb_rows *rows, const sb_tensor *tensor, uint32_t inner) {
     }
 }
 
-static char *row_start(const sb_rows *rows, int64_t row) {
+char *sb_rows_at(const sb_rows *rows, int64_t row) {
     char *at = rows->tensor->data;
     for (int d = rows->outer_rank - 1; d >= 0; d--) {
         at += row % rows->outer_dims[d] * rows->outer_steps[d];
@@ -56,7 +56,7 @@ static void transfer(const sb_rows *rows, int64_t row, int64_t begin, int64_t co
         return;
     int last = rows->inner_rank - 1;
     int64_t packed_step = (int64_t)sb_dtype_size(dtype), index[SB_MAX_RANK], rest = begin;
-    char *at = row_start(rows, row);
+    char *at = sb_rows_at(rows, row);
     for (int d = last; d >= 0; d--) {
         index[d] = rest % rows->inner_dims[d];
         rest /= rows->inner_dims[d];
@@ -95,6 +95,11 @@ void sb_rows_load_by(const sb_rows *rows, int64_t row, int64_t begin, int64_t co
 void sb_rows_store(const sb_rows *rows, int64_t row, int64_t begin, int64_t count, sb_dtype dtype, const void *source) {
     transfer(rows, row, begin, count, dtype, (char *)(uintptr_t)source, true,
              sb_convert_loop(rows->tensor->dtype, dtype));
+}
+
+void sb_rows_store_by(const sb_rows *rows, int64_t row, int64_t begin, int64_t count, sb_walk_row *loop, sb_dtype dtype,
+                      const void *source) {
+    transfer(rows, row, begin, count, dtype, (char *)(uintptr_t)source, true, loop);
 }
 
 sb_status sb_rows_transform(const sb_rows *from, const sb_rows *to, sb_dtype computed,

@@ -19,6 +19,9 @@ typedef struct sb_rows {
  * as the row. */
 void sb_rows_start(sb_rows *rows, const sb_tensor *tensor, uint32_t inner);
 
+/** Where row `row` begins. */
+char *sb_rows_at(const sb_rows *rows, int64_t row);
+
 /** Copies elements [begin, begin + count) of row `row` to `target`, converted to `dtype` by the
  * rules of Cast. */
 void sb_rows_load(const sb_rows *rows, int64_t row, int64_t begin, int64_t count, sb_dtype dtype, void *target);
@@ -29,6 +32,10 @@ void sb_rows_load_by(const sb_rows *rows, int64_t row, int64_t begin, int64_t co
 
 /** The reverse: writes `count` values of `dtype` to the row, converted to the tensor's type. */
 void sb_rows_store(const sb_rows *rows, int64_t row, int64_t begin, int64_t count, sb_dtype dtype, const void *source);
+
+/** The same by a conversion that the caller has chosen for its instruction set. */
+void sb_rows_store_by(const sb_rows *rows, int64_t row, int64_t begin, int64_t count, sb_walk_row *loop, sb_dtype dtype,
+                      const void *source);
 
 /** Computes every row of `to` from the same row of `from`: loads it, calls the function of the
  * computing type (f32 or f64) on the packed values, stores them. Both describe tensors of one

@@ -165,44 +165,57 @@ static sb_status infer_one_hot(sb_infer *infer) {
     return SB_OK;
 }
 
-/* Indices that are not integers are cut toward zero; outside [-depth, depth) every value is "off". */
-static sb_status eval_one_hot(sb_call *call) {
-    const sb_tensor *depth = sb_call_input(call, 1);
-    sb_tensor *indices, *values, *output = NULL;
-    int64_t dims[SB_MAX_RANK];
+sb_status sb_one_hot_describe(sb_call *call, sb_one_hot_work *work) {
+    const sb_tensor *indices = sb_call_input(call, 0), *depth = sb_call_input(call, 1);
     int axis;
+    work->rank = indices->rank + 1;
+    SB_TRY(sb_move_axis(call, ((const sb_selection_params *)call->node->params)->axis, work->rank, &axis));
+    work->extent = -1;
+    if (sb_tensor_elements(depth) == 1)
+        work->extent = sb_i64_from_f64(sb_number_load(depth->dtype, depth->data, 0));
+    if (sb_tensor_elements(sb_call_input(call, 2)) != 2 || work->extent < 0)
+        return sb_call_fail(call, SB_ERROR_SHAPE,
+                            "the depth must be one number that is not negative, the values two elements");
+    for (int i = 0; i < work->rank; i++)
+        work->dims[i] = i == axis ? work->extent : indices->dims[i < axis ? i : i - 1];
+    work->outer = sb_move_product(work->dims, 0, axis);
+    work->inner = sb_move_product(work->dims, axis + 1, work->rank);
+    return SB_OK;
+}
+
+int64_t sb_one_hot_place(const sb_tensor *indices, int64_t i, int64_t extent) {
+    int64_t hot = sb_i64_from_f64(sb_number_load(indices->dtype, indices->data, i));
+    return hot < 0 ? hot + extent : hot;
+}
+
+/* Outside [-depth, depth) every value is "off". */
+static void fill_one_hot(const sb_one_hot_work *work, const sb_tensor *indices, const sb_tensor *values,
+                         sb_tensor *output) {
+    const int64_t extent = work->extent, inner = work->inner, elements = work->outer * extent * inner;
+    const size_t size = sb_dtype_size(values->dtype);
+    for (int64_t i = 0; i < elements; i++)
+        sb_move_element(output->data + (size_t)i * size, values->data, size);
+    for (int64_t i = 0; i < work->outer * inner && elements != 0; i++) {
+        int64_t hot = sb_one_hot_place(indices, i, extent);
+        if (hot >= 0 && hot < extent)
+            sb_move_element(output->data + (size_t)((i / inner * extent + hot) * inner + i % inner) * size,
+                            values->data + size, size);
+    }
+}
+
+static sb_status eval_one_hot(sb_call *call) {
+    sb_one_hot_work work;
+    sb_tensor *indices, *values, *output = NULL;
+    SB_TRY(sb_one_hot_describe(call, &work));
     SB_TRY(sb_call_contiguous(call, 0, &indices));
     sb_status status = sb_call_contiguous(call, 2, &values);
     if (status != SB_OK) {
         sb_tensor_release(indices);
         return status;
     }
-    int rank = indices->rank + 1;
-    status = sb_move_axis(call, ((const sb_selection_params *)call->node->params)->axis, rank, &axis);
-    int64_t extent = -1;
-    if (sb_tensor_elements(depth) == 1)
-        extent = sb_i64_from_f64(sb_number_load(depth->dtype, depth->data, 0));
-    if (status == SB_OK && (sb_tensor_elements(values) != 2 || extent < 0))
-        status = sb_call_fail(call, SB_ERROR_SHAPE,
-                              "the depth must be one number that is not negative, the values two elements");
-    for (int i = 0; i < rank && status == SB_OK; i++)
-        dims[i] = i == axis ? extent : indices->dims[i < axis ? i : i - 1];
+    status = sb_move_output(call, 0, values->dtype, work.rank, work.dims, &output);
     if (status == SB_OK)
-        status = sb_move_output(call, 0, values->dtype, rank, dims, &output);
-    if (status == SB_OK && sb_tensor_elements(output) != 0) {
-        size_t size = sb_dtype_size(values->dtype);
-        int64_t outer = sb_move_product(dims, 0, axis), inner = sb_move_product(dims, axis + 1, rank);
-        int64_t elements = outer * extent * inner;
-        for (int64_t i = 0; i < elements; i++)
-            sb_move_element(output->data + (size_t)i * size, values->data, size);
-        for (int64_t i = 0; i < outer * inner; i++) {
-            int64_t hot = sb_i64_from_f64(sb_number_load(indices->dtype, indices->data, i));
-            hot = hot < 0 ? hot + extent : hot;
-            if (hot >= 0 && hot < extent)
-                sb_move_element(output->data + (size_t)((i / inner * extent + hot) * inner + i % inner) * size,
-                                values->data + size, size);
-        }
-    }
+        fill_one_hot(&work, indices, values, output);
     status = sb_move_finish(call, 0, output, status);
     sb_tensor_release(indices);
     sb_tensor_release(values);

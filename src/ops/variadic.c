@@ -9,7 +9,7 @@
 #include "ops/binary.h"
 #include "ops/convert_loops.h"
 #include "ops/list.h"
-#include "ops/loops.h"
+#include "ops/variadic.h"
 
 /* Operand 0 is the running value in the computing type, operand 1 an input. */
 #define JOIN_LOOP(name, running, type, value)                                                                          \
@@ -105,13 +105,19 @@ static sb_status eval_variadic(sb_call *call) {
     return SB_OK;
 }
 
+static sb_status prepare_variadic(sb_node *node, sb_error *error) {
+    ((sb_variadic_params *)node->params)->inputs = node->input_count - node->capture_count;
+    return SB_OK;
+}
+
 /* Two inputs are one operation. */
 static sb_walk_row *loop_variadic(const sb_node *node, const sb_dtype *dtypes, sb_isa isa, void **context) {
     const variadic_traits *of = &traits[node->op - sb_ops_variadic];
-    *context = NULL;
-    if (node->input_count - node->capture_count != 2 || of->mean)
-        return NULL;
-    return SB_PICK_LOOPS(sb_binary_loops, isa)[of->row][dtypes[0]];
+    const int inputs = ((const sb_variadic_params *)node->params)->inputs;
+    *context = node->params;
+    if (inputs == 2 && !of->mean)
+        return SB_PICK_LOOPS(sb_binary_loops, isa)[of->row][dtypes[0]];
+    return SB_PICK_LOOPS(sb_variadic_loops, isa)[node->op - sb_ops_variadic][dtypes[0]];
 }
 
 static sb_dim formula_max(const sb_node *node, sb_scope *scope, int count, const sb_dim *operands) {
@@ -131,7 +137,8 @@ static sb_dim formula_min(const sb_node *node, sb_scope *scope, int count, const
 /* clang-format off */
 #define VARIADIC_OP(op_name, ...)                                                                  \
     {.name = op_name, .domain = "", .least_inputs = 1, .most_inputs = -1, .least_outputs = 1,      \
-     .most_outputs = 1, .flags = SB_OP_ELEMENTWISE, .infer = infer_variadic,                       \
+     .most_outputs = 1, .flags = SB_OP_ELEMENTWISE, .params_size = sizeof(sb_variadic_params),     \
+     .prepare = prepare_variadic, .infer = infer_variadic,                                         \
      .eval = eval_variadic, .loop = loop_variadic, __VA_ARGS__}
 
 const sb_op sb_ops_variadic[] = {

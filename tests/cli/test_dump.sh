@@ -93,7 +93,7 @@ standing() {
 }
 standing test_if "If itself only runs graphs, whose nodes have kernels of their own"
 standing test_transpose_default "Transpose shows its input in another way, which needs no kernel"
-standing test_gather_elements_0 "GatherElements moves elements by its reference evaluation"
+standing test_reversesequence_batch "ReverseSequence moves elements by its reference evaluation"
 standing test_det_2d "Det has only its reference evaluation"
 standing test_cast_FLOAT_to_STRING "Cast has no row loop for (f32) → string"
 standing test_pow_types_int32_float32 "Pow has no row loop for (s32, f32) → s32"

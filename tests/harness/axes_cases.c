@@ -131,7 +131,34 @@ HARNESS_GROUP(axes, best, HARNESS_CUDA) {
     }
 }
 
-HARNESS_GROUP(axes, cumulative, HARNESS_CUDA) {
+/* What the kernels of the host choose from: chunks and strips that are whole and not, rows side by side, elements apart, every order in
+ * memory, and values of which many are equal. */
+HARNESS_GROUP(axes, best_rows, HARNESS_CPU | HARNESS_CUDA) {
+    static const sb_dtype dtypes[] = {SB_F32, SB_F16, SB_BF16, SB_F32, SB_S32, SB_U8, SB_S8, SB_S16, SB_U16};
+    static const axis_shape rows[] = {
+        {2, {3, 63}, 1},     {2, {3, 65}, 1},      {2, {2, 1023}, 1},   {2, {2, 1024}, -1},  {2, {2, 1025}, 1},
+        {1, {5000}, 0},      {2, {1200, 2}, 1},    {2, {31, 257}, 0},   {3, {2, 40, 7}, 1},  {3, {2, 40, 8}, 1},
+        {3, {3, 5, 256}, 1}, {3, {2, 300, 33}, 1}, {3, {4, 1, 600}, 1}, {3, {17, 6, 20}, 0}, {3, {2, 0, 8}, 0},
+        {3, {0, 5, 8}, 1},   {2, {1, 1}, 0},
+    };
+    for (size_t s = 0; s < sizeof rows / sizeof rows[0]; s++) {
+        for (size_t t = 0; t < sizeof dtypes / sizeof dtypes[0]; t++) {
+            for (int variant = 0; variant < 8; variant++) {
+                harness_case test = harness_op(variant % 2 == 0 ? "ArgMax" : "ArgMin", 13);
+                sb_tensor *input = variant < 4   ? make_tensor(h, dtypes[t], rows[s].rank, rows[s].dims, PACKED)
+                                   : variant < 6 ? any_tensor(h, dtypes[t], rows[s].rank, rows[s].dims)
+                                                 : permuted_tensor(h, dtypes[t], rows[s].rank, rows[s].dims);
+                add_input(&test, input);
+                set_int(&test, "axis", rows[s].axis);
+                set_int(&test, "keepdims", variant / 2 % 2);
+                set_int(&test, "select_last_index", (variant + (int)t) / 2 % 2);
+                harness_run(h, &test);
+            }
+        }
+    }
+}
+
+HARNESS_GROUP(axes, cumulative, HARNESS_CPU | HARNESS_CUDA) {
     for (int s = 0; s < AXES; s++) {
         for (int t = SB_U8; t < SB_STRING; t++) {
             for (int variant = 0; variant < 4; variant++) {
@@ -167,6 +194,37 @@ HARNESS_GROUP(axes, topk, HARNESS_CUDA) {
                 test.outputs = 2;
                 harness_run(h, &test);
             }
+        }
+    }
+}
+
+/* What the host's kernel of TopK orders: lines of more than a chunk, of as many elements as are wanted and of one more, values of which
+ * many are equal, lines side by side and apart. */
+HARNESS_GROUP(axes, topk_lines, HARNESS_CPU | HARNESS_CUDA) {
+    static const sb_dtype dtypes[] = {SB_F32, SB_F16, SB_BF16, SB_S32, SB_U8, SB_S16};
+    static const struct {
+        axis_shape shape;
+        int64_t k;
+    } lines[] = {
+        {{2, {3, 65}, 1}, 1},      {{2, {2, 1025}, 1}, 10},   {{2, {2, 1024}, -1}, 1024}, {{1, {3000}, 0}, 1500},
+        {{2, {2049, 3}, 0}, 2049}, {{3, {2, 70, 9}, 1}, 5},   {{3, {2, 3, 7}, 2}, 0},     {{2, {0, 5}, 1}, 2},
+        {{3, {4, 1, 6}, 1}, 1},    {{2, {40, 33}, 1}, 32},    {{1, {1}, 0}, 1},           {{2, {2, 3000}, 1}, 47},
+        {{2, {2, 3000}, 1}, 48},   {{3, {2, 90, 37}, 1}, 60}, {{3, {2, 90, 16}, 1}, 90},
+    };
+    for (size_t l = 0; l < sizeof lines / sizeof lines[0]; l++) {
+        for (int variant = 0; variant < 6 * 4; variant++) {
+            const sb_dtype dtype = dtypes[variant % 6];
+            const axis_shape *shape = &lines[l].shape;
+            harness_case test = harness_op("TopK", 11);
+            add_input(&test, variant / 6 == 0   ? make_tensor(h, dtype, shape->rank, shape->dims, PACKED)
+                             : variant / 6 == 1 ? permuted_tensor(h, dtype, shape->rank, shape->dims)
+                             : variant / 6 == 2 ? number_tensor(h, dtype, shape->rank, shape->dims, false)
+                                                : any_tensor(h, dtype, shape->rank, shape->dims));
+            add_list(&test, 1, &lines[l].k);
+            set_int(&test, "axis", shape->axis);
+            set_int(&test, "largest", (variant + variant / 6) % 2);
+            test.outputs = 1 + (variant + (int)l) % 3 % 2;
+            harness_run(h, &test);
         }
     }
 }

@@ -32,6 +32,35 @@ HARNESS_GROUP(moving, joins, HARNESS_CUDA) {
     }
 }
 
+/* Repeated rows and blocks of every size, of which some are pages and more, over inputs in every order in memory; and "on" among many
+ * "off", by indices of every type, some of which lead outside. */
+HARNESS_GROUP(moving, repeated, HARNESS_CPU | HARNESS_CUDA) {
+    static const int64_t dims[][4] = {{3, 1, 5, 1},   {2, 3, 1, 7},   {1, 1, 1, 1},
+                                      {5, 2, 40, 33}, {2, 1, 64, 16}, {1, 3, 0, 2}};
+    static const int64_t repeats[][4] = {{1, 4, 1, 3},  {2, 1, 9, 1}, {1, 1, 1, 5000}, {3, 1, 1, 2},
+                                         {1, 40, 1, 1}, {2, 2, 2, 2}, {1, 0, 1, 1}};
+    for (int round = 0; round < SIZES * 6 * 7; round++) {
+        const int64_t *extents = dims[round / SIZES % 6], *times = repeats[round / SIZES / 6];
+        if (extents[0] * extents[1] * extents[2] * extents[3] > 1000 && times[3] > 1000)
+            continue;
+        harness_case test = harness_op("Tile", 13);
+        add_input(&test, round % 2 == 0 ? permuted_tensor(h, sizes[round % SIZES], 4, extents)
+                                        : any_tensor(h, sizes[round % SIZES], 4, extents));
+        add_list(&test, 4, times);
+        harness_run(h, &test);
+    }
+    static const sb_dtype indices[] = {SB_S64, SB_S32};
+    for (int round = 0; round < SIZES * 2 * 3; round++) {
+        const int64_t depth = round % 3 == 0 ? 1 : round % 3 == 1 ? 1500 : 37;
+        harness_case test = harness_op("OneHot", 11);
+        add_input(&test, any_indices(h, indices[round / SIZES % 2], 2, DIMS(9, 5), depth + 3, false));
+        add_list(&test, 1, &depth);
+        add_input(&test, any_tensor(h, sizes[round % SIZES], 1, DIMS(2)));
+        set_int(&test, "axis", round / SIZES / 2 - 1);
+        harness_run(h, &test);
+    }
+}
+
 /* Many inputs, of which one kernel joins some at a time: lines of one element and of more, empty inputs among them, sizes of which
  * units of each number of bytes are made; lines apart from each other, and such as lie in any order. */
 HARNESS_GROUP(moving, many_joins, HARNESS_CUDA) {

@@ -104,3 +104,44 @@ HARNESS_GROUP(pool, global, HARNESS_CPU) {
     add_input(&test, random_tensor(h, ORDINARY, SB_F32, 4, (int64_t[]){1, 3, 91, 97}));
     harness_run(h, &test);
 }
+
+/* Maxima with indices, and of bytes: windows of one to three axes, cut by borders and beyond them, with gaps, of every stride, counted
+ * in both orders, over inputs in any order in memory, with values of which many are equal. */
+HARNESS_GROUP(pool, indices, HARNESS_CPU | HARNESS_CUDA) {
+    static const sb_dtype dtypes[] = {SB_F32, SB_F16, SB_BF16, SB_S8, SB_U8};
+    for (int round = 0; round < 300; round++) {
+        const sb_dtype dtype = dtypes[round % 5];
+        int axes = (int)random_between(&h->random, 1, 3);
+        int64_t dims[5] = {random_between(&h->random, 1, 2), random_between(&h->random, 1, 5)};
+        int64_t kernel[3], strides[3], dilations[3], pads[6];
+        for (int i = 0; i < axes; i++) {
+            kernel[i] = random_between(&h->random, 1, 4);
+            strides[i] = random_between(&h->random, 1, 3);
+            dilations[i] = random_between(&h->random, 1, 3);
+            pads[i] = random_between(&h->random, 0, 4);
+            pads[axes + i] = random_between(&h->random, 0, 4);
+            dims[i + 2] = (kernel[i] - 1) * dilations[i] + random_between(&h->random, 1, i == axes - 1 ? 60 : 8);
+        }
+        harness_case test = harness_op("MaxPool", 12);
+        add_input(&test, round % 4 == 0                ? make_tensor(h, dtype, axes + 2, dims, PACKED)
+                         : round % 4 == 1 && axes == 2 ? permuted_tensor(h, dtype, axes + 2, dims)
+                         : round % 4 == 2              ? number_tensor(h, dtype, axes + 2, dims, false)
+                                                       : any_tensor(h, dtype, axes + 2, dims));
+        set_ints(&test, "kernel_shape", axes, kernel);
+        set_ints(&test, "strides", axes, strides);
+        set_ints(&test, "dilations", axes, dilations);
+        set_int(&test, "ceil_mode", random_between(&h->random, 0, 1));
+        set_int(&test, "storage_order", round % 3 == 0);
+        if (round % 7 == 0)
+            set_text(&test, "auto_pad", round % 2 != 0 ? "SAME_LOWER" : "SAME_UPPER");
+        else
+            set_ints(&test, "pads", 2 * axes, pads);
+        test.outputs = sb_dtype_is_float(dtype) || round % 2 == 0 ? 2 : 1;
+        harness_run(h, &test);
+    }
+    harness_case test = harness_op("MaxPool", 12);
+    add_input(&test, packed_tensor(h, ORDINARY, SB_F32, 4, (int64_t[]){0, 3, 4, 4}));
+    set_ints(&test, "kernel_shape", 2, (int64_t[]){2, 2});
+    test.outputs = 2;
+    harness_run(h, &test);
+}

@@ -1,4 +1,6 @@
 /* Operators over rows: reductions, softmax, normalisations. */
+#include <math.h>
+
 #include "harness/harness.h"
 
 typedef struct row_shape {
@@ -171,6 +173,90 @@ HARNESS_GROUP(rows, plain_rows, HARNESS_CUDA) {
         harness_case test = harness_op("LpNormalization", 1);
         add_input(&test, number_tensor(h, float_types[t], 2, (int64_t[]){5, 1300}, false));
         set_int(&test, "p", 1);
+        harness_run(h, &test);
+    }
+}
+
+/* What kernels of the host compute of whole rows: adjacent, side by side and apart in every order in memory, shorter and longer than a
+ * vector, a block and a chunk, with NaN, infinities and rows of zeros; nothing at all. */
+static void check_whole_rows(harness *h, const char *op, int version, sb_tensor *input, const char *attribute,
+                             int count, const int64_t *axes, int64_t p) {
+    harness_case test = harness_op(op, version);
+    add_input(&test, input);
+    if (attribute == NULL)
+        add_list(&test, count, axes);
+    else if (strcmp(attribute, "axes") == 0)
+        set_ints(&test, "axes", count, axes);
+    else
+        set_int(&test, "axis", axes[0]);
+    if (p != 0)
+        set_int(&test, "p", p);
+    harness_run(h, &test);
+}
+
+HARNESS_GROUP(rows, whole_rows, HARNESS_CPU | HARNESS_CUDA) {
+    static const row_shape rows[] = {
+        {2, {3, 17}, 1, {1}},
+        {2, {2, 4097}, 1, {1}},
+        {2, {1030, 9}, 1, {0}},
+        {2, {5000, 3}, 1, {0}},
+        {3, {2, 33, 16}, 1, {1}},
+        {3, {3, 5, 37}, 1, {1}},
+        {4, {2, 6, 5, 7}, 3, {0, 2, 3}},
+        {4, {1, 20, 9, 8}, 3, {0, 2, 3}},
+        {4, {2, 3, 5, 7}, 1, {2}},
+        {3, {2, 0, 5}, 1, {1}},
+        {3, {0, 4, 5}, 1, {1}},
+        {4, {2, 17, 4, 6}, 2, {1, 3}},
+        {3, {4, 1, 9}, 1, {1}},
+    };
+    for (int s = 0; s < (int)(sizeof rows / sizeof rows[0]); s++) {
+        for (int variant = 0; variant < 15; variant++) {
+            const sb_dtype dtype = float_types[variant % 3];
+            const row_shape *shape = &rows[s];
+            for (int op = 0; op < 5; op++) {
+                sb_tensor *input = variant / 3 == 0   ? packed_tensor(h, ORDINARY, dtype, shape->rank, shape->dims)
+                                   : variant / 3 == 1 ? permuted_tensor(h, dtype, shape->rank, shape->dims)
+                                   : variant / 3 == 2 ? number_tensor(h, dtype, shape->rank, shape->dims, false)
+                                   : variant / 3 == 3 ? packed_tensor(h, (distribution)((s + op) % DISTRIBUTIONS),
+                                                                      dtype, shape->rank, shape->dims)
+                                                      : number_tensor(h, dtype, shape->rank, shape->dims, true);
+                if (op == 0)
+                    check_whole_rows(h, "Hardmax", s % 2 == 0 ? 13 : 11, input, "axis", 1, shape->axes, 0);
+                else if (op < 3)
+                    check_whole_rows(h, "LpNormalization", 1, input, "axis", 1, shape->axes, op);
+                else if (op == 3)
+                    check_whole_rows(h, "MeanVarianceNormalization", 13, input, "axes", shape->axis_count, shape->axes,
+                                     0);
+                else
+                    check_whole_rows(h, "ReduceLogSumExp", 18, input, NULL, shape->axis_count, shape->axes, 0);
+            }
+        }
+    }
+}
+
+/* LRN over channels in every order in memory: windows that are cut and not, strips that are whole and not, powers with and without
+ * special cases. */
+HARNESS_GROUP(rows, local_response, HARNESS_CPU | HARNESS_CUDA) {
+    static const row_shape images[] = {
+        {4, {2, 6, 5, 7}, 0, {0}},  {4, {1, 33, 8, 16}, 0, {0}}, {4, {1, 5, 11, 12}, 0, {0}}, {3, {2, 19, 130}, 0, {0}},
+        {4, {2, 1, 3, 5}, 0, {0}},  {2, {3, 17}, 0, {0}},        {4, {0, 6, 2, 2}, 0, {0}},   {4, {1, 6, 0, 2}, 0, {0}},
+        {4, {1, 64, 1, 1}, 0, {0}}, {4, {2, 3, 4, 33}, 0, {0}},
+    };
+    static const float betas[] = {0.75f, 0.5f, 2.0f, 0.0f, -1.0f, INFINITY, NAN}, biases[] = {1.0f, 2.0f, 0.0f, -3.0f};
+    for (int round = 0; round < 10 * 3 * 8; round++) {
+        const row_shape *shape = &images[round % 10];
+        const sb_dtype dtype = float_types[round / 10 % 3];
+        const int variant = round / 30;
+        harness_case test = harness_op("LRN", 13);
+        add_input(&test, variant % 4 == 0   ? packed_tensor(h, ORDINARY, dtype, shape->rank, shape->dims)
+                         : variant % 4 == 1 ? channels_last_tensor(h, ORDINARY, dtype, shape->rank, shape->dims)
+                         : variant % 4 == 2 ? number_tensor(h, dtype, shape->rank, shape->dims, true)
+                                            : permuted_tensor(h, dtype, shape->rank, shape->dims));
+        set_int(&test, "size", 1 + round % 7);
+        set_float(&test, "alpha", round % 3 == 0 ? 0.5f : 1e-4f);
+        set_float(&test, "beta", betas[variant < 2 ? 0 : round % 7]);
+        set_float(&test, "bias", biases[variant < 2 ? 0 : round % 4]);
         harness_run(h, &test);
     }
 }

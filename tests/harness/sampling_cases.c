@@ -328,7 +328,76 @@ HARNESS_GROUP(sampling, deformed, HARNESS_CUDA) {
     }
 }
 
-HARNESS_GROUP(sampling, folds, HARNESS_CUDA) {
+/* What the host's kernel of DeformConv gathers and multiplies: blocks of positions that are whole and not, channels by the vector and
+ * not, groups of offsets that are more and fewer than those of channels, offsets that lead outside, are NaN and are none, masks of
+ * any number, weights that are packed ahead, and channels innermost. */
+HARNESS_GROUP(sampling, deformed_rows, HARNESS_CPU | HARNESS_CUDA) {
+    static const struct {
+        int64_t channels, group, offset_group, outputs, height, width, kernel;
+    } shapes[] = {
+        {16, 1, 1, 16, 9, 13, 3}, {33, 1, 3, 5, 4, 6, 1}, {12, 3, 4, 9, 8, 7, 2}, {12, 4, 2, 8, 15, 5, 3},
+        {6, 6, 1, 6, 10, 11, 3},  {8, 2, 8, 70, 3, 3, 3}, {1, 1, 1, 1, 1, 1, 1},  {40, 1, 1, 20, 12, 20, 3},
+    };
+    for (int round = 0; round < 8 * 3 * 4; round++) {
+        const sb_dtype dtype = floats[round / 8 % 3];
+        const int variant = round / 24;
+        const int64_t kernel = shapes[round % 8].kernel, taps = kernel * kernel * shapes[round % 8].offset_group;
+        const int64_t group = shapes[round % 8].group, channels = shapes[round % 8].channels;
+        const int64_t height = shapes[round % 8].height, width = shapes[round % 8].width;
+        const int64_t stride = 1 + round % 2, dilation = 1 + round % 3 / 2;
+        const int64_t rows = (height + 2 - (kernel - 1) * dilation - 1) / stride + 1;
+        const int64_t columns = (width + 2 - (kernel - 1) * dilation - 1) / stride + 1;
+        harness_case test = harness_op("DeformConv", 19);
+        add_input(&test, variant % 2 == 0 ? number_tensor(h, dtype, 4, DIMS(2, channels, height, width), variant == 2)
+                                          : channels_last_tensor(h, (distribution)(round % DISTRIBUTIONS), dtype, 4,
+                                                                 DIMS(2, channels, height, width)));
+        add_input(&test, number_tensor(h, dtype, 4, DIMS(shapes[round % 8].outputs, channels / group, kernel, kernel),
+                                       variant == 3));
+        add_input(&test, variant == 3 ? any_tensor(h, dtype, 4, DIMS(2, 2 * taps, rows, columns))
+                                      : mild_tensor(h, dtype, 4, DIMS(2, 2 * taps, rows, columns), 3.0f));
+        add_input(&test, round % 3 == 0 ? NULL : number_tensor(h, dtype, 1, &shapes[round % 8].outputs, false));
+        if (round % 5 != 0)
+            add_input(&test, number_tensor(h, dtype, 4, DIMS(2, taps, rows, columns), round % 5 == 4));
+        if (variant % 3 == 1)
+            test.constants = 2;
+        set_int(&test, "group", group);
+        set_int(&test, "offset_group", shapes[round % 8].offset_group);
+        set_ints(&test, "pads", 4, DIMS(1, 1, 1, 1));
+        set_ints(&test, "strides", 2, DIMS(stride, stride));
+        set_ints(&test, "dilations", 2, DIMS(dilation, dilation));
+        harness_run(h, &test);
+    }
+}
+
+/* Images of one and three dimensions, strides of 1 and of more than a block, elements that lie outside throughout. */
+static void run_fold(harness *h, sb_dtype dtype, int rank, const int64_t *image, const int64_t *block,
+                     const int64_t *strides, const int64_t *dilations, int64_t pad) {
+    int64_t dims[3] = {2, 3, 1}, pads[6];
+    for (int d = 0; d < rank; d++) {
+        dims[1] *= block[d];
+        dims[2] *= (image[d] + 2 * pad - dilations[d] * (block[d] - 1) - 1) / strides[d] + 1;
+        pads[d] = pads[d + rank] = pad;
+    }
+    harness_case test = harness_op("Col2Im", 18);
+    add_input(&test, any_tensor(h, dtype, 3, dims));
+    add_list(&test, rank, image);
+    add_list(&test, rank, block);
+    set_ints(&test, "pads", 2 * rank, pads);
+    set_ints(&test, "dilations", rank, dilations);
+    set_ints(&test, "strides", rank, strides);
+    harness_run(h, &test);
+}
+
+HARNESS_GROUP(sampling, folds, HARNESS_CPU_IF_ANY | HARNESS_CUDA) {
+    for (int i = 0; i < 3; i++) {
+        const sb_dtype dtype = (sb_dtype[]){SB_F32, SB_F16, SB_BF16}[i];
+        run_fold(h, dtype, 1, DIMS(33), DIMS(5), DIMS(1), DIMS(1), 0);
+        run_fold(h, dtype, 1, DIMS(33), DIMS(3), DIMS(4), DIMS(2), 2);
+        run_fold(h, dtype, 2, DIMS(9, 20), DIMS(3, 3), DIMS(1, 1), DIMS(1, 1), 1);
+        run_fold(h, dtype, 2, DIMS(7, 6), DIMS(2, 4), DIMS(3, 2), DIMS(1, 3), 5);
+        run_fold(h, dtype, 3, DIMS(4, 5, 9), DIMS(2, 1, 3), DIMS(1, 2, 1), DIMS(2, 1, 1), 1);
+        run_fold(h, dtype, 2, DIMS(5, 1), DIMS(1, 1), DIMS(1, 1), DIMS(1, 1), 0);
+    }
     for (int dtype = SB_U8; dtype < SB_STRING; dtype++) {
         harness_case test = harness_op("Col2Im", 18);
         add_input(&test, any_tensor(h, (sb_dtype)dtype, 3, DIMS(2, 12, 12)));
@@ -411,10 +480,11 @@ HARNESS_GROUP(sampling, integer_products, HARNESS_CUDA) {
 /* Products of more rows and columns than a tile and a piece have, of an odd number of terms, of operands in any order in memory; zero
  * points for all, for each row and for each column. */
 HARNESS_GROUP(sampling, integer_tiles, HARNESS_CPU | HARNESS_CUDA) {
-    static const int64_t rows[] = {1, 3, 13, 29, 131}, columns[] = {1, 31, 33, 70}, terms[] = {1, 2, 37, 260};
-    for (int round = 0; round < 60; round++) {
+    static const int64_t rows[] = {1, 3, 13, 29, 131}, columns[] = {1, 31, 33, 70};
+    static const int64_t terms[] = {1, 2, 3, 37, 66, 131, 260};
+    for (int round = 0; round < 105; round++) {
         sb_dtype a = narrow(round & 1), b = narrow(round >> 1 & 1);
-        int64_t m = rows[round % 5], n = columns[round % 4], k = terms[round / 3 % 4];
+        int64_t m = rows[round % 5], n = columns[round % 4], k = terms[round / 3 % 7];
         harness_case test = harness_op("MatMulInteger", 10);
         add_input(&test, round % 3 == 0 ? any_tensor(h, a, 3, DIMS(2, m, k)) : any_tensor(h, a, 2, DIMS(m, k)));
         add_input(&test, round % 7 == 6 ? any_tensor(h, b, 3, DIMS(2, k, n)) : any_tensor(h, b, 2, DIMS(k, n)));
@@ -434,6 +504,62 @@ HARNESS_GROUP(sampling, integer_tiles, HARNESS_CPU | HARNESS_CUDA) {
         add_input(&test, any_tensor(h, b, round % 4 == 2 ? 1 : 0, DIMS(n)));
         add_input(&test, mild_tensor(h, SB_F32, 0, NULL, 2.0f));
         add_input(&test, any_tensor(h, narrow(round >> 2 & 1), 0, NULL));
+        harness_run(h, &test);
+    }
+}
+
+/* More results than one thread takes. */
+HARNESS_GROUP(sampling, integer_results, HARNESS_CPU | HARNESS_CUDA) {
+    for (int round = 0; round < 4; round++) {
+        const int64_t m = 300, k = 5, n = 259;
+        const int rows = round == 3, columns = round % 2;
+        harness_case test = harness_op("QLinearMatMul", 10);
+        add_input(&test, any_tensor(h, SB_U8, 3, DIMS(2, m, k)));
+        add_input(&test, mild_tensor(h, SB_F32, rows, DIMS(m), 0.3f));
+        add_input(&test, any_tensor(h, SB_U8, rows, DIMS(m)));
+        add_input(&test, any_tensor(h, SB_S8, 2, DIMS(k, n)));
+        add_input(&test, mild_tensor(h, SB_F32, columns, DIMS(n), 0.3f));
+        add_input(&test, any_tensor(h, SB_S8, columns, DIMS(n)));
+        add_input(&test, mild_tensor(h, SB_F32, 0, NULL, 2.0f));
+        add_input(&test, any_tensor(h, narrow(round >> 1), 0, NULL));
+        harness_run(h, &test);
+    }
+}
+
+/* Of 8 bits, all of them as far from 0 as they get, or 0: what is saturated on the way, or taken for the other type, shows. */
+static sb_tensor *extreme_tensor(harness *h, sb_dtype dtype, int rank, const int64_t *dims) {
+    static const uint8_t extremes[] = {0, 0x7f, 0x80, 0xff};
+    sb_tensor *tensor = any_tensor(h, dtype, rank, dims);
+    for (size_t i = 0; i < tensor->storage->bytes; i++)
+        ((uint8_t *)tensor->storage->data)[i] = extremes[random_between(&h->random, 0, 3)];
+    return tensor;
+}
+
+/* Both types on both sides, without zero points, with one for all and with one for each row and column; several matrices, and one
+ * that all of them share. */
+HARNESS_GROUP(sampling, integer_extremes, HARNESS_CPU | HARNESS_CUDA) {
+    static const int64_t terms[] = {5, 64, 131, 258};
+    for (int round = 0; round < 48; round++) {
+        const sb_dtype a = narrow(round & 1), b = narrow(round >> 1 & 1);
+        const int64_t m = round % 5 == 0 ? 1 : 14, k = terms[round / 3 % 4], n = 35;
+        const int zeros = round % 3;
+        harness_case test = harness_op("MatMulInteger", 10);
+        add_input(&test, extreme_tensor(h, a, 3, DIMS(2, m, k)));
+        add_input(&test, round >= 24 ? extreme_tensor(h, b, 3, DIMS(2, k, n)) : extreme_tensor(h, b, 2, DIMS(k, n)));
+        if (zeros > 0) {
+            add_input(&test, extreme_tensor(h, a, zeros - 1, DIMS(m)));
+            add_input(&test, extreme_tensor(h, b, zeros - 1, DIMS(n)));
+        }
+        harness_run(h, &test);
+        test = harness_op("ConvInteger", 10);
+        add_input(&test, extreme_tensor(h, a, 4, DIMS(2, 10, 7, 6)));
+        add_input(&test, extreme_tensor(h, b, 4, DIMS(66, 5, 3, 1 + round % 4)));
+        if (zeros > 0) {
+            add_input(&test, extreme_tensor(h, a, 0, NULL));
+            add_input(&test, extreme_tensor(h, b, zeros - 1, DIMS(66)));
+        }
+        set_int(&test, "group", 2);
+        set_ints(&test, "pads", 4, DIMS(1, 2, 0, 1));
         harness_run(h, &test);
     }
 }

@@ -1,4 +1,5 @@
-/* The kernels of MatMulInteger and QLinearMatMul, and the table with that of ConvInteger. Rows of the left side are widened once; threads take panels of columns by pieces of rows. */
+/* The kernels of MatMulInteger and QLinearMatMul, and the table with that of ConvInteger. Rows of the left side are
+ * made words of once; threads take panels of columns by pieces of rows. */
 #include <stdio.h>
 #include <string.h>
 
@@ -8,10 +9,12 @@
 #include "ops/matmul.h"
 #include "ops/matmul_integer.h"
 
-/* Rows that a thread takes by a panel at once, at most: their 16-bit elements stay in L2. */
-#define PIECE_ROWS 96
-/* Pairs of products that are worth a thread of their own. */
-#define GRAIN_PAIRS 100000
+/* Rows that a thread takes by a panel at once, at most: their elements stay in L2. */
+#define PIECE_ROWS 192
+/* Words of products that are worth a thread of their own. */
+#define GRAIN_WORDS 100000
+/* Results that are worth a thread of their own where they are rescaled. */
+#define GRAIN_RESULTS 32768
 
 static bool supports_product(const sb_kernel_query *query, char *why) {
     (void)query;
@@ -36,36 +39,36 @@ static sb_status derives_right(const sb_kernel_query *query, sb_derived_form *fo
     if (b->rank != 2 || !sb_fact_is_concrete(b, dims) || dims[0] == 0 || dims[1] == 0)
         return SB_OK;
     form->input = right_of(query->node);
-    form->layout = 0;
-    form->bytes = sb_integer_packed_bytes(dims[0], dims[1]);
+    const sb_integer_form *integers = sb_integer_form_of(query->isa);
+    form->layout = sb_integer_layout(integers);
+    form->bytes = sb_integer_packed_bytes(integers, dims[0], dims[1]);
     return form->bytes != 0 ? SB_OK : sb_fail_memory(error, SIZE_MAX);
 }
 
 typedef struct packing {
-    const void *b;
-    int64_t k_stride, column_stride, k, n;
+    const sb_integer_form *form;
+    sb_integer_right right;
     uint8_t *packed;
 } packing;
 
 static void pack_panels(void *context, int64_t begin, int64_t end) {
     const packing *to = context;
-    sb_integer_pack(to->b, to->k_stride, to->column_stride, to->k, to->n, begin, end, to->packed);
-}
-
-static int64_t panels_of(int64_t n) {
-    return n / SB_INTEGER_PANEL + (n % SB_INTEGER_PANEL != 0);
+    sb_integer_pack(to->form, &to->right, begin, end, to->packed);
 }
 
 static void pack(sb_workers *workers, packing *to) {
-    sb_workers_run(workers, panels_of(to->n), 1 + GRAIN_PAIRS / (SB_INTEGER_PANEL * to->k), pack_panels, to);
+    sb_workers_run(workers, sb_integer_panels(to->form, to->right.n), 1 + GRAIN_WORDS / (to->form->panel * to->right.k),
+                   pack_panels, to);
 }
 
 static sb_status derive_right(sb_call *call, const sb_tensor *from, void *derived) {
-    packing to = {.b = from->data,
-                  .k_stride = from->strides[0],
-                  .column_stride = from->strides[1],
-                  .k = from->dims[0],
-                  .n = from->dims[1],
+    packing to = {.form = sb_integer_form_of(call->isa),
+                  .right = {.dtype = from->dtype,
+                            .b = from->data,
+                            .k_stride = from->strides[0],
+                            .column_stride = from->strides[1],
+                            .k = from->dims[0],
+                            .n = from->dims[1]},
                   .packed = derived};
     pack(call->workers, &to);
     return SB_OK;
@@ -100,64 +103,69 @@ static int32_t zero_at(const zero_points *zeros, int64_t index) {
 
 typedef struct product {
     sb_matmul_geometry geometry;
-    sb_integer_row *widen;
-    sb_integer_multiply *multiply;
+    const sb_integer_form *form;
     sb_dtype dtype; /* of the left side */
     const char *a;  /* of the present batch */
     zero_points a_zero, b_zero;
     int64_t zero_rows;  /* after which the rows' zero points begin again */
     int64_t row_pieces; /* of PIECE_ROWS */
-    int16_t *rows;      /* [m][pairs][2] */
-    int32_t *sums;      /* [m] */
+    uint8_t *rows;      /* [m][words][4] */
+    int32_t *zeros;     /* [m], shifted */
+    uint32_t *sums;     /* [m] */
     const uint8_t *packed;
     sb_dtype packed_dtype;
     int32_t *y; /* [m][n] of the present batch */
 } product;
 
-static void widen_rows(void *context, int64_t begin, int64_t end) {
+static void take_rows(void *context, int64_t begin, int64_t end) {
     const product *work = context;
     const sb_matmul_geometry *g = &work->geometry;
-    for (int64_t row = begin; row < end; row++)
-        work->sums[row] =
-            work->widen(work->dtype, work->a + row * g->a_row_stride, g->a_k_stride, g->k,
-                        zero_at(&work->a_zero, row % work->zero_rows), work->rows + 2 * row * sb_integer_pairs(g->k));
+    const int64_t words = sb_integer_words(work->form, g->k);
+    for (int64_t row = begin; row < end; row++) {
+        const int32_t zero = zero_at(&work->a_zero, row % work->zero_rows) + sb_integer_left_shift(work->dtype);
+        const uint32_t sum = work->form->row(work->dtype, work->a + row * g->a_row_stride, g->a_k_stride, g->k,
+                                             work->rows + 4 * row * words);
+        work->zeros[row] = zero;
+        work->sums[row] = sum - (uint32_t)g->k * (uint32_t)zero;
+    }
 }
 
 static void multiply_pieces(void *context, int64_t begin, int64_t end) {
     const product *work = context;
     const sb_matmul_geometry *g = &work->geometry;
-    const int64_t pairs = sb_integer_pairs(g->k);
+    const int64_t words = sb_integer_words(work->form, g->k), panel = work->form->panel;
     for (int64_t piece = begin; piece < end; piece++) {
-        const int64_t column = piece / work->row_pieces * SB_INTEGER_PANEL;
+        const int64_t column = piece / work->row_pieces * panel;
         const int64_t row = piece % work->row_pieces * PIECE_ROWS;
         int32_t zeros[SB_INTEGER_PANEL] = {0};
         sb_integer_tile tile = {.rows = g->m - row < PIECE_ROWS ? g->m - row : PIECE_ROWS,
-                                .pairs = pairs,
-                                .columns = g->n - column < SB_INTEGER_PANEL ? g->n - column : SB_INTEGER_PANEL,
-                                .a = work->rows + 2 * row * pairs,
+                                .words = words,
+                                .columns = g->n - column < panel ? g->n - column : panel,
+                                .a = work->rows + 4 * row * words,
+                                .zeros = work->zeros + row,
                                 .sums = work->sums + row,
-                                .panel = work->packed + 2 * column * pairs,
-                                .dtype = work->packed_dtype,
-                                .zeros = zeros,
+                                .panel =
+                                    work->packed + (size_t)(column / panel) * sb_integer_panel_bytes(work->form, g->k),
+                                .column_zeros = zeros,
                                 .c = work->y + row * g->n + column,
                                 .c_stride = g->n};
         for (int64_t j = 0; j < tile.columns; j++)
-            zeros[j] = zero_at(&work->b_zero, column + j);
-        work->multiply(&tile);
+            zeros[j] = zero_at(&work->b_zero, column + j) + sb_integer_right_shift(work->packed_dtype);
+        work->form->multiply(&tile);
     }
 }
 
 static void multiply_batch(sb_workers *workers, product *work) {
     const sb_matmul_geometry *g = &work->geometry;
-    const int64_t pairs = sb_integer_pairs(g->k);
+    const int64_t words = sb_integer_words(work->form, g->k);
     work->row_pieces = (g->m + PIECE_ROWS - 1) / PIECE_ROWS;
-    sb_workers_run(workers, g->m, 1 + GRAIN_PAIRS / pairs, widen_rows, work);
+    sb_workers_run(workers, g->m, 1 + GRAIN_WORDS / words, take_rows, work);
     int64_t rows = g->m < PIECE_ROWS ? g->m : PIECE_ROWS;
-    sb_workers_run(workers, panels_of(g->n) * work->row_pieces, 1 + GRAIN_PAIRS / (rows * pairs), multiply_pieces,
-                   work);
+    sb_workers_run(workers, sb_integer_panels(work->form, g->n) * work->row_pieces, 1 + GRAIN_WORDS / (rows * words),
+                   multiply_pieces, work);
 }
 
-static sb_status multiply_all(sb_call *call, const sb_tensor *b, product *work, int32_t *y, uint8_t *memory) {
+static void multiply_all(sb_call *call, const sb_tensor *b, product *work, int32_t *y, uint8_t *memory) {
     const sb_matmul_geometry *g = &work->geometry;
     const char *a = work->a;
     work->packed_dtype = b->dtype;
@@ -168,39 +176,27 @@ static sb_status multiply_all(sb_call *call, const sb_tensor *b, product *work, 
         work->y = y + batch * g->m * g->n;
         work->packed = call->derived;
         if (work->packed == NULL) {
-            packing to = {.b = b->data + b_offset,
-                          .k_stride = g->b_k_stride,
-                          .column_stride = g->b_column_stride,
-                          .k = g->k,
-                          .n = g->n,
+            packing to = {.form = work->form,
+                          .right = {.dtype = b->dtype,
+                                    .b = b->data + b_offset,
+                                    .k_stride = g->b_k_stride,
+                                    .column_stride = g->b_column_stride,
+                                    .k = g->k,
+                                    .n = g->n},
                           .packed = memory};
             pack(call->workers, &to);
             work->packed = memory;
         }
         multiply_batch(call->workers, work);
     }
-    return SB_OK;
-}
-
-static void choose_functions(sb_isa isa, product *work) {
-    work->widen = sb_integer_row_scalar;
-    work->multiply = sb_integer_multiply_of(isa);
-#if SB_HAS_X86_KERNELS
-    if (isa == SB_ISA_AVX512) {
-        work->widen = sb_integer_row_avx512;
-    } else if (isa == SB_ISA_AVX2) {
-        work->widen = sb_integer_row_avx2;
-    }
-#endif
-    (void)isa;
 }
 
 /* Workspace for the left side and, where nobody has packed the right one, for that. */
 static sb_status take_workspace(sb_call *call, product *work, void **packed) {
     const sb_matmul_geometry *g = &work->geometry;
-    const size_t row_bytes = (size_t)sb_integer_pairs(g->k) * 2 * sizeof(int16_t);
+    const size_t row_bytes = (size_t)sb_integer_words(work->form, g->k) * 4;
     void *memory;
-    size_t bytes = sb_integer_packed_bytes(g->k, g->n);
+    size_t bytes = sb_integer_packed_bytes(work->form, g->k, g->n);
     if (bytes == 0)
         return sb_call_fail(call, SB_ERROR_OUT_OF_MEMORY, "the packed matrix's size overflows");
     *packed = NULL;
@@ -208,6 +204,8 @@ static sb_status take_workspace(sb_call *call, product *work, void **packed) {
         SB_TRY(sb_call_workspace(call, bytes, packed));
     SB_TRY(sb_call_workspace(call, (size_t)g->m * row_bytes, &memory));
     work->rows = memory;
+    SB_TRY(sb_call_workspace(call, (size_t)g->m * sizeof *work->zeros, &memory));
+    work->zeros = memory;
     SB_TRY(sb_call_workspace(call, (size_t)g->m * sizeof *work->sums, &memory));
     work->sums = memory;
     return SB_OK;
@@ -223,6 +221,8 @@ typedef struct rescaling {
     int64_t zero_rows, n;
     float *multipliers; /* [n], of the present row */
     int32_t *bias;      /* [n] zeros */
+    const int32_t *sums;
+    sb_tensor *y;
 } rescaling;
 
 static float scale_at(const zero_points *scales, int64_t index) {
@@ -252,17 +252,28 @@ static void find_multipliers(const rescaling *to, int64_t row) {
         to->multipliers[j] = (a_scale * scale_at(&to->b_scale, j)) / to->y_scale;
 }
 
-static sb_status rescale_rows(sb_call *call, rescaling *to, int64_t rows, const int32_t *sums, sb_tensor *y) {
+static void rescale_rows(void *context, int64_t begin, int64_t end) {
+    const rescaling *to = context;
+    for (int64_t row = begin; row < end; row++)
+        to->rescale(to->y->dtype, to->n, to->sums + row * to->n, to->bias, to->multipliers, to->y_zero,
+                    to->y->data + row * to->n);
+}
+
+static sb_status rescale_all(sb_call *call, rescaling *to, int64_t rows) {
     void *memory;
     SB_TRY(sb_call_workspace(call, (size_t)to->n * sizeof *to->multipliers, &memory));
     to->multipliers = memory;
     SB_TRY(sb_call_workspace(call, (size_t)to->n * sizeof *to->bias, &memory));
     to->bias = memory;
     memset(memory, 0, (size_t)to->n * sizeof *to->bias);
+    if (to->a_scale.count == 1) {
+        find_multipliers(to, 0);
+        sb_workers_run(call->workers, rows, 1 + GRAIN_RESULTS / to->n, rescale_rows, to);
+        return SB_OK;
+    }
     for (int64_t row = 0; row < rows; row++) {
-        if (row == 0 || to->a_scale.count != 1)
-            find_multipliers(to, row);
-        to->rescale(y->dtype, to->n, sums + row * to->n, to->bias, to->multipliers, to->y_zero, y->data + row * to->n);
+        find_multipliers(to, row);
+        rescale_rows(to, row, row + 1);
     }
     return SB_OK;
 }
@@ -283,7 +294,7 @@ static sb_status launch_product(sb_call *call) {
     const int right = right_of(call->node);
     const sb_tensor *a = sb_call_input(call, 0), *b = sb_call_input(call, right);
     sb_tensor *y;
-    product work = {.dtype = a->dtype, .a = a->data};
+    product work = {.form = sb_integer_form_of(call->isa), .dtype = a->dtype, .a = a->data};
     rescaling to = {.rescale = rescale_for(call->isa)};
     void *packed, *sums;
     sb_matmul_geometry *g = &work.geometry;
@@ -296,14 +307,17 @@ static sb_status launch_product(sb_call *call) {
     const int64_t rows = g->batches * g->m;
     work.zero_rows = g->m;
     sb_matmul_merge_batches(g);
-    choose_functions(call->isa, &work);
     SB_TRY(sb_call_output(call, 0, &y));
     SB_TRY(take_workspace(call, &work, &packed));
+    sums = y->data;
+    if (quantizes)
+        SB_TRY(sb_call_workspace(call, (size_t)sb_tensor_elements(y) * sizeof(int32_t), &sums));
+    multiply_all(call, b, &work, sums, packed);
     if (!quantizes)
-        return multiply_all(call, b, &work, (int32_t *)(void *)y->data, packed);
-    SB_TRY(sb_call_workspace(call, (size_t)sb_tensor_elements(y) * sizeof(int32_t), &sums));
-    SB_TRY(multiply_all(call, b, &work, sums, packed));
-    return rescale_rows(call, &to, rows, sums, y);
+        return SB_OK;
+    to.sums = sums;
+    to.y = y;
+    return rescale_all(call, &to, rows);
 }
 
 const sb_kernel sb_cpu_kernels_matmul_integer[] = {

@@ -3,8 +3,8 @@
 #include "cpu/contraction/chain16.h"
 
 size_t sb_recurrent_packed_bytes(sb_isa isa, sb_dtype dtype, int64_t k, int64_t n) {
-    const size_t bytes = dtype == SB_F32 ? sb_gemm_f32_packed_bytes(sb_gemm_f32_kernels(isa), k, n)
-                                         : sb_chain16_packed_bytes(k, n);
+    const size_t bytes =
+        dtype == SB_F32 ? sb_gemm_f32_packed_bytes(sb_gemm_f32_kernels(isa), k, n) : sb_chain16_packed_bytes(k, n);
     return bytes <= SIZE_MAX - 63 ? (bytes + 63) / 64 * 64 : 0;
 }
 

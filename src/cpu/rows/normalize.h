@@ -23,7 +23,9 @@ typedef struct sb_row_kernels {
      * the reciprocal go to *mean and *inverse. */
     void (*layer_norm)(const float *x, float *y, int64_t n, const float *scale, const float *bias, float epsilon,
                        float *mean, float *inverse);
-    /* The same of one row of n / repeat channels, `repeat` adjacent elements of each: element i has scale and bias number
+    /* y = (x (1 / sqrt(mean of x² + epsilon))) scale; y may be x. */
+    void (*rms_norm)(const float *x, float *y, int64_t n, const float *scale, float epsilon);
+    /* layer_norm of one row of n / repeat channels, `repeat` adjacent elements of each: element i has scale and bias number
      * i / repeat. */
     void (*group_norm)(const float *x, float *y, int64_t n, int64_t repeat, const float *scale, const float *bias,
                        float epsilon);

@@ -141,6 +141,12 @@ static void layer_norm(const float *x, float *y, int64_t n, const float *restric
     *inverse_out = inverse;
 }
 
+static void rms_norm(const float *x, float *y, int64_t n, const float *restrict scale, float epsilon) {
+    const float inverse = sb_div_f32(1.0f, sb_sqrt_f32(sb_div_f32(row_sum_of_squares(x, n), (float)n) + epsilon));
+    for (int64_t i = 0; i < n; i++)
+        y[i] = x[i] * inverse * scale[i];
+}
+
 static void group_norm(const float *x, float *y, int64_t n, int64_t repeat, const float *scale, const float *bias,
                        float epsilon) {
     float mean, inverse = centre(x, y, n, epsilon, &mean);
@@ -188,5 +194,5 @@ static void group_norm_columns(int64_t n, int width, const float *x, int64_t x_s
 }
 
 extern const sb_row_kernels SB_ISA_NAME(sb_row_kernels);
-const sb_row_kernels SB_ISA_NAME(sb_row_kernels) = {row_sum,    softmax,    log_softmax,       softmax_columns,
-                                                    layer_norm, group_norm, group_norm_columns};
+const sb_row_kernels SB_ISA_NAME(sb_row_kernels) = {row_sum,    softmax,  log_softmax, softmax_columns,
+                                                    layer_norm, rms_norm, group_norm,  group_norm_columns};

@@ -1,4 +1,4 @@
-/* The kernel for LayerNormalization over trailing dimensions in f32, f16 and bf16. A row of 16 bits is widened to f32, goes
+/* The kernels for LayerNormalization and RMSNormalization over trailing dimensions in f32, f16 and bf16. A row of 16 bits is widened to f32, goes
  * through the row kernel of f32 in the first-level cache, and is rounded once, as the definition says. */
 #include <stdio.h>
 
@@ -48,12 +48,16 @@ static bool wants_moments(const sb_node *node) {
     return false;
 }
 
+static bool is_rms(const sb_node *node) {
+    return sb_node_is(node, "RMSNormalization");
+}
+
 static bool supports_layer_norm(const sb_kernel_query *query, char *why) {
     const sb_fact *input = query->inputs[0];
     const sb_fact *bias = query->node->input_count > 2 ? query->inputs[2] : NULL;
     const sb_norm_params *params = query->node->params;
     if (!is_computed_in_f32(input->dtype)) {
-        snprintf(why, SB_WHY_BYTES, "layer normalisation of %s has no row kernel", sb_dtype_name(input->dtype));
+        snprintf(why, SB_WHY_BYTES, "%s of %s has no row kernel", query->node->op->name, sb_dtype_name(input->dtype));
         return false;
     }
     int start = row_start(query->node, input->rank);
@@ -72,31 +76,40 @@ static bool supports_layer_norm(const sb_kernel_query *query, char *why) {
 /* Gapless rows. */
 typedef struct layer_norm {
     const sb_row_kernels *kernels;
-    sb_walk_row *widen, *round; /* to f32 and back; NULL for f32 */
+    bool by_rms;
+    sb_walk_row *widen, *round; /* of x to f32, and to what y is; NULL for f32 */
     const char *x;
     char *y;
-    int64_t size;                 /* bytes of an element of x and y */
+    int64_t x_size, y_size;       /* bytes of an element */
     int64_t count, length, piece; /* rows, elements of one, rows that a thread takes at once */
     const float *scale, *bias;    /* bias may be NULL */
     float epsilon;
     float *mean, *inverse; /* one for each row, or NULL */
 } layer_norm;
 
-static void normalize_row(const layer_norm *work, int64_t row, float *workspace) {
-    const int64_t wide = sizeof(float), at = row * work->length * work->size;
-    const float *x = work->widen != NULL ? workspace : (const float *)(const void *)(work->x + at);
-    float *y = work->widen != NULL ? workspace : (float *)(void *)(work->y + at), mean, inverse;
-    if (work->widen != NULL)
-        work->widen(NULL, work->length, (char *const[]){(char *)workspace, (char *)(uintptr_t)(work->x + at)},
-                    (const int64_t[]){wide, work->size});
+static void normalize_f32(const layer_norm *work, int64_t row, const float *x, float *y) {
+    float mean, inverse;
+    if (work->by_rms) {
+        work->kernels->rms_norm(x, y, work->length, work->scale, work->epsilon);
+        return;
+    }
     work->kernels->layer_norm(x, y, work->length, work->scale, work->bias, work->epsilon, &mean, &inverse);
-    if (work->round != NULL)
-        work->round(NULL, work->length, (char *const[]){work->y + at, (char *)workspace},
-                    (const int64_t[]){work->size, wide});
     if (work->mean != NULL)
         work->mean[row] = mean;
     if (work->inverse != NULL)
         work->inverse[row] = inverse;
+}
+
+static void normalize_row(const layer_norm *work, int64_t row, float *workspace) {
+    const int64_t wide = sizeof(float);
+    char *x = (char *)(uintptr_t)(work->x + row * work->length * work->x_size);
+    char *y = work->y + row * work->length * work->y_size, *room = (char *)workspace;
+    if (work->widen != NULL)
+        work->widen(NULL, work->length, (char *const[]){room, x}, (const int64_t[]){wide, work->x_size});
+    normalize_f32(work, row, work->widen != NULL ? workspace : (const float *)(const void *)x,
+                  work->round != NULL ? workspace : (float *)(void *)y);
+    if (work->round != NULL)
+        work->round(NULL, work->length, (char *const[]){y, room}, (const int64_t[]){work->y_size, wide});
 }
 
 static void normalize_rows(void *context, int64_t index, void *workspace) {
@@ -110,17 +123,19 @@ static sb_status run(sb_call *call, layer_norm *work, const sb_tensor *x, sb_ten
     int64_t elements = sb_tensor_elements(x);
     if (elements == 0)
         return SB_OK;
-    if (x->dtype != SB_F32) {
+    if (x->dtype != SB_F32)
         work->widen = sb_convert_loop_for(call->isa, SB_F32, x->dtype);
-        work->round = sb_convert_loop_for(call->isa, x->dtype, SB_F32);
-    }
+    if (y->dtype != SB_F32)
+        work->round = sb_convert_loop_for(call->isa, y->dtype, SB_F32);
     work->x = x->data;
     work->y = y->data;
-    work->size = (int64_t)sb_dtype_size(x->dtype);
+    work->x_size = (int64_t)sb_dtype_size(x->dtype);
+    work->y_size = (int64_t)sb_dtype_size(y->dtype);
     work->count = elements / work->length;
     work->piece = work->length < PIECE_ELEMENTS ? PIECE_ELEMENTS / work->length : 1;
     return sb_pieces_run(call, (work->count - 1) / work->piece + 1,
-                         work->widen != NULL ? (size_t)work->length * sizeof(float) : 0, normalize_rows, work);
+                         work->widen != NULL || work->round != NULL ? (size_t)work->length * sizeof(float) : 0,
+                         normalize_rows, work);
 }
 
 static sb_status find_moments(sb_call *call, int index, float **moments) {
@@ -135,7 +150,8 @@ static sb_status find_moments(sb_call *call, int index, float **moments) {
 static sb_status launch_layer_norm(sb_call *call) {
     const sb_norm_params *params = call->node->params;
     sb_tensor *input, *output;
-    layer_norm work = {.kernels = sb_row_kernels_for(call->isa), .epsilon = params->epsilon};
+    layer_norm work = {
+        .kernels = sb_row_kernels_for(call->isa), .by_rms = is_rms(call->node), .epsilon = params->epsilon};
     SB_TRY(sb_call_output(call, 0, &output));
     SB_TRY(find_moments(call, 1, &work.mean));
     SB_TRY(find_moments(call, 2, &work.inverse));
@@ -155,5 +171,6 @@ const sb_kernel sb_cpu_kernels_normalize[] = {
      .name = "layer-norm-rows",
      .supports = supports_layer_norm,
      .launch = launch_layer_norm},
+    {.op = "RMSNormalization", .name = "rms-norm-rows", .supports = supports_layer_norm, .launch = launch_layer_norm},
     {0},
 };

@@ -24,7 +24,7 @@ static bool supports_pool(const sb_kernel_query *query, char *why) {
         return false;
     }
     if (query->node->output_count > 1 && query->node->outputs[1] != SB_NO_VALUE) {
-        snprintf(why, SB_WHY_BYTES, "pools that give indices have no kernel");
+        snprintf(why, SB_WHY_BYTES, "pools that give indices have no kernel with channels innermost");
         return false;
     }
     if (x->rank < 3) {
@@ -58,40 +58,21 @@ static void keep_results(const pooling *pool, int64_t at, int64_t count, float *
                     (const int64_t[]){size, (int64_t)sizeof *wide});
 }
 
-/* A copy in f32 whose channels are innermost and adjacent, made on all threads. */
-static sb_status widen(sb_call *call, sb_tensor *x, pooling *pool) {
-    int axes = x->rank - 2;
-    sb_tensor wide = {.dtype = SB_F32, .rank = x->rank};
-    void *memory;
-    SB_TRY(sb_call_workspace(call, (size_t)sb_tensor_elements(x) * sizeof(float), &memory));
-    memcpy(wide.dims, x->dims, sizeof wide.dims);
-    wide.data = memory;
-    wide.strides[1] = 1;
-    int64_t step = x->dims[1];
-    for (int d = x->rank - 1; d > 1; step *= x->dims[d--])
-        wide.strides[d] = step;
-    wide.strides[0] = step;
-    sb_spread_run(call, sb_convert_loop_for(call->isa, SB_F32, x->dtype), NULL, &wide, 1, &x);
-    pool->x = memory;
-    pool->x_batch = wide.strides[0];
-    memcpy(pool->x_strides, wide.strides + 2, (size_t)axes * sizeof *pool->x_strides);
-    return SB_OK;
-}
-
 /* Where the channels of x are not adjacent, or not of f32, a copy in which they are. */
 static sb_status find_channels_last(sb_call *call, sb_tensor *x, pooling *pool) {
     int axes = x->rank - 2;
-    if (x->dtype != SB_F32) {
-        pool->round = sb_convert_loop_for(call->isa, x->dtype, SB_F32);
-        return widen(call, x, pool);
-    }
     pool->x = (const float *)(const void *)x->data;
     pool->x_batch = x->strides[0];
     memcpy(pool->x_strides, x->strides + 2, (size_t)axes * sizeof *pool->x_strides);
-    if (x->strides[1] == 1 || x->dims[1] == 1)
+    if (x->dtype == SB_F32 && (x->strides[1] == 1 || x->dims[1] == 1))
         return SB_OK;
     int64_t strides[SB_MAX_RANK];
-    SB_TRY(sb_channels_last_copy(call, x, &pool->x, strides));
+    if (x->dtype == SB_F32) {
+        SB_TRY(sb_channels_last_copy(call, x, &pool->x, strides));
+    } else {
+        pool->round = sb_convert_loop_for(call->isa, x->dtype, SB_F32);
+        SB_TRY(sb_channels_last_widen(call, x, &pool->x, strides));
+    }
     pool->x_batch = strides[0];
     memcpy(pool->x_strides, strides + 1, (size_t)axes * sizeof *pool->x_strides);
     return SB_OK;
