@@ -86,7 +86,7 @@
     F(attention,              ops,  axes, cost, cpu,  cuda, __VA_ARGS__) \
     F(paged,                  ops,  axes, cost, cpu,  no,   __VA_ARGS__) \
     F(paged_append,           ops,  axes, cost, cpu,  cuda, __VA_ARGS__) \
-    F(linear_attention,       ops,  axes, cost, no,   cuda, __VA_ARGS__) \
+    F(linear_attention,       ops,  axes, cost, cpu,  cuda, __VA_ARGS__) \
     F(flex_attention,         ops,  axes, cost, no,   cuda, __VA_ARGS__) \
     F(rotary,                 ops,  axes, cost, cpu,  cuda, __VA_ARGS__) \
     F(normalization,          ops,  no,   no,   cpu,  no,   __VA_ARGS__) \

@@ -1,5 +1,7 @@
-/* RNN, GRU and LSTM. */
+/* RNN, GRU, LSTM and LinearAttention. */
 #include "harness/harness.h"
+
+#define DIMS(...) ((const int64_t[]){__VA_ARGS__})
 
 typedef struct extents {
     int64_t steps, batch, inputs, hidden;
@@ -134,4 +136,37 @@ HARNESS_GROUP(recurrent, random, HARNESS_CPU | HARNESS_CUDA) {
 HARNESS_GROUP(recurrent, lengths, HARNESS_CUDA) {
     check_layer(h, "GRU", SB_F32, &sizes[0], 0, true);
     check_layer(h, "LSTM", SB_F16, &sizes[0], 0x92, true);
+}
+
+/* States of every width about which vectors change, whose columns make several pieces; each rule, a decay for each row of a state and one
+ * for all of it, queries that share a state, and a state that is of another dtype. */
+HARNESS_GROUP(recurrent, linear_attention, HARNESS_CPU | HARNESS_CUDA) {
+    static const char *const rules[] = {"linear", "gated", "delta", "gated_delta"};
+    static const int64_t widths[] = {1, 7, 16, 33, 48, 64, 70, 130};
+    for (int round = 0; round < 4 * 3 * 8 * 2; round++) {
+        const int rule = round % 4;
+        const sb_dtype dtype = float_types[round / 4 % 3];
+        const distribution kind = (distribution)(round / 5 % DISTRIBUTIONS);
+        const int64_t heads = 1 + round % 3, group = 1 + round / 2 % 3, width = widths[round % 7],
+                      value_width = widths[round / 12 % 8], positions = round % 23 == 22 ? 0 : 1 + round % 5;
+        const int64_t state[] = {2, heads, width, value_width};
+        harness_case test = harness_op("LinearAttention", 27);
+        add_input(&test, random_tensor(h, kind, dtype, 3, DIMS(2, positions, heads * group * width)));
+        add_input(&test, random_tensor(h, kind, dtype, 3, DIMS(2, positions, heads * width)));
+        add_input(&test, random_tensor(h, kind, dtype, 3, DIMS(2, positions, heads * value_width)));
+        add_input(&test, round % 3 == 0 ? NULL : any_tensor(h, float_types[(round / 3 + round / 24) % 3], 4, state));
+        add_input(&test, rule % 2 == 0
+                             ? NULL
+                             : number_tensor(h, dtype, 3, DIMS(2, positions, round % 5 < 2 ? heads : heads * width),
+                                             round % 7 == 6));
+        if (rule > 1)
+            add_input(&test, random_tensor(h, kind, dtype, 3, DIMS(2, positions, round % 4 == 0 ? 1 : heads)));
+        set_text(&test, "update_rule", rules[rule]);
+        set_int(&test, "q_num_heads", heads * group);
+        set_int(&test, "kv_num_heads", heads);
+        if (round % 2 == 0)
+            set_float(&test, "scale", 0.3f);
+        test.outputs = 2;
+        harness_run(h, &test);
+    }
 }

@@ -404,7 +404,7 @@ static sb_status attempt(void *context) {
     const int64_t dims[] = {1, 2, 3, 4}, one = 1;
     sb_status status = SB_OK;
     for (int i = 0; i < 3 && status == SB_OK; i++)
-        status = sb_tensor_create(SB_F32, linear ? 3 : 4, dims, &runner.inputs[i], &error);
+        status = sb_tensor_create(linear ? SB_F16 : SB_F32, linear ? 3 : 4, dims, &runner.inputs[i], &error);
     if (status == SB_OK && linear) {
         static const char *const names[] = {"q_num_heads", "kv_num_heads"};
         const sb_string rule = {"linear", strlen("linear")};
