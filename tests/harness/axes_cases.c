@@ -231,13 +231,14 @@ HARNESS_GROUP(axes, topk_lines, HARNESS_CPU | HARNESS_CUDA) {
 
 /* ---- losses and determinants ---- */
 
-HARNESS_GROUP(axes, losses, HARNESS_CUDA) {
+HARNESS_GROUP(axes, losses, HARNESS_CPU_IF_ANY | HARNESS_CUDA) {
     static const char *const reductions[] = {"none", "sum", "mean"};
     static const struct {
         int rank;
         int64_t dims[4];
-    } shapes[] = {{2, {5, 7}}, {4, {2, 3, 4, 5}}, {2, {300, 2}},  {2, {3, 1500}},
-                  {2, {0, 3}}, {2, {33, 100}},    {3, {2, 1, 9}}, {2, {2, 1024}}};
+    } shapes[] = {{2, {5, 7}},      {4, {2, 3, 4, 5}},  {2, {300, 2}},  {2, {3, 1500}},
+                  {2, {0, 3}},      {2, {33, 100}},     {3, {2, 1, 9}}, {2, {2, 1024}},
+                  {3, {2, 20, 37}}, {4, {2, 7, 3, 16}}, {2, {5, 9000}}, {4, {1, 300, 2, 70}}};
     for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
         for (int variant = 0; variant < 24; variant++) {
             sb_dtype dtype = float_types[variant % 4];

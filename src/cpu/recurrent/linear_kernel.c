@@ -87,9 +87,9 @@ static void run_part(void *context, int64_t index, void *workspace) {
                            .columns = (int)(p.columns + 15) / 16 * 16,
                            .state = workspace,
                            .decay = run->operands[DECAY],
-                           .decays = work->decay == NULL                                        ? 0
+                           .decays = work->decay == NULL                               ? 0
                                      : work->decay->dims[2] == work->params->key_heads ? 1
-                                                                                                : work->width,
+                                                                                       : work->width,
                            .factors = y + run->group * SB_LINEAR_COLUMNS,
                            .beta = run->operands[BETA],
                            .heads = run->group,
