@@ -78,7 +78,7 @@
     F(pool,                   no,   no,   no,   cpu,  cuda, __VA_ARGS__) \
     F(pool_max,               ops,  no,   no,   cpu,  no,   __VA_ARGS__) \
     F(pool_average,           ops,  no,   no,   no,   no,   __VA_ARGS__) \
-    F(pool_global,            ops,  no,   no,   no,   no,   __VA_ARGS__) \
+    F(pool_global,            ops,  no,   no,   cpu,  no,   __VA_ARGS__) \
     F(order,                  no,   no,   no,   no,   cuda, __VA_ARGS__) \
     F(losses,                 ops,  axes, cost, cpu,  cuda, __VA_ARGS__) \
     F(choose,                 ops,  axes, cost, no,   cuda, __VA_ARGS__) \

@@ -83,13 +83,17 @@ HARNESS_GROUP(pool, large, HARNESS_CPU) {
 
 HARNESS_GROUP(pool, global, HARNESS_CPU) {
     static const char *const ops[] = {"GlobalAveragePool", "GlobalMaxPool"};
-    for (int round = 0; round < 60; round++) {
+    for (int round = 0; round < 180; round++) {
+        const sb_dtype dtype = (sb_dtype[]){SB_F32, SB_F16, SB_BF16}[round / 60];
         int axes = (int)random_between(&h->random, 1, 3);
         int64_t dims[5] = {random_between(&h->random, 1, 3), random_between(&h->random, 1, 80)};
         for (int i = 0; i < axes; i++)
             dims[i + 2] = random_between(&h->random, round % 9 == 0 ? 0 : 1, axes == 1 ? 600 : 20 / axes);
         harness_case test = harness_op(ops[round % 2], 1);
-        add_input(&test, random_tensor(h, (distribution)(round / 2 % DISTRIBUTIONS), SB_F32, axes + 2, dims));
+        const distribution kind = (distribution)(round / 2 % DISTRIBUTIONS);
+        add_input(&test, round % 5 == 0   ? packed_tensor(h, kind, dtype, axes + 2, dims)
+                         : round % 5 == 1 ? channels_last_tensor(h, kind, dtype, axes + 2, dims)
+                                          : random_tensor(h, kind, dtype, axes + 2, dims));
         harness_run(h, &test);
     }
     /* Channels innermost, and each row of positions a single one that is repeated. */

@@ -210,7 +210,10 @@ static sb_status launch_losses(sb_call *call) {
 }
 
 const sb_kernel sb_cpu_kernels_losses[] = {
-    {.op = "NegativeLogLikelihoodLoss", .name = "log-likelihoods", .supports = supports_losses, .launch = launch_losses},
+    {.op = "NegativeLogLikelihoodLoss",
+     .name = "log-likelihoods",
+     .supports = supports_losses,
+     .launch = launch_losses},
     {.op = "SoftmaxCrossEntropyLoss", .name = "cross-entropies", .supports = supports_losses, .launch = launch_losses},
     {0},
 };

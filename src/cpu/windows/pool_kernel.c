@@ -1,4 +1,4 @@
-/* MaxPool, AveragePool, GlobalAveragePool and GlobalMaxPool in f32, with channels innermost in memory. f16 and bf16 are
+/* MaxPool and AveragePool in f32, with channels innermost in memory. f16 and bf16 are
  * widened first, and rounded once. */
 #include <stdio.h>
 #include <string.h>
@@ -13,9 +13,6 @@
 
 /* Output positions that a thread takes at once. */
 #define BLOCK 32
-
-/* Channels that a thread takes at once of a global pool. */
-#define GLOBAL_PIECE 64
 
 static bool supports_pool(const sb_kernel_query *query, char *why) {
     const sb_fact *x = query->inputs[0];
@@ -36,7 +33,7 @@ static bool supports_pool(const sb_kernel_query *query, char *why) {
 
 typedef struct pooling {
     const sb_pool_kernels *kernels;
-    const sb_pool_params *params; /* NULL for global pools */
+    const sb_pool_params *params;
     bool averages;
     sb_pool_shape shape;
     const float *x; /* channels innermost, adjacent */
@@ -233,60 +230,11 @@ static sb_status launch_pool(sb_call *call) {
     return goes_by_rows(&pool) ? run_by_rows(call, &pool) : run_pool(call, &pool);
 }
 
-/* ---- global pools ---- */
-
-typedef struct global_pooling {
-    pooling pool;
-    int64_t elements, step; /* spatial elements and their distance */
-    int64_t pieces, piece;  /* channels are cut into so many pieces of so many */
-} global_pooling;
-
-static void pool_channels(void *context, int64_t index, void *workspace) {
-    const global_pooling *global = context;
-    const pooling *pool = &global->pool;
-    int64_t batch = index / global->pieces, first = index % global->pieces * global->piece;
-    int64_t left = pool->shape.channels - first;
-    int64_t channels = left < global->piece ? left : global->piece, *offsets = workspace;
-    const float *x = pool->x + batch * pool->x_batch + first;
-    float wide[GLOBAL_PIECE], *y = results_at(pool, batch * pool->shape.channels + first, wide);
-    for (int64_t i = 0; i < global->elements && !pool->averages; i++)
-        offsets[i] = i * global->step;
-    if (pool->averages)
-        pool->kernels->mean(channels, global->elements, x, global->step, y);
-    else
-        pool->kernels->max(
-            &(sb_pool_run){.channels = channels, .count = global->elements, .windows = 1, .x = x, .offsets = offsets},
-            y);
-    keep_results(pool, batch * pool->shape.channels + first, channels, y);
-}
-
-static sb_status launch_global(sb_call *call) {
-    sb_tensor *x = sb_call_input(call, 0);
-    global_pooling global = {.pool = {.kernels = sb_pool_kernels_for(call->isa),
-                                      .averages = strcmp(call->node->op->name, "GlobalAveragePool") == 0,
-                                      .shape = {.batch = x->dims[0], .channels = x->dims[1]}},
-                             .elements = 1,
-                             .piece = GLOBAL_PIECE};
-    SB_TRY(sb_call_output(call, 0, &global.pool.y));
-    if (sb_tensor_elements(global.pool.y) == 0)
-        return SB_OK;
-    for (int d = 2; d < x->rank; d++)
-        global.elements *= x->dims[d];
-    SB_TRY(find_channels_last(call, x, &global.pool));
-    if (!sb_even_step(x->rank - 2, x->dims + 2, global.pool.x_strides, &global.step))
-        return call->node->op->eval(call);
-    global.pieces = (x->dims[1] + global.piece - 1) / global.piece;
-    size_t workspace = global.pool.averages ? 0 : (size_t)global.elements * sizeof(int64_t);
-    return sb_pieces_run(call, x->dims[0] * global.pieces, workspace, pool_channels, &global);
-}
-
 #define POOL_KERNEL(op_name, launcher)                                                                                 \
     { .op = op_name, .name = "pool-channels-last", .supports = supports_pool, .launch = launcher }
 
 const sb_kernel sb_cpu_kernels_pool[] = {
     POOL_KERNEL("MaxPool", launch_pool),
     POOL_KERNEL("AveragePool", launch_pool),
-    POOL_KERNEL("GlobalAveragePool", launch_global),
-    POOL_KERNEL("GlobalMaxPool", launch_global),
     {0},
 };

@@ -18,8 +18,6 @@ typedef struct sb_pool_kernels {
     void (*max)(const sb_pool_run *run, float *y);
     /* y[p * channels + c] = (+0 + x[p * step + offsets[0] + c] + x[p * step + offsets[1] + c] + …) / divisor. */
     void (*average)(const sb_pool_run *run, float divisor, float *y);
-    /* y[c] = sum over i of x[i * stride + c] / count, the sum in the order of numerics/reduce.h. */
-    void (*mean)(int64_t channels, int64_t count, const float *x, int64_t stride, float *y);
 } sb_pool_kernels;
 
 /** The table of an instruction set that sb_isa_resolve gave. */
