@@ -1,20 +1,11 @@
 /* Interpolation along one axis, compiled once per instruction set: lanes are the elements of a line, or where lines are
- * single elements, nothing. */
+ * single elements, lines, which the compiler gathers. */
 #include "cpu/moving/resize_rows.h"
 #include "cpu/simd.h"
+#include "numerics/scalar.h"
 
 static const float *tap_line(const sb_resize_axis *axis, int64_t x, int tap, int64_t inner, const float *from) {
     return from + sb_resize_inside(axis->first[x] + tap, axis->in) * inner;
-}
-
-static void single_elements(const sb_resize_axis *axis, const float *from, float *out) {
-    for (int64_t x = 0; x < axis->out; x++) {
-        const double *weights = axis->weights + x * axis->taps;
-        float sum = 0.0f;
-        for (int t = 0; t < axis->taps; t++)
-            sum = fmaf((float)weights[t], *tap_line(axis, x, t, 1, from), sum);
-        out[x] = sum;
-    }
 }
 
 /* Linear: nearly always two taps, which then stay in registers. */
@@ -29,10 +20,6 @@ static void two_taps(int64_t inner, float low, float high, const float *left, co
 }
 
 void SB_ISA_NAME(sb_resize_lines)(const sb_resize_axis *axis, int64_t inner, const float *from, float *out) {
-    if (inner == 1) {
-        single_elements(axis, from, out);
-        return;
-    }
     for (int64_t x = 0; x < axis->out; x++, out += inner) {
         const double *weights = axis->weights + x * axis->taps;
         if (axis->taps == 2) {
@@ -48,5 +35,16 @@ void SB_ISA_NAME(sb_resize_lines)(const sb_resize_axis *axis, int64_t inner, con
                     vf_fma(vf_set((float)weights[t]), vf_load_first(tap_line(axis, x, t, inner, from) + i, taken), sum);
             vf_store_first(out + i, sum, taken);
         }
+    }
+}
+
+void SB_ISA_NAME(sb_resize_elements)(int taps, int64_t count, int64_t stride, const int32_t *restrict places,
+                                     const float *restrict weights, const float *restrict from, float *restrict out) {
+    for (int64_t x = 0; x < count && taps == 2; x++)
+        out[x] =
+            sb_fma_f32(weights[stride + x], from[places[stride + x]], sb_fma_f32(weights[x], from[places[x]], 0.0f));
+    for (int t = 0; t < taps && taps != 2; t++, places += stride, weights += stride) {
+        for (int64_t x = 0; x < count; x++)
+            out[x] = sb_fma_f32(weights[x], from[places[x]], t == 0 ? 0.0f : out[x]);
     }
 }

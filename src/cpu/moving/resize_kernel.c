@@ -144,6 +144,10 @@ static void pick_all(sb_call *call, resizing *work) {
 
 typedef struct pass {
     sb_resize_lines *lines;
+    /* Of lines of one element: where taps lie and what they weigh, [taps][out]; NULL where a line has more. */
+    sb_resize_elements *elements;
+    int32_t *places;
+    float *weights;
     const sb_resize_axis *axis;
     int64_t inner;
     const float *from;
@@ -157,9 +161,14 @@ typedef struct pass {
 static void run_pass(void *context, int64_t begin, int64_t end) {
     const pass *pass = context;
     float *to = pass->to;
-    for (int64_t o = begin; o < end; o++)
-        pass->lines(pass->axis, pass->inner, pass->from + o * pass->axis->in * pass->inner,
-                    to + o * pass->axis->out * pass->inner);
+    const sb_resize_axis *axis = pass->axis;
+    for (int64_t o = begin; o < end; o++) {
+        if (pass->places != NULL)
+            pass->elements(axis->taps, axis->out, axis->out, pass->places, pass->weights, pass->from + o * axis->in,
+                           to + o * axis->out);
+        else
+            pass->lines(axis, pass->inner, pass->from + o * axis->in * pass->inner, to + o * axis->out * pass->inner);
+    }
 }
 
 /* Some lines of the last pass, rounded while they are in the cache. */
@@ -171,7 +180,12 @@ static void run_rounded(void *context, int64_t index, void *workspace) {
     axis.first += first;
     axis.weights += first * axis.taps;
     axis.out = left < pass->piece ? left : pass->piece;
-    pass->lines(&axis, pass->inner, pass->from + o * axis.in * pass->inner, workspace);
+    const float *from = pass->from + o * axis.in * pass->inner;
+    if (pass->places != NULL)
+        pass->elements(axis.taps, axis.out, pass->axis->out, pass->places + first, pass->weights + first, from,
+                       workspace);
+    else
+        pass->lines(&axis, pass->inner, from, workspace);
     char *to = (char *)pass->to + (o * pass->axis->out + first) * pass->inner * pass->size;
     pass->round(NULL, axis.out * pass->inner, (char *[]){to, workspace},
                 (const int64_t[]){pass->size, (int64_t)sizeof(float)});
@@ -196,15 +210,39 @@ static sb_status run_last_pass(sb_call *call, const resizing *work, pass *pass, 
                          pass);
 }
 
-static sb_resize_lines *lines_for(sb_isa isa) {
+static void choose_kernels(sb_isa isa, pass *pass) {
+    pass->lines = sb_resize_lines_scalar;
+    pass->elements = sb_resize_elements_scalar;
 #if SB_HAS_X86_KERNELS
-    if (isa == SB_ISA_AVX512)
-        return sb_resize_lines_avx512;
-    if (isa == SB_ISA_AVX2)
-        return sb_resize_lines_avx2;
+    if (isa == SB_ISA_AVX512) {
+        pass->lines = sb_resize_lines_avx512;
+        pass->elements = sb_resize_elements_avx512;
+    } else if (isa == SB_ISA_AVX2) {
+        pass->lines = sb_resize_lines_avx2;
+        pass->elements = sb_resize_elements_avx2;
+    }
 #endif
     (void)isa;
-    return sb_resize_lines_scalar;
+}
+
+/* Lines of one element have their taps found once for all of them. */
+static sb_status find_taps(sb_call *call, pass *pass) {
+    const sb_resize_axis *axis = pass->axis;
+    const int64_t count = axis->out * axis->taps;
+    void *places, *weights;
+    if (pass->inner != 1 || axis->in > INT32_MAX)
+        return SB_OK;
+    SB_TRY(sb_call_workspace(call, (size_t)count * sizeof *pass->places, &places));
+    SB_TRY(sb_call_workspace(call, (size_t)count * sizeof *pass->weights, &weights));
+    pass->places = places;
+    pass->weights = weights;
+    for (int t = 0; t < axis->taps; t++) {
+        for (int64_t x = 0; x < axis->out; x++) {
+            pass->places[t * axis->out + x] = (int32_t)sb_resize_inside(axis->first[x] + t, axis->in);
+            pass->weights[t * axis->out + x] = (float)axis->weights[x * axis->taps + t];
+        }
+    }
+    return SB_OK;
 }
 
 /* No axis changes: every element stays, of 16 bits by way of f32, which makes any NaN the one that there is. */
@@ -231,10 +269,12 @@ static sb_status interpolate_all(sb_call *call, const resizing *work, const int 
         int d = places[axis];
         if (work->axes[d] == NULL)
             continue;
-        pass pass = {.lines = lines_for(call->isa), .axis = work->axes[d], .from = current};
+        pass pass = {.axis = work->axes[d], .from = current};
+        choose_kernels(call->isa, &pass);
         int64_t outer = sb_move_product(dims, 0, d), elements;
         pass.inner = sb_move_product(dims, d + 1, work->rank);
         dims[d] = work->out[d];
+        SB_TRY(find_taps(call, &pass));
         if (--left == 0)
             return run_last_pass(call, work, &pass, outer);
         SB_TRY(sb_count_elements(SB_F32, work->rank, dims, &elements, call->error));

@@ -72,7 +72,8 @@ static void pool_channels(void *context, int64_t index, void *workspace) {
     const int64_t image = index / work->pieces * channels + first;
     const int64_t count = channels - first < PIECE_CHANNELS ? channels - first : PIECE_CHANNELS;
     float results[PIECE_CHANNELS];
-    work->reduce->columns(work->kind, work->x->dtype, work->elements, count, image_at(work, image), work->step, results);
+    work->reduce->columns(work->kind, work->x->dtype, work->elements, count, image_at(work, image), work->step,
+                          results);
     keep(work, image, count, results);
 }
 
