@@ -83,6 +83,14 @@ static void transfer(const sb_rows *rows, int64_t row, int64_t begin, int64_t co
     }
 }
 
+int64_t sb_rows_side_by_side(const sb_rows *rows) {
+    const int last = rows->outer_rank - 1;
+    const int64_t size = (int64_t)sb_dtype_size(rows->tensor->dtype);
+    if (last < 0 || rows->inner_rank != 1 || rows->outer_steps[last] != size || rows->inner_steps[0] == size)
+        return 0;
+    return rows->outer_dims[last];
+}
+
 void sb_rows_load(const sb_rows *rows, int64_t row, int64_t begin, int64_t count, sb_dtype dtype, void *target) {
     transfer(rows, row, begin, count, dtype, target, false, sb_convert_loop(dtype, rows->tensor->dtype));
 }

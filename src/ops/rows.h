@@ -22,6 +22,9 @@ void sb_rows_start(sb_rows *rows, const sb_tensor *tensor, uint32_t inner);
 /** Where row `row` begins. */
 char *sb_rows_at(const sb_rows *rows, int64_t row);
 
+/** How many rows lie side by side along the last outer dimension, adjacent, with their own elements apart; 0: none do. */
+int64_t sb_rows_side_by_side(const sb_rows *rows);
+
 /** Copies elements [begin, begin + count) of row `row` to `target`, converted to `dtype` by the
  * rules of Cast. */
 void sb_rows_load(const sb_rows *rows, int64_t row, int64_t begin, int64_t count, sb_dtype dtype, void *target);

@@ -1,11 +1,11 @@
 /* The kernels of MatMulInteger and QLinearMatMul, and the table with that of ConvInteger. Rows of the left side are
  * made words of once; threads take panels of columns by pieces of rows. */
-#include <stdio.h>
 #include <string.h>
 
 #include "cpu/contraction/integer.h"
 #include "cpu/contraction/integer_conv.h"
 #include "cpu/list.h"
+#include "cpu/supports.h"
 #include "ops/matmul.h"
 #include "ops/matmul_integer.h"
 
@@ -15,12 +15,6 @@
 #define GRAIN_WORDS 100000
 /* Results that are worth a thread of their own where they are rescaled. */
 #define GRAIN_RESULTS 32768
-
-static bool supports_product(const sb_kernel_query *query, char *why) {
-    (void)query;
-    (void)why;
-    return true;
-}
 
 /* Where an operator has its right side. */
 static bool rescales(const sb_node *node) {
@@ -323,13 +317,13 @@ static sb_status launch_product(sb_call *call) {
 const sb_kernel sb_cpu_kernels_matmul_integer[] = {
     {.op = "MatMulInteger",
      .name = "integer-product",
-     .supports = supports_product,
+     .supports = sb_cpu_supports_all,
      .derives = derives_right,
      .derive = derive_right,
      .launch = launch_product},
     {.op = "QLinearMatMul",
      .name = "integer-product",
-     .supports = supports_product,
+     .supports = sb_cpu_supports_all,
      .derives = derives_right,
      .derive = derive_right,
      .launch = launch_product},

@@ -79,7 +79,7 @@ static sb_status check(const sb_call *call, const sb_tensor *data, const sb_tens
     return SB_OK;
 }
 
-static sb_status gather(sb_call *call, const sb_tensor *data, int axis, const sb_indices *indices) {
+sb_status sb_cpu_gather_elements(sb_call *call, const sb_tensor *data, int axis, const sb_indices *indices) {
     const sb_tensor *picks = sb_call_input(call, 1);
     sb_tensor *output;
     SB_TRY(check(call, data, picks, axis, indices));
@@ -98,19 +98,4 @@ static sb_status gather(sb_call *call, const sb_tensor *data, int axis, const sb
     sb_row_major_strides(data->rank, data->dims, work.steps);
     sb_workers_run(call->workers, indices->count / work.line, 1 + GRAIN_ELEMENTS / work.line, gather_lines, &work);
     return SB_OK;
-}
-
-sb_status sb_cpu_gather_elements(sb_call *call) {
-    sb_tensor *data;
-    sb_indices indices = {NULL};
-    int axis;
-    SB_TRY(
-        sb_move_axis(call, ((const sb_gather_params *)call->node->params)->axis, sb_call_input(call, 0)->rank, &axis));
-    SB_TRY(sb_call_contiguous(call, 0, &data));
-    sb_status status = sb_indices_read(call, sb_call_input(call, 1), &indices);
-    if (status == SB_OK)
-        status = gather(call, data, axis, &indices);
-    sb_indices_release(&indices);
-    sb_tensor_release(data);
-    return status;
 }

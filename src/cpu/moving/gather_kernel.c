@@ -98,7 +98,9 @@ static sb_status gather(sb_call *call, const sb_tensor *data, int axis, const sb
     return SB_OK;
 }
 
-static sb_status launch_gather(sb_call *call) {
+typedef sb_status gather_task(sb_call *call, const sb_tensor *data, int axis, const sb_indices *indices);
+
+static sb_status launch_by(sb_call *call, gather_task *gather) {
     sb_tensor *data;
     sb_indices indices = {NULL};
     int axis;
@@ -113,9 +115,17 @@ static sb_status launch_gather(sb_call *call) {
     return status;
 }
 
+static sb_status launch_gather(sb_call *call) {
+    return launch_by(call, gather);
+}
+
+static sb_status launch_elements(sb_call *call) {
+    return launch_by(call, sb_cpu_gather_elements);
+}
+
 const sb_kernel sb_cpu_kernels_gather[] = {
     {.op = "Gather", .name = "gather", .supports = supports_gather, .launch = launch_gather},
-    {.op = "GatherElements", .name = "gather-elements", .supports = supports_gather, .launch = sb_cpu_gather_elements},
+    {.op = "GatherElements", .name = "gather-elements", .supports = supports_gather, .launch = launch_elements},
     {.op = "GatherND", .name = "gather-nd", .supports = supports_gather_nd, .launch = sb_cpu_gather_nd},
     {0},
 };

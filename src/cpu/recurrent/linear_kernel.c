@@ -5,16 +5,11 @@
 #include "cpu/list.h"
 #include "cpu/pieces.h"
 #include "cpu/recurrent/linear_step.h"
+#include "cpu/supports.h"
 #include "cpu/widen.h"
 #include "ops/linear_attention.h"
 
 enum { QUERY, KEY, VALUE, PAST, DECAY, BETA, OPERANDS };
-
-/* The definition takes no other dtypes. */
-static bool supports_linear(const sb_kernel_query *query, char *why) {
-    (void)query, (void)why;
-    return true;
-}
 
 /* Row-major f32; NULL where omitted. */
 typedef struct recurrence {
@@ -153,6 +148,6 @@ static sb_status launch_linear(sb_call *call) {
 }
 
 const sb_kernel sb_cpu_kernels_linear_attention[] = {
-    {.op = "LinearAttention", .name = "linear-attention", .supports = supports_linear, .launch = launch_linear},
+    {.op = "LinearAttention", .name = "linear-attention", .supports = sb_cpu_supports_all, .launch = launch_linear},
     {0},
 };

@@ -156,15 +156,6 @@ static void choose_columns(void *context, int64_t index, void *workspace) {
         mark(&work->marks, row, width, wide);
 }
 
-/* Whether lanes had better be rows: their elements lie closer than those of a row, and there are some. */
-static bool lie_side_by_side(const sb_rows *rows) {
-    const int last = rows->outer_rank - 1;
-    if (last < 0 || rows->outer_dims[last] < 8 || rows->length > INT32_MAX)
-        return false;
-    const int64_t size = (int64_t)sb_dtype_size(rows->tensor->dtype);
-    return rows->outer_steps[last] == size && rows->inner_steps[0] != size;
-}
-
 static sb_status run(sb_call *call, choosing *work) {
     const sb_rows *rows = &work->rows;
     const sb_dtype dtype = rows->tensor->dtype;
@@ -172,8 +163,8 @@ static sb_status run(sb_call *call, choosing *work) {
     work->computed = sb_best_dtype(dtype);
     work->load = sb_convert_loop_for(call->isa, work->computed, dtype);
     work->plain = work->computed == dtype;
-    if (lie_side_by_side(rows)) {
-        const int64_t beside = rows->outer_dims[rows->outer_rank - 1];
+    const int64_t beside = sb_rows_side_by_side(rows);
+    if (beside >= 8 && rows->length <= INT32_MAX) {
         work->strips = (beside + STRIP - 1) / STRIP;
         return sb_pieces_run(call, rows->count / beside * work->strips, sizeof(chunk), choose_columns, work);
     }

@@ -3,14 +3,9 @@
 #include "cpu/list.h"
 #include "cpu/rows/range_rows.h"
 #include "cpu/spread.h"
+#include "cpu/supports.h"
 #include "ops/quantize.h"
 #include "tensor/walk.h"
-
-static bool supports_dynamic(const sb_kernel_query *query, char *why) {
-    (void)query;
-    (void)why;
-    return true;
-}
 
 typedef struct ranging {
     sb_range_row *range;
@@ -66,6 +61,9 @@ static sb_status launch_dynamic(sb_call *call) {
 }
 
 const sb_kernel sb_cpu_kernels_dynamic_quantize[] = {
-    {.op = "DynamicQuantizeLinear", .name = "dynamic-quantize", .supports = supports_dynamic, .launch = launch_dynamic},
+    {.op = "DynamicQuantizeLinear",
+     .name = "dynamic-quantize",
+     .supports = sb_cpu_supports_all,
+     .launch = launch_dynamic},
     {0},
 };

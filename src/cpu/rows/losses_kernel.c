@@ -2,7 +2,6 @@
  *
  * Scores that are log probabilities are read where targets point. Of others, rows are log softmax's: of one target each, or of as
  * many that lie side by side as a line of the cache holds. What is wrong is left to the definition, which words it. */
-#include <stdio.h>
 #include <string.h>
 
 #include "base/allocation.h"
@@ -10,6 +9,7 @@
 #include "cpu/pieces.h"
 #include "cpu/rows/normalize.h"
 #include "cpu/rows/reduce_rows.h"
+#include "cpu/supports.h"
 #include "numerics/scalar.h"
 #include "ops/convert_loops.h"
 #include "ops/losses.h"
@@ -18,15 +18,6 @@
 
 /* Elements, and targets of one element each, that a thread takes at once, about. */
 #define PIECE_ELEMENTS 8192
-
-static bool supports_losses(const sb_kernel_query *query, char *why) {
-    const sb_dtype dtype = query->inputs[0]->dtype;
-    if (dtype == SB_F32 || dtype == SB_F16 || dtype == SB_BF16)
-        return true;
-    snprintf(why, SB_WHY_BYTES, "%s of %s has no kernel; those of f32, f16 and bf16 have", query->node->op->name,
-             sb_dtype_name(dtype));
-    return false;
-}
 
 typedef struct losing {
     const sb_loss_params *params;
@@ -53,14 +44,22 @@ static void lose(const losing *work, int64_t i, float p) {
     work->losses[i] = ignored ? 0 : -(work->shares[i] * p);
 }
 
+/* From line to line of the last dimension: finding a row divides, which took most of the time. */
 static void run_picks(void *context, int64_t index, void *workspace) {
     (void)workspace;
     const losing *work = context;
-    const int64_t begin = index * work->piece, end = begin + work->piece;
-    for (int64_t i = begin; i < end && i < work->scores.count; i++) {
-        const int64_t target = is_ignored(work, work->targets[i]) ? 0 : work->targets[i];
-        const char *at = sb_rows_at(&work->scores, i) + target * work->scores.inner_steps[0];
-        lose(work, i, sb_real_load_f32(work->scores.tensor->dtype, at, 0));
+    const sb_rows *rows = &work->scores;
+    const int last = rows->outer_rank - 1;
+    const int64_t begin = index * work->piece, left = rows->count - begin;
+    const int64_t end = begin + (left < work->piece ? left : work->piece);
+    for (int64_t i = begin; i < end;) {
+        const int64_t rest = rows->outer_dims[last] - i % rows->outer_dims[last],
+                      count = rest < end - i ? rest : end - i;
+        const char *at = sb_rows_at(rows, i);
+        for (int64_t stop = i + count; i < stop; i++, at += rows->outer_steps[last]) {
+            const int64_t target = is_ignored(work, work->targets[i]) ? 0 : work->targets[i];
+            lose(work, i, sb_real_load_f32(rows->tensor->dtype, at + target * rows->inner_steps[0], 0));
+        }
     }
 }
 
@@ -107,19 +106,10 @@ static void run_columns(void *context, int64_t index, void *workspace) {
     }
 }
 
-/* Whether targets lie side by side along the last dimension of both sides, and classes apart. */
-static bool lie_side_by_side(const losing *work) {
-    const sb_rows *from = &work->scores, *to = &work->logs;
-    const int last = from->outer_rank - 1;
-    if (from->outer_dims[last] < 4 || from->outer_steps[last] != work->size || from->inner_steps[0] == work->size)
-        return false;
-    return !work->wants_logs || to->outer_steps[last] == work->size;
-}
-
 static sb_status run(sb_call *call, losing *work, bool softmax) {
     const sb_rows *from = &work->scores;
-    const int64_t classes = from->length, beside = from->outer_dims[from->outer_rank - 1];
-    const bool columns = softmax && lie_side_by_side(work);
+    const int64_t classes = from->length, beside = sb_rows_side_by_side(from);
+    const bool columns = softmax && beside >= 4 && (!work->wants_logs || sb_rows_side_by_side(&work->logs) == beside);
     size_t workspace;
     if (__builtin_mul_overflow((size_t)classes, 2 * sizeof(float) * (columns ? SB_ROW_COLUMNS : 1), &workspace))
         return sb_call_fail(call, SB_ERROR_OUT_OF_MEMORY, "%lld classes are too many", (long long)classes);
@@ -212,8 +202,11 @@ static sb_status launch_losses(sb_call *call) {
 const sb_kernel sb_cpu_kernels_losses[] = {
     {.op = "NegativeLogLikelihoodLoss",
      .name = "log-likelihoods",
-     .supports = supports_losses,
+     .supports = sb_cpu_supports_small_floats,
      .launch = launch_losses},
-    {.op = "SoftmaxCrossEntropyLoss", .name = "cross-entropies", .supports = supports_losses, .launch = launch_losses},
+    {.op = "SoftmaxCrossEntropyLoss",
+     .name = "cross-entropies",
+     .supports = sb_cpu_supports_small_floats,
+     .launch = launch_losses},
     {0},
 };

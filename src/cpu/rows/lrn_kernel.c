@@ -1,23 +1,15 @@
 /* The kernel of LRN in f32, f16 and bf16. Lanes are positions: of a strip of them, the channels are rows, whatever their order in
  * memory, and the output has the input's. Channels that are adjacent, as a convolution leaves them, and 16 bits are packed strip by
  * strip. */
-#include <stdio.h>
 
 #include "cpu/list.h"
 #include "cpu/pieces.h"
 #include "cpu/rows/whole_rows.h"
 #include "cpu/spread.h"
+#include "cpu/supports.h"
 #include "numerics/scalar.h"
 #include "ops/convert_loops.h"
 #include "ops/normalization.h"
-
-static bool supports_lrn(const sb_kernel_query *query, char *why) {
-    const sb_dtype dtype = query->inputs[0]->dtype;
-    if (dtype == SB_F32 || dtype == SB_F16 || dtype == SB_BF16)
-        return true;
-    snprintf(why, SB_WHY_BYTES, "LRN of %s has no kernel; those of f32, f16 and bf16 have", sb_dtype_name(dtype));
-    return false;
-}
 
 /* Steps and sizes in bytes. */
 typedef struct normalizing {
@@ -120,6 +112,6 @@ static sb_status launch_lrn(sb_call *call) {
 }
 
 const sb_kernel sb_cpu_kernels_normalization[] = {
-    {.op = "LRN", .name = "lrn-strips", .supports = supports_lrn, .launch = launch_lrn},
+    {.op = "LRN", .name = "lrn-strips", .supports = sb_cpu_supports_small_floats, .launch = launch_lrn},
     {0},
 };

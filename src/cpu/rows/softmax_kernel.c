@@ -3,7 +3,6 @@
  * The output has the input's order of dimensions in memory. Rows whose elements are adjacent are computed where they lie;
  * those that lie side by side (an axis that is not the innermost one in memory) as many at once as a line of the cache
  * holds; others, and few that lie side by side, are packed: four took 4.7 ns an element as columns and take 1.7. */
-#include <stdio.h>
 #include <string.h>
 
 #include "cpu/list.h"
@@ -11,17 +10,9 @@
 #include "cpu/rows/normalize.h"
 #include "cpu/rows/reduce_rows.h"
 #include "cpu/spread.h"
+#include "cpu/supports.h"
 #include "ops/convert_loops.h"
 #include "ops/softmax.h"
-
-static bool supports_softmax(const sb_kernel_query *query, char *why) {
-    const sb_dtype dtype = query->inputs[0]->dtype;
-    if (dtype == SB_F32 || dtype == SB_F16 || dtype == SB_BF16)
-        return true;
-    snprintf(why, SB_WHY_BYTES, "%s of %s has no kernel; those of f32, f16 and bf16 have", query->node->op->name,
-             sb_dtype_name(dtype));
-    return false;
-}
 
 typedef struct softmax {
     const sb_row_kernels *kernels;
@@ -245,7 +236,10 @@ static sb_status launch_softmax(sb_call *call) {
 }
 
 const sb_kernel sb_cpu_kernels_softmax[] = {
-    {.op = "Softmax", .name = "softmax-rows", .supports = supports_softmax, .launch = launch_softmax},
-    {.op = "LogSoftmax", .name = "log-softmax-rows", .supports = supports_softmax, .launch = launch_softmax},
+    {.op = "Softmax", .name = "softmax-rows", .supports = sb_cpu_supports_small_floats, .launch = launch_softmax},
+    {.op = "LogSoftmax",
+     .name = "log-softmax-rows",
+     .supports = sb_cpu_supports_small_floats,
+     .launch = launch_softmax},
     {0},
 };

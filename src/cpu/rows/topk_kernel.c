@@ -108,16 +108,10 @@ static void order_strip(void *context, int64_t index, void *workspace) {
         order_line(work, line + w, keys + w * work->lines.length, workspace);
 }
 
-static bool lie_side_by_side(const ordering *work) {
-    const sb_rows *lines = &work->lines;
-    const int last = lines->outer_rank - 1;
-    return last >= 0 && lines->outer_steps[last] == work->size && lines->inner_steps[0] != work->size &&
-           lines->outer_dims[last] >= STRIP / 2 && lines->length <= STRIP_LENGTH;
-}
-
 static sb_status run(sb_call *call, ordering *work) {
     const int64_t length = work->lines.length, count = work->lines.count;
-    const bool strips = lie_side_by_side(work);
+    const int64_t beside = sb_rows_side_by_side(&work->lines);
+    const bool strips = beside >= STRIP / 2 && length <= STRIP_LENGTH;
     const size_t memory = sb_topk_select_bytes(length, work->k);
     work->keys_bytes = (size_t)((strips ? STRIP : 1) * (length + length % 2)) * sizeof(int32_t);
     work->best_bytes = (size_t)work->k * sizeof(int64_t);
@@ -125,7 +119,6 @@ static sb_status run(sb_call *call, ordering *work) {
     if (__builtin_add_overflow(work->keys_bytes + work->best_bytes, memory, &bytes))
         return sb_fail_memory(call->error, SIZE_MAX);
     if (strips) {
-        const int64_t beside = work->lines.outer_dims[work->lines.outer_rank - 1];
         work->strips = (beside + STRIP - 1) / STRIP;
         return sb_pieces_run(call, count / beside * work->strips, bytes, order_strip, work);
     }

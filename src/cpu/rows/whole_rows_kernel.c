@@ -2,7 +2,6 @@
  *
  * Adjacent rows of f32 are computed where they lie, others packed, widened and rounded in a thread's workspace. Rows that lie side by
  * side are packed as many at once as a line of the cache holds, and are lanes. */
-#include <stdio.h>
 #include <string.h>
 
 #include "cpu/list.h"
@@ -10,6 +9,7 @@
 #include "cpu/rows/reduce_rows.h"
 #include "cpu/rows/whole_rows.h"
 #include "cpu/spread.h"
+#include "cpu/supports.h"
 #include "ops/convert_loops.h"
 #include "ops/normalization.h"
 #include "ops/reduce.h"
@@ -19,15 +19,6 @@
 
 /* Rows side by side are packed if they have at most so many elements: 64 MiB for each thread. */
 #define COLUMN_ELEMENTS ((int64_t)1 << 20)
-
-static bool supports_whole_rows(const sb_kernel_query *query, char *why) {
-    const sb_dtype dtype = query->inputs[0]->dtype;
-    if (dtype == SB_F32 || dtype == SB_F16 || dtype == SB_BF16)
-        return true;
-    snprintf(why, SB_WHY_BYTES, "%s of %s has no kernel; those of f32, f16 and bf16 have", query->node->op->name,
-             sb_dtype_name(dtype));
-    return false;
-}
 
 typedef struct whole_rows {
     const sb_whole_row_kernels *kernels;
@@ -94,13 +85,6 @@ static void run_columns(void *context, int64_t index, void *workspace) {
                     (const int64_t[]){work->size, wide});
 }
 
-/* Whether rows lie side by side along their last dimension, and their own elements apart. */
-static bool lie_side_by_side(const sb_rows *rows, int64_t size) {
-    const int last = rows->outer_rank - 1;
-    return last >= 0 && rows->inner_rank == 1 && rows->outer_dims[last] >= 4 && rows->outer_steps[last] == size &&
-           rows->inner_steps[0] != size;
-}
-
 static bool lie_there(const sb_rows *rows) {
     return rows->tensor->dtype == SB_F32 && rows->inner_rank == 1 &&
            (rows->inner_steps[0] == (int64_t)sizeof(float) || rows->length == 1);
@@ -108,21 +92,20 @@ static bool lie_there(const sb_rows *rows) {
 
 static sb_status run(sb_call *call, whole_rows *work) {
     const sb_rows *from = &work->from, *to = &work->to;
-    const int last = from->outer_rank - 1;
+    const int64_t beside = sb_rows_side_by_side(from);
     const sb_dtype dtype = from->tensor->dtype;
     size_t workspace;
     work->kernels = sb_whole_row_kernels_for(call->isa);
     work->load = sb_convert_loop_for(call->isa, SB_F32, dtype);
     work->store = sb_convert_loop_for(call->isa, dtype, SB_F32);
     work->size = (int64_t)sb_dtype_size(dtype);
-    bool columns = lie_side_by_side(from, work->size) && from->length > 1 && from->length <= COLUMN_ELEMENTS;
+    bool columns = beside >= 4 && from->length > 1 && from->length <= COLUMN_ELEMENTS;
     if (columns && work->results == NULL)
-        columns = lie_side_by_side(to, work->size) && to->outer_rank == from->outer_rank &&
-                  to->outer_dims[last] == from->outer_dims[last];
+        columns = to->outer_rank == from->outer_rank && sb_rows_side_by_side(to) == beside;
     if (columns) {
-        work->strips = (from->outer_dims[last] + SB_ROW_COLUMNS - 1) / SB_ROW_COLUMNS;
+        work->strips = (beside + SB_ROW_COLUMNS - 1) / SB_ROW_COLUMNS;
         workspace = (size_t)from->length * SB_ROW_COLUMNS * sizeof(float);
-        return sb_pieces_run(call, from->count / from->outer_dims[last] * work->strips, workspace, run_columns, work);
+        return sb_pieces_run(call, from->count / beside * work->strips, workspace, run_columns, work);
     }
     work->read_there = lie_there(from);
     work->write_there = work->results == NULL && lie_there(to);
@@ -171,7 +154,7 @@ static sb_status launch_log_sum_exp(sb_call *call) {
 }
 
 #define WHOLE_ROWS(op_name, kernel, launcher)                                                                          \
-    { .op = op_name, .name = kernel, .supports = supports_whole_rows, .launch = launcher }
+    { .op = op_name, .name = kernel, .supports = sb_cpu_supports_small_floats, .launch = launcher }
 
 const sb_kernel sb_cpu_kernels_whole_rows[] = {
     WHOLE_ROWS("LpNormalization", "lp-norm-rows", launch_lp),

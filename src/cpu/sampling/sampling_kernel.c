@@ -8,6 +8,7 @@
 #include "cpu/pieces.h"
 #include "cpu/sampling/sample_points.h"
 #include "cpu/spread.h"
+#include "cpu/supports.h"
 #include "cpu/widen.h"
 #include "ops/convert_loops.h"
 #include "ops/moving.h"
@@ -17,11 +18,8 @@
 
 static bool supports_sample(const sb_kernel_query *query, char *why) {
     const sb_fact *x = query->inputs[0];
-    if (x->dtype != SB_F32 && x->dtype != SB_F16 && x->dtype != SB_BF16) {
-        snprintf(why, SB_WHY_BYTES, "GridSample of %s has no kernel; those of f32, f16 and bf16 have",
-                 sb_dtype_name(x->dtype));
+    if (!sb_cpu_supports_small_floats(query, why))
         return false;
-    }
     if (x->rank > 2 + SB_SAMPLE_MOST_AXES) {
         snprintf(why, SB_WHY_BYTES, "GridSample has a kernel for up to %d spatial axes", SB_SAMPLE_MOST_AXES);
         return false;

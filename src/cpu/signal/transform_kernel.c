@@ -7,6 +7,7 @@
 #include "base/allocation.h"
 #include "cpu/list.h"
 #include "cpu/signal/transform.h"
+#include "cpu/supports.h"
 #include "ops/moving.h"
 #include "ops/number.h"
 #include "ops/signal.h"
@@ -277,14 +278,8 @@ static sb_status launch_stft(sb_call *call) {
     return run_job(&job, has_imaginary(job.input, job.stft.complex));
 }
 
-static bool supports_transform(const sb_kernel_query *query, char *why) {
-    (void)query;
-    (void)why;
-    return true;
-}
-
 const sb_kernel sb_cpu_kernels_signal[] = {
-    {.op = "DFT", .name = "dft", .supports = supports_transform, .launch = launch_dft},
-    {.op = "STFT", .name = "stft", .supports = supports_transform, .launch = launch_stft},
+    {.op = "DFT", .name = "dft", .supports = sb_cpu_supports_all, .launch = launch_dft},
+    {.op = "STFT", .name = "stft", .supports = sb_cpu_supports_all, .launch = launch_stft},
     {0},
 };

@@ -1,27 +1,18 @@
 /* The kernel of GlobalAveragePool and GlobalMaxPool of f32, f16 and bf16, which are reductions of images: of adjacent elements they are
  * rows, and of adjacent channels columns (cpu/rows/reduce_rows.h). Others are copied. */
-#include <stdio.h>
 #include <string.h>
 
 #include "cpu/list.h"
 #include "cpu/pieces.h"
 #include "cpu/rows/reduce_rows.h"
 #include "cpu/spread.h"
+#include "cpu/supports.h"
 #include "numerics/scalar.h"
 #include "ops/convert_loops.h"
 
 /* Elements of a piece of images, about; channels of one where these are adjacent. */
 #define PIECE_ELEMENTS 8192
 #define PIECE_CHANNELS 64
-
-static bool supports_global_pool(const sb_kernel_query *query, char *why) {
-    const sb_dtype dtype = query->inputs[0]->dtype;
-    if (dtype == SB_F32 || dtype == SB_F16 || dtype == SB_BF16)
-        return true;
-    snprintf(why, SB_WHY_BYTES, "%s of %s has no kernel; those of f32, f16 and bf16 have", query->node->op->name,
-             sb_dtype_name(dtype));
-    return false;
-}
 
 typedef struct global_pooling {
     const sb_reduce_kernels *reduce;
@@ -128,8 +119,11 @@ static sb_status launch_global_pool(sb_call *call) {
 const sb_kernel sb_cpu_kernels_pool_global[] = {
     {.op = "GlobalAveragePool",
      .name = "reduce-images",
-     .supports = supports_global_pool,
+     .supports = sb_cpu_supports_small_floats,
      .launch = launch_global_pool},
-    {.op = "GlobalMaxPool", .name = "reduce-images", .supports = supports_global_pool, .launch = launch_global_pool},
+    {.op = "GlobalMaxPool",
+     .name = "reduce-images",
+     .supports = sb_cpu_supports_small_floats,
+     .launch = launch_global_pool},
     {0},
 };
