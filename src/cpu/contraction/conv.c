@@ -363,8 +363,13 @@ void sb_conv_f32_pack(const sb_conv_plan *plan, const float *w, int64_t w_output
 
 /* -- Cutting ----------------------------------------------------------------------------------- */
 
+/* What a multiply-add of a depthwise convolution takes, in those of others: it is bound by what it reads. Measured (Zen 5): 960 channels of
+ * 7 × 7 take 15 us, 576 of 14 × 14 23 us, 18 to 44 multiply-adds in a nanosecond where others have 120. On two threads MobileNetV2 took 1.83 ms
+ * with half of its depthwise nodes on one of them, and 1.71 with this. */
+#define DEPTHWISE_WORK 6
+
 sb_gemm_split sb_conv_f32_split(const sb_conv_plan *plan, int threads) {
-    const int64_t k = sb_conv_is_depthwise(plan) ? plan->taps : plan->k;
+    const int64_t k = sb_conv_is_depthwise(plan) ? DEPTHWISE_WORK * plan->taps : plan->k;
     sb_gemm_split split = sb_gemm_f32_split(plan->kernels, plan->m, plan->n, k, threads);
     /* Strips repeat their edges: whole rows of pixels repeat the least. */
     if (sb_conv_has_strip(plan) && split.m_parts > 1 && plan->row_pixels > 0) {
