@@ -100,6 +100,7 @@ struct sb_device_interface {
     sb_status (*receive)(sb_queue *queue, const sb_mailbox *mailbox, sb_error *error);
     sb_status (*leave_words)(sb_queue *queue, const sb_mailbox *mailbox, const void *address,
                              const sb_host_block *block, sb_error *error);
+    sb_status (*collect_words)(sb_queue *queue, const sb_tensor *words, void *to, sb_error *error);
 
     sb_status (*upload)(sb_queue *queue, const sb_tensor *to, sb_tensor *from, sb_error *error);
     sb_status (*download)(sb_queue *queue, const sb_tensor *to, const sb_tensor *from, sb_error *error);
@@ -250,6 +251,13 @@ static inline sb_status sb_queue_receive(sb_queue *queue, const sb_mailbox *mail
 static inline sb_status sb_queue_leave_words(sb_queue *queue, const sb_mailbox *mailbox, const void *address,
                                              const sb_host_block *block, sb_error *error) {
     return queue->interface->leave_words(queue, mailbox, address, block, error);
+}
+
+/** Has the device put those words of `words`, u32 and there, that are not 0 into memory of one of the queue's host blocks, each in its place
+ * from `to` on, and make them 0: in the queue's order, and quicker than a copy, which takes 8 us behind a recording (H200).
+ * They are there when a mark behind it is reached. */
+static inline sb_status sb_queue_collect_words(sb_queue *queue, const sb_tensor *words, void *to, sb_error *error) {
+    return queue->interface->collect_words(queue, words, to, error);
 }
 
 /* ---- copies (entered) ---- */

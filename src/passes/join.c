@@ -324,19 +324,6 @@ static sb_status add_views(sb_graph *graph, sb_scope *scope, const product *prod
     return add_node(graph, scope, "Split", 13, &products[0], inputs, count, results, &attributes, error);
 }
 
-/* Puts the nodes from `fresh` on to where the first product is. */
-static sb_status move_nodes(sb_graph *graph, size_t fresh, size_t place, sb_error *error) {
-    size_t count = graph->node_count - fresh;
-    sb_node **moved = sb_allocate_array(count, sizeof(sb_node *));
-    if (moved == NULL)
-        return sb_fail_memory(error, count * sizeof(sb_node *));
-    memcpy(moved, graph->nodes + fresh, count * sizeof(sb_node *));
-    memmove(graph->nodes + place + count, graph->nodes + place, (fresh - place) * sizeof(sb_node *));
-    memcpy(graph->nodes + place, moved, count * sizeof(sb_node *));
-    sb_free(moved);
-    return SB_OK;
-}
-
 /* Nobody is to make a product's results but the views. */
 static void drop_product(sb_graph *graph, const product *product, sb_node *node) {
     for (size_t n = 0; product->bias != SB_NO_VALUE && n < graph->node_count; n++) {
@@ -363,7 +350,7 @@ static sb_status join_products(sb_graph *graph, sb_scope *scope, const product *
     if (products[0].bias != SB_NO_VALUE)
         SB_TRY(add_product(graph, scope, products, count, true, joined, &joined, error));
     SB_TRY(add_views(graph, scope, products, count, joined, error));
-    SB_TRY(move_nodes(graph, fresh, products[0].node, error));
+    SB_TRY(sb_rewrite_move(graph, fresh, products[0].node, error));
     for (int i = 0; i < count; i++)
         drop_product(graph, &products[i], old[i]);
     sb_groups_close_gaps(graph);

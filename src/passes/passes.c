@@ -10,6 +10,7 @@ sb_status sb_passes_run(sb_graph *graph, sb_scope *scope, sb_error *error) {
     }
     SB_TRY(sb_pass_fold(graph, scope, error));
     SB_TRY(sb_pass_views(graph, scope, error));
+    SB_TRY(sb_pass_picks(graph, scope, error));
     SB_TRY(sb_pass_merge(graph, scope, error));
     SB_TRY(sb_pass_sweep(graph, scope, error));
     SB_TRY(sb_pass_join(graph, scope, error));

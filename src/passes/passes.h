@@ -17,6 +17,8 @@ sb_status sb_passes_run(sb_graph *graph, sb_scope *scope, sb_error *error);
 sb_status sb_pass_fold(sb_graph *graph, sb_scope *scope, sb_error *error);
 /** Takes out nodes whose output is their input, and joins transposes of transposes. */
 sb_status sb_pass_views(sb_graph *graph, sb_scope *scope, sb_error *error);
+/** Has a Gather of one known index be a view: a Slice, and a Squeeze behind it. */
+sb_status sb_pass_picks(sb_graph *graph, sb_scope *scope, sb_error *error);
 /** Computes what is computed twice once. */
 sb_status sb_pass_merge(sb_graph *graph, sb_scope *scope, sb_error *error);
 /** Removes nodes, constants and reads of variables that no output and no update needs. */

@@ -1,5 +1,9 @@
 #include "passes/rewrite.h"
 
+#include <string.h>
+
+#include "base/allocation.h"
+
 void sb_rewrite_uses(sb_graph *graph, sb_value_id from, sb_value_id to) {
     for (size_t n = 0; n < graph->node_count; n++) {
         sb_node *node = graph->nodes[n];
@@ -43,4 +47,16 @@ const sb_node *sb_maker_of(const sb_graph *graph, sb_value_id value, size_t *num
     if (number != NULL)
         *number = (size_t)producer;
     return graph->nodes[producer];
+}
+
+sb_status sb_rewrite_move(sb_graph *graph, size_t fresh, size_t place, sb_error *error) {
+    size_t count = graph->node_count - fresh;
+    sb_node **moved = sb_allocate_array(count, sizeof(sb_node *));
+    if (moved == NULL)
+        return sb_fail_memory(error, count * sizeof(sb_node *));
+    memcpy(moved, graph->nodes + fresh, count * sizeof(sb_node *));
+    memmove(graph->nodes + place + count, graph->nodes + place, (fresh - place) * sizeof(sb_node *));
+    memcpy(graph->nodes + place, moved, count * sizeof(sb_node *));
+    sb_free(moved);
+    return SB_OK;
 }

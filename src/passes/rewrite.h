@@ -19,4 +19,8 @@ const sb_node *sb_maker_of(const sb_graph *graph, sb_value_id value, size_t *num
 /** Takes the value away from the node that makes it: the caller makes it a constant. */
 void sb_detach_value(sb_graph *graph, sb_value_id value);
 
+/** Puts the nodes from `fresh` on, the last ones, to `place`, ahead of what is there. Which node makes a value has to be found anew then
+ * (sb_groups_close_gaps). Errors: OUT_OF_MEMORY. */
+sb_status sb_rewrite_move(sb_graph *graph, size_t fresh, size_t place, sb_error *error);
+
 #endif

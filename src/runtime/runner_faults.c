@@ -1,8 +1,7 @@
 /* What kernels on a device find wrong with their data. Recorded tasks know the address of their word, so there is one
- * set of words, which every run uses: the device copies it to a run's own place behind the run's work, and clears it
- * before the next; words of a plan with open extents come with the table of each run, as zeros. A recording that receives
- * its table (runtime/again.h) ends by leaving those that are not 0 in that place, which the host has cleared, so that nothing
- * is copied. Runners of whose steps none has ever asked for its word, as those of networks without indices and
+ * set of words, which every run uses: behind a run's work the device moves those that are not 0 to the run's own place, which the host
+ * has cleared, so that the next run finds zeros; words of a plan with open extents come with the table of each run. A
+ * recording that receives its table (runtime/again.h) ends by doing so itself. Runners of whose steps none has ever asked for its word, as those of networks without indices and
  * integer divisions, need neither. */
 #include <string.h>
 
@@ -58,10 +57,9 @@ uint32_t *sb_runner_faults_place(sb_runner *runner) {
 sb_status sb_runner_clear_faults(sb_runner *runner, int slot, sb_error *error) {
     runner->slot = slot;
     runner->faults_left = false;
-    /* The run before left none of them here if it had its words elsewhere, and found these as they are. */
-    bool elsewhere = runner->plan != NULL && sb_runner_faults(runner) != runner->faults;
-    if (runner->faults != NULL && runner->may_fault && !elsewhere)
+    if (runner->faults != NULL && runner->uncollected && runner->may_fault)
         SB_TRY(sb_queue_clear(runner->settings->placement.queue, runner->faults, error));
+    runner->uncollected = true;
     for (size_t i = 0; i < runner->nested_count; i++)
         SB_TRY(sb_runner_clear_faults(runner->nested[i], slot, error));
     return SB_OK;
@@ -70,9 +68,11 @@ sb_status sb_runner_clear_faults(sb_runner *runner, int slot, sb_error *error) {
 sb_status sb_runner_collect_faults(sb_runner *runner, int slot, sb_error *error) {
     sb_queue *queue = runner->settings->placement.queue;
     if (runner->faults != NULL && runner->may_fault && !runner->faults_left) {
-        runner->clean[slot] = false;
-        SB_TRY(sb_queue_fetch(queue, words_of(runner, slot), sb_runner_faults(runner), error));
+        runner->slot = slot; /* which a runner that this run has made does not know yet */
+        uint32_t *place = sb_runner_faults_place(runner);
+        SB_TRY(sb_queue_collect_words(queue, sb_runner_faults(runner), place, error));
     }
+    runner->uncollected = false;
     for (size_t i = 0; i < runner->nested_count; i++)
         SB_TRY(sb_runner_collect_faults(runner->nested[i], slot, error));
     return SB_OK;

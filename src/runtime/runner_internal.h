@@ -29,6 +29,7 @@ struct sb_runner {
     sb_tensor *faults;           /* there, a word for each step */
     sb_host_block *fault_copies; /* as many words for each slot */
     bool *clean;                 /* by slot: its words are known to be 0 */
+    bool uncollected;            /* a run may have left some on the device: it failed half-way, or is in progress */
     int slot;                    /* of the run in progress … */
     bool faults_left;            /* … which leaves its words there by itself */
     bool may_fault;              /* a step has asked for its word, in any run */

@@ -84,6 +84,49 @@ static void test_views(void **state) {
     builder_destroy(&b);
 }
 
+/* The rows that one index picks along axis 1 of [n, 5, 3, 4]: a view where the index is certainly there, whoever comes behind; and never
+ * along the last axis, or where the axis may be shorter. */
+static void test_picks(void **state) {
+    (void)state;
+    static const struct {
+        int rank; /* of the indices */
+        int64_t index, axis;
+        bool is_view;
+    } cases[] = {{0, 0, 1, true},  {0, 4, 1, true},  {0, -1, -3, true}, {0, -5, 1, true}, {1, 2, 1, true},
+                 {1, -1, 2, true}, {0, 5, 1, false}, {0, -6, 1, false}, {0, 1, 3, false}, {0, 0, 0, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        random_source source = {3 + i};
+        builder b = builder_create();
+        sb_value_id x = builder_input(&b, SB_F32, 4, (int64_t[]){-1, 5, 3, 4});
+        sb_tensor *index;
+        assert_int_equal(sb_tensor_create(SB_S64, cases[i].rank, (int64_t[]){1}, &index, NULL), SB_OK);
+        *(int64_t *)sb_tensor_mutable_data(index) = cases[i].index;
+        sb_attributes attributes = {0};
+        assert_int_equal(sb_attributes_add_ints(&attributes, "axis", true, 1, &cases[i].axis, NULL), SB_OK);
+        sb_value_id y = builder_node(&b, "Gather", 2, (sb_value_id[]){x, builder_constant(&b, index)}, &attributes);
+        assert_int_equal(sb_graph_add_output(b.graph, builder_unary(&b, "Neg", y), NULL), SB_OK);
+        assert_int_equal(sb_graph_add_output(b.graph, y, NULL), SB_OK);
+        bool fails = cases[i].index >= 5 || cases[i].index < -5;
+        sb_tensor *input = random_tensor(&source, 4, (int64_t[]){2, 5, 3, 4}), *expected[2], *output[2];
+        builder_finish(&b);
+        if (!fails)
+            builder_run(&b, true, SB_ISA_SCALAR, 1, &input, expected);
+        assert_int_equal(sb_passes_run(b.graph, b.scope, NULL), SB_OK);
+        assert_int_equal(builder_count(&b, "Gather"), !cases[i].is_view);
+        assert_int_equal(builder_count(&b, "Slice"), cases[i].is_view);
+        assert_int_equal(builder_count(&b, "Squeeze"), cases[i].is_view && cases[i].rank == 0);
+        for (int o = 0; o < 2 && !fails; o++) {
+            if (o == 0)
+                builder_run(&b, false, SB_ISA_AVX2, 2, &input, output);
+            assert_true(sb_tensor_equal(output[o], expected[o]));
+            sb_tensor_release(output[o]);
+            sb_tensor_release(expected[o]);
+        }
+        sb_tensor_release(input);
+        builder_destroy(&b);
+    }
+}
+
 static void test_merge(void **state) {
     (void)state;
     builder b = builder_create();
@@ -334,15 +377,11 @@ static void test_random_graphs(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_fold),
-        cmocka_unit_test(test_views),
-        cmocka_unit_test(test_merge),
-        cmocka_unit_test(test_sweep),
-        cmocka_unit_test(test_fuse),
-        cmocka_unit_test(test_fuse_16_bits),
-        cmocka_unit_test(test_fuse_leaves_training),
-        cmocka_unit_test(test_fuse_quantized),
-        cmocka_unit_test(test_random_graphs),
+        cmocka_unit_test(test_fold),           cmocka_unit_test(test_views),
+        cmocka_unit_test(test_picks),          cmocka_unit_test(test_merge),
+        cmocka_unit_test(test_sweep),          cmocka_unit_test(test_fuse),
+        cmocka_unit_test(test_fuse_16_bits),   cmocka_unit_test(test_fuse_leaves_training),
+        cmocka_unit_test(test_fuse_quantized), cmocka_unit_test(test_random_graphs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -32,3 +32,13 @@ SB_CUDA_KERNEL(sb_cuda_mailbox_leave, sb_cuda_answer, p) {
             ((uint32_t *)(uintptr_t)*p->address)[i] = p->words[i];
     }
 }
+
+SB_CUDA_KERNEL(sb_cuda_mailbox_collect, sb_cuda_collection, p) {
+    SB_CUDA_EACH(i, p->count) {
+        const uint32_t word = p->words[i];
+        if (word != 0) {
+            p->to[i] = word;
+            p->words[i] = 0;
+        }
+    }
+}

@@ -4,12 +4,13 @@
 
 #include "kernel/device.h"
 
-/** See sb_mailbox_create, sb_mailbox_destroy, sb_queue_receive and sb_queue_leave_words. */
+/** See sb_mailbox_create, sb_mailbox_destroy, sb_queue_receive, sb_queue_leave_words and sb_queue_collect_words. */
 sb_status sb_cuda_mailbox_create(sb_queue *queue, size_t count, const sb_tensor *to, const sb_tensor *cleared,
                                  sb_mailbox **mailbox, sb_error *error);
 void sb_cuda_mailbox_destroy(sb_mailbox *mailbox);
 sb_status sb_cuda_mailbox_receive(sb_queue *queue, const sb_mailbox *mailbox, sb_error *error);
 sb_status sb_cuda_mailbox_leave(sb_queue *queue, const sb_mailbox *mailbox, const void *address,
                                 const sb_host_block *block, sb_error *error);
+sb_status sb_cuda_mailbox_collect(sb_queue *queue, const sb_tensor *words, void *to, sb_error *error);
 
 #endif

@@ -24,4 +24,10 @@ typedef struct sb_cuda_answer {
     int64_t count;
 } sb_cuda_answer;
 
+/* The same, and here they become 0. */
+typedef struct sb_cuda_collection {
+    uint32_t *words, *to;
+    int64_t count;
+} sb_cuda_collection;
+
 #endif

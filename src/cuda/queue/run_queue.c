@@ -339,6 +339,7 @@ const sb_device_interface sb_cuda_device_interface = {
     .destroy_mailbox = sb_cuda_mailbox_destroy,
     .receive = sb_cuda_mailbox_receive,
     .leave_words = sb_cuda_mailbox_leave,
+    .collect_words = sb_cuda_mailbox_collect,
     .upload = upload,
     .download = download,
     .fetch = fetch,
