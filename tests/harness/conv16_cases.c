@@ -128,6 +128,26 @@ HARNESS_GROUP(conv16, windows, HARNESS_CUDA) {
     check_all(h, windows, (int)(sizeof windows / sizeof *windows));
 }
 
+/* Windows side by side, which are copied and multiplied, and those that only look like it: what is left at the end, one axis of three, chains of
+ * fewer than 32, of no multiple of 8, of 64 channels and of 16, which come in maps of pixels. */
+HARNESS_GROUP(conv16, patches, HARNESS_CUDA) {
+    static const convolution shapes[] = {
+        {2, 2, 3, 72, 1, {32, 48}, {16, 16}, {16, 16}, {1, 1}, {0}, {0}, NULL, true},
+        {2, 1, 3, 40, 1, {70, 67}, {14, 14}, {14, 14}, {1, 1}, {0}, {0}, NULL, true},
+        {2, 3, 1, 9, 1, {24, 8}, {4, 8}, {4, 8}, {1, 1}, {0}, {0}, NULL, false},
+        {2, 2, 5, 17, 1, {9, 10}, {3, 3}, {3, 3}, {1, 1}, {0}, {0}, NULL, true},
+        {2, 1, 3, 16, 1, {6, 6}, {3, 3}, {3, 3}, {1, 1}, {0}, {0}, NULL, false},
+        {2, 2, 64, 24, 1, {20, 11}, {9, 2}, {9, 2}, {1, 1}, {0}, {0}, NULL, true},
+        {2, 1, 16, 24, 1, {20, 12}, {9, 2}, {9, 2}, {1, 1}, {0}, {0}, NULL, true},
+        {2, 1, 3, 16, 1, {32, 32}, {16, 16}, {16, 16}, {1, 1}, {0, 1}, {0}, NULL, true},
+        {2, 1, 3, 16, 1, {32, 40}, {8, 8}, {8, 9}, {1, 1}, {0}, {0}, NULL, true},
+        {1, 2, 7, 30, 1, {100}, {10}, {10}, {1}, {0}, {0}, NULL, true},
+        {3, 2, 3, 12, 1, {4, 9, 8}, {2, 4, 4}, {2, 4, 4}, {1, 1, 1}, {0}, {0}, NULL, true},
+        {2, 1, 3, 24, 1, {16, 16}, {16, 16}, {16, 16}, {1, 1}, {0}, {0}, NULL, true},
+    };
+    check_all(h, shapes, (int)(sizeof shapes / sizeof *shapes));
+}
+
 static const convolution groups[] = {
     {2, 2, 8, 12, 2, {6, 6}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, NULL, true},
     {2, 1, 32, 48, 2, {5, 5}, {1, 3}, {1, 1}, {1, 1}, {0, 1}, {0, 1}, NULL, false},

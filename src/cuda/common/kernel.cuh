@@ -27,8 +27,13 @@
 #if defined(__CUDA_ARCH__)
 #define SB_CUDA_DEPEND()                                                                                               \
     asm volatile("griddepcontrol.launch_dependents; // 9.0\n\tgriddepcontrol.wait; // 9.0" ::: "memory")
+/* The two halves of it, for kernels that have something to do in between. */
+#define SB_CUDA_LET_FOLLOW() asm volatile("griddepcontrol.launch_dependents; // 9.0" ::: "memory")
+#define SB_CUDA_AWAIT() asm volatile("griddepcontrol.wait; // 9.0" ::: "memory")
 #else
 #define SB_CUDA_DEPEND() (void)0
+#define SB_CUDA_LET_FOLLOW() (void)0
+#define SB_CUDA_AWAIT() (void)0
 #endif
 
 /* A hint that a condition is true less often than not, so that what it guards may lie apart. */
@@ -51,6 +56,14 @@
         name##_body(&given);                                                                                           \
     }                                                                                                                  \
     static __device__ __forceinline__ void name##_body(const type *parameters)
+/* … which waits by itself: each thread has to, by SB_CUDA_AWAIT, ahead of its first access to memory. */
+#define SB_CUDA_REHEARSED_KERNEL_BOUNDED(name, type, parameters, threads, blocks)                                      \
+    static __device__ __forceinline__ void name##_body(const type *parameters);                                        \
+    extern "C" __global__ void __launch_bounds__(threads, blocks) name(const __grid_constant__ type given) {           \
+        SB_CUDA_LET_FOLLOW();                                                                                          \
+        name##_body(&given);                                                                                           \
+    }                                                                                                                  \
+    static __device__ __forceinline__ void name##_body(const type *parameters)
 #define SB_CUDA_BLOCK_KERNEL(name, type, parameters) SB_CUDA_KERNEL(name, type, parameters)
 #define SB_CUDA_BLOCK_KERNEL_BOUNDED(name, type, parameters, threads, blocks)                                          \
     SB_CUDA_KERNEL_BOUNDED(name, type, parameters, threads, blocks)
@@ -62,6 +75,7 @@
 #else
 #define SB_CUDA_UNROLL
 #define SB_CUDA_KERNEL_BOUNDED(name, type, parameters, threads, blocks) SB_CUDA_KERNEL(name, type, parameters)
+#define SB_CUDA_REHEARSED_KERNEL_BOUNDED(name, type, parameters, threads, blocks) SB_CUDA_KERNEL(name, type, parameters)
 #define SB_CUDA_BLOCK_KERNEL_BOUNDED(name, type, parameters, threads, blocks)                                          \
     SB_CUDA_BLOCK_KERNEL(name, type, parameters)
 #endif

@@ -1,5 +1,5 @@
-/* Convolutions of f16 and bf16 by TMA and wgmma: those of one kernel position as matrix products, others as products whose
- * rows the copy engine brings from an input with its channels last. */
+/* Convolutions of f16 and bf16 by TMA and wgmma: those of one kernel position, or of windows that do not overlap, as matrix products;
+ * others as products whose rows the copy engine brings from an input with its channels last. */
 #include "cuda/common/compute.h"
 #include "cuda/contraction/conv16_internal.h"
 #include "cuda/contraction/gemm16_conv.h"
@@ -119,11 +119,7 @@ static bool find_position_step(const sb_conv_extents *extents, const int64_t *st
     return true;
 }
 
-/* An input as a matrix of channels and positions for each sample. */
-typedef struct columns {
-    const void *data;
-    int64_t channel, position, sample; /* steps in elements */
-} columns;
+typedef sb_cuda_conv16_columns columns;
 
 /* The input as the copy engine takes it; turned to channels last where it does not lie so, which 8 channels at least
  * need: else *found becomes false. */
@@ -178,7 +174,8 @@ static sb_status give_product(sb_call *call, const sb_cuda_conv *conv, bool *giv
     sb_cuda_weights16 weights;
     columns x;
     size_t bytes;
-    SB_TRY(find_columns(call, conv, &x, given));
+    *given = sb_cuda_conv16_are_patches(conv);
+    SB_TRY(*given ? sb_cuda_conv16_cut(call, conv, &x) : find_columns(call, conv, &x, given));
     if (!*given)
         return SB_OK;
     SB_TRY(sb_cuda_conv16_find_weights(call, conv, &weights, &bytes));
@@ -313,5 +310,7 @@ sb_status sb_cuda_conv16_on_hopper(sb_call *call, const sb_cuda_conv *conv, bool
     if (is_product(&conv->extents))
         return give_product(call, conv, given);
     *given = has_pixels(conv);
-    return *given ? give_pixels(call, conv) : SB_OK;
+    if (*given)
+        return give_pixels(call, conv);
+    return sb_cuda_conv16_are_patches(conv) ? give_product(call, conv, given) : SB_OK;
 }

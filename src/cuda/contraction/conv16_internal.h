@@ -22,6 +22,18 @@ typedef struct sb_cuda_conv16_input {
  * channels begin at is aligned to 16 bytes. Errors: OUT_OF_MEMORY; those of launches. */
 sb_status sb_cuda_conv16_find_input(sb_call *call, const sb_cuda_conv *conv, sb_cuda_conv16_input *found);
 
+/* An input as a matrix of what is summed up and positions, for each sample. */
+typedef struct sb_cuda_conv16_columns {
+    const void *data;
+    int64_t channel, position, sample; /* steps in elements */
+} sb_cuda_conv16_columns;
+
+/** conv16_patches.c: whether windows neither overlap nor lie apart, and chains are in the order of a copy of them. */
+bool sb_cuda_conv16_are_patches(const sb_cuda_conv *conv);
+
+/** Has the windows of such a convolution copied side by side to a workspace. Errors: OUT_OF_MEMORY; those of launches. */
+sb_status sb_cuda_conv16_cut(sb_call *call, const sb_cuda_conv *conv, sb_cuda_conv16_columns *columns);
+
 /** Whether the output has its channels last; with one position either order is the other. */
 bool sb_cuda_conv16_is_turned(const sb_cuda_conv *conv);
 

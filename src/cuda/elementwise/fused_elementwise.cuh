@@ -2,6 +2,7 @@
 #ifndef SB_CUDA_ELEMENTWISE_FUSED_ELEMENTWISE_CUH
 #define SB_CUDA_ELEMENTWISE_FUSED_ELEMENTWISE_CUH
 
+#include "cuda/common/rehearsal.cuh"
 #include "cuda/common/words.cuh"
 #include "cuda/contraction/epilogue.cuh"
 #include "cuda/elementwise/fused_elementwise_parameters.h"
@@ -13,12 +14,15 @@ typedef struct fused_group {
     const sb_cuda_fused *fused;
     uint32_t index;
     bool full; /* false where elements are missing, or the output is not aligned */
+    bool rehearses;
 } fused_group;
 
 /* Where element `j` of the group lies in an input. A missing one stands for the last, so that
  * nothing else is read. */
 SB_CUDA_FUNCTION const char *fused_address(fused_group group, const sb_cuda_fused_input *input, int j) {
     const sb_cuda_fused *fused = group.fused;
+    if (group.rehearses)
+        return (const char *)(const void *)sb_cuda_rehearsed_operand;
     uint32_t rest = group.index + (uint32_t)j;
     rest = rest < fused->elements ? rest : fused->elements - 1;
     if (input->layout == SB_CUDA_FUSED_LINEAR)
@@ -75,7 +79,8 @@ SB_CUDA_FUNCTION void fused_load_begin(fused_group group, int number, float *val
     }
     SB_CUDA_KEEP_LOOP
     for (int turn = 0; turn < count; turn++) {
-        const char *at = input->layout == SB_CUDA_FUSED_SINGLE ? input->data : fused_address(group, input, turn);
+        const bool single = input->layout == SB_CUDA_FUSED_SINGLE && !group.rehearses;
+        const char *at = single ? input->data : fused_address(group, input, turn);
         float value = sb_cuda_epilogue_element(input->dtype, at);
         SB_CUDA_UNROLL
         for (int j = 0; j + 1 < WIDTH; j++)
@@ -136,15 +141,23 @@ SB_CUDA_FUNCTION void fused_store(fused_group group, const float *values) {
 
 /* A kernel around an evaluator that takes groups. */
 #define FUSED_KERNEL(name, evaluate, blocks)                                                                           \
-    SB_CUDA_KERNEL_BOUNDED(name, sb_cuda_fused, fused, SB_CUDA_FUSED_THREADS, blocks) {                                \
-        uint32_t stride = gridDim.x * blockDim.x * WIDTH;                                                              \
-        for (uint32_t index = (blockIdx.x * blockDim.x + threadIdx.x) * WIDTH; index < fused->elements;                \
-             index += stride) {                                                                                        \
+    SB_CUDA_REHEARSED_KERNEL_BOUNDED(name, sb_cuda_fused, fused, SB_CUDA_FUSED_THREADS, blocks) {                      \
+        const uint32_t stride = gridDim.x * blockDim.x * WIDTH;                                                        \
+        uint32_t index = (blockIdx.x * blockDim.x + threadIdx.x) * WIDTH;                                              \
+        bool rehearses = sb_cuda_rehearses();                                                                          \
+        SB_CUDA_KEEP_LOOP                                                                                              \
+        while (rehearses || index < fused->elements) {                                                                 \
             bool full = fused->whole && fused->elements - index >= WIDTH;                                              \
-            fused_group group = {fused, index, full};                                                                  \
+            fused_group group = {fused, index, full, rehearses};                                                       \
             float values[WIDTH] = {0};                                                                                 \
             evaluate(&fused->code, group, values);                                                                     \
+            if (rehearses) {                                                                                           \
+                sb_cuda_end_rehearsal<WIDTH>(values);                                                                  \
+                rehearses = false;                                                                                     \
+                continue;                                                                                              \
+            }                                                                                                          \
             fused_store(group, values);                                                                                \
+            index += stride;                                                                                           \
         }                                                                                                              \
     }
 
