@@ -4,6 +4,7 @@
 
 #include "cuda/common/elements.h"
 #include "cuda/contraction/contractions.h"
+#include "cuda/contraction/gemm16_conv.h"
 #include "cuda/contraction/matmul.h"
 #include "cuda/contraction/tiles.h"
 #include "cuda/driver/device.h"
@@ -35,6 +36,17 @@ static bool supports_gated(const sb_kernel_query *query, char *why) {
         return false;
     }
     return true;
+}
+
+/* The copy engine fetches A and B where their rows begin so: whatever they are multiplied by. */
+static bool wants_gaps(const sb_kernel_query *query, int input) {
+    sb_contraction_node contraction = sb_contraction_node_of(query->node);
+    for (int operand = 0; operand < 2; operand++) {
+        if (sb_contraction_node_input(&contraction, operand) == input)
+            return is_of_16_bits(sb_contraction_node_fact(&contraction, query, operand)->dtype) &&
+                   sb_gemm16_has_hopper_code(query->device);
+    }
+    return false;
 }
 
 /* ---- used extents ---- */
@@ -288,7 +300,7 @@ static sb_status launch_matmul(sb_call *call) {
     {                                                                                                                  \
         .op = op_name, .domain = op_domain, .name = kernel_name, .supports = supports_matmul,                          \
         .prepare = sb_cuda_contraction_prepare, .release = sb_cuda_contraction_release, .bounded = bounded_matmul,     \
-        .launch = launch_matmul                                                                                        \
+        .wants_gaps = wants_gaps, .launch = launch_matmul                                                              \
     }
 
 const sb_kernel sb_cuda_kernels_matmul[] = {
@@ -297,6 +309,7 @@ const sb_kernel sb_cuda_kernels_matmul[] = {
      .name = "matmul-gated",
      .supports = supports_gated,
      .bounded = bounded_matmul,
+     .wants_gaps = wants_gaps,
      .host_inputs = UINT64_C(1) << 2, /* how columns are cut, which has been looked at */
      .launch = launch_matmul},
     MATMUL_KERNEL("MatMul", "", "matmul"),
