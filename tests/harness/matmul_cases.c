@@ -141,6 +141,62 @@ HARNESS_GROUP(matmul, heads, HARNESS_CPU | HARNESS_CUDA) {
     }
 }
 
+/* ---- rows of no multiple of 16 bytes ---- */
+
+/* As they lie, which a device may copy where there is much to compute; or behind gaps of NaN. */
+static sb_tensor *odd_rows(harness *h, distribution kind, sb_dtype dtype, int rank, const int64_t *dims, bool gaps) {
+    return gaps ? gapped_tensor(h, kind, dtype, rank, dims) : packed_tensor(h, kind, dtype, rank, dims);
+}
+
+/* Batches, of which B may have none; rows, k, columns. */
+typedef struct odd_shape {
+    int64_t batches, m, k, n;
+} odd_shape;
+
+HARNESS_GROUP(matmul, odd_rows, HARNESS_CPU | HARNESS_CUDA) {
+    static const odd_shape shapes[] = {{1, 130, 197, 64}, {3, 21, 61, 72}, {1, 5, 51, 486}, {2, 70, 63, 97},
+                                       {1, 33, 1027, 66}, {2, 1, 333, 40}, {4, 17, 15, 3},  {2, 64, 1501, 10}};
+    const int count = (int)(sizeof shapes / sizeof *shapes);
+    for (int round = 0; round < 8 * count; round++) {
+        const odd_shape *s = &shapes[round % count];
+        const int way = round / count;
+        const bool b_is_batched = way & 4;
+        const distribution kind = (distribution)(round % DISTRIBUTIONS);
+        const sb_dtype dtype = (round / 5 + way) % 2 == 0 ? SB_F16 : SB_BF16;
+        harness_case test = harness_op("MatMul", 13);
+        add_input(&test, odd_rows(h, kind, dtype, 3, (int64_t[]){s->batches, s->m, s->k}, way & 1));
+        add_input(&test,
+                  odd_rows(h, kind, dtype, b_is_batched ? 3 : 2,
+                           (int64_t[]){b_is_batched ? s->batches : s->k, b_is_batched ? s->k : s->n, s->n}, way & 2));
+        test.constants = round % 3;
+        harness_run(h, &test);
+    }
+}
+
+HARNESS_GROUP(matmul, odd_gemm, HARNESS_CPU | HARNESS_CUDA) {
+    static const odd_shape shapes[] = {{1, 61, 97, 70}, {1, 5, 51, 186}, {1, 35, 1027, 26}, {1, 1, 333, 45}};
+    const int count = (int)(sizeof shapes / sizeof *shapes);
+    for (int round = 0; round < 16 * count; round++) {
+        const odd_shape *s = &shapes[round % count];
+        const int way = round / count;
+        const bool transpose_a = way & 4, transpose_b = way & 8;
+        const distribution kind = (distribution)(round % DISTRIBUTIONS);
+        const sb_dtype dtype = (round / 5 + way) % 2 == 0 ? SB_F16 : SB_BF16;
+        harness_case test = harness_op("Gemm", 13);
+        set_int(&test, "transA", transpose_a);
+        set_int(&test, "transB", transpose_b);
+        set_float(&test, "alpha", way % 3 == 0 ? 0.3f : 1);
+        set_float(&test, "beta", way % 3 == 1 ? -2 : 1);
+        add_input(&test, odd_rows(h, kind, dtype, 2, (int64_t[]){transpose_a ? s->k : s->m, transpose_a ? s->m : s->k},
+                                  way & 1));
+        add_input(&test, odd_rows(h, kind, dtype, 2, (int64_t[]){transpose_b ? s->n : s->k, transpose_b ? s->k : s->n},
+                                  way & 2));
+        add_input(&test, packed_tensor(h, kind, dtype, 2, (int64_t[]){way % 2 == 0 ? s->m : 1, s->n}));
+        test.constants = round % 3 == 0 ? 2 : 0;
+        harness_run(h, &test);
+    }
+}
+
 /* ---- results that are not rounded ---- */
 
 HARNESS_GROUP(matmul, unrounded, HARNESS_CPU | HARNESS_CUDA) {

@@ -20,6 +20,24 @@ typedef struct sb_cuda_product {
     bool gated;        /* SwiGLU of the first half of B's columns and the second is y, which has half of them */
 } sb_cuda_product;
 
+/* A product of f16 or bf16 in the terms of <samebit/gemm.h>, which point into each other. */
+typedef struct sb_cuda_product16 {
+    sb_gemm_batches batches;
+    sb_gemm gemm;
+    sb_gemm_model model;
+    sb_gemm_plan plan;
+} sb_cuda_product16;
+
+/** Fills it, but for nodes behind. Errors: as sb_gemm_plan_fill. */
+sb_status sb_cuda_product_16_fill(const sb_cuda_product *product, const sb_gemm_used *used, sb_cuda_product16 *to,
+                                  sb_error *error);
+
+/** Where the copy engine cannot fetch A or B of a product, filled as it lies in `to`, and it is clearly quicker with the
+ * time that copying takes: copies them to workspace of the call, where it can, and fills `to` anew. *copied is whether it
+ * does. Errors: OUT_OF_MEMORY; DEVICE. */
+sb_status sb_cuda_product_16_copy(sb_call *call, const sb_cuda_product *product, const sb_gemm_used *used,
+                                  sb_cuda_product16 *to, bool *copied);
+
 /** Gives a product of f16 or bf16 with elements to the quickest schedule of <samebit/gemm.h>, with the nodes behind it that
  * the call's state has, if any: `roles` are those of y's dimensions. Notes in the call which schedule that is. Errors: as
  * sb_gemm_launch. */
