@@ -49,7 +49,7 @@ static sb_model *mixer(sb_dtype dtype, int64_t width, bool passes) {
     sb_value_id relu =
         builder_unary(&b, "Relu", builder_binary(&b, "Add", mixed, constant(&b, dtype, 1, (int64_t[]){64}, 4)));
     sb_value_id heads = builder_binary(&b, "MatMul", x, constant(&b, dtype, 3, (int64_t[]){2, 64, width + 4}, 5));
-    mark_output(&b, layer);
+    mark_output(&b, builder_binary(&b, "Add", constant(&b, dtype, 1, (int64_t[]){width}, 6), layer));
     mark_output(&b, relu);
     mark_output(&b, odd);
     mark_output(&b, heads);

@@ -274,12 +274,32 @@ static sb_status launch_any(sb_call *call, const sb_contraction_node *contractio
                                to.elements);
 }
 
-static sb_status launch_16(sb_call *call, const sb_contraction_node *contraction, const sb_cuda_product *product) {
+/* The addend of the body's one node behind MatMul, if it is an Add of a row of y's dtype. */
+static const sb_tensor *find_bias(const sb_call *call, const sb_contraction_node *contraction,
+                                  const sb_cuda_product *product) {
+    const sb_graph *body = contraction->body;
+    if (body == NULL || body->node_count != 2 || product->params != NULL)
+        return NULL;
+    const sb_node *add = body->nodes[1];
+    if (add->op->domain[0] != '\0' || strcmp(add->op->name, "Add") != 0)
+        return NULL;
+    sb_value_id addend = add->inputs[add->inputs[0] == contraction->node->outputs[0] ? 1 : 0];
+    const sb_tensor *tensor = NULL;
+    for (size_t i = 0; i < body->input_count; i++)
+        tensor = body->inputs[i] == addend ? call->inputs[i].tensor : tensor;
+    bool is_row = tensor != NULL && tensor->dtype == product->dtype && tensor->rank > 0 &&
+                  sb_tensor_elements(tensor) == product->geometry.n &&
+                  tensor->dims[tensor->rank - 1] == product->geometry.n;
+    return is_row ? tensor : NULL;
+}
+
+static sb_status launch_16(sb_call *call, const sb_contraction_node *contraction, sb_cuda_product *product) {
     sb_cuda_work unread = {0};
     sb_cuda_epilogue_role roles[SB_MAX_RANK];
     sb_gemm_used used = find_used(call, contraction, product, &unread);
     find_roles(product, sb_contraction_node_tensor(contraction, call, 0)->rank,
                sb_contraction_node_tensor(contraction, call, 1)->rank, roles);
+    product->bias = find_bias(call, contraction, product);
     return sb_cuda_product_16(call, product, &used, roles);
 }
 

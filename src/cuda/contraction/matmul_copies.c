@@ -71,21 +71,13 @@ static double copy_time(const operand *operand) {
     return COPY_TIME + (read + (double)operand->bytes) / COPY_RATE;
 }
 
-/* What the product takes by the quickest schedule that can, with the nodes behind that the call has. */
-static double time_of(const sb_call *call, const sb_gemm_plan *plan, bool *hopper) {
-    static const sb_gemm_fused some = {0};
-    sb_gemm_plan whole = *plan;
-    whole.fused = call->state != NULL ? &some : NULL;
-    return sb_gemm_cost(sb_cuda_call_device(call), &whole, hopper);
-}
-
 /* Whether the copies are worth while. */
 static sb_status weigh(const sb_call *call, const sb_cuda_product *product, const sb_gemm_used *used,
                        const operand operands[2], const sb_gemm_plan *plan, bool *worthwhile) {
     sb_cuda_product moved = *product;
     sb_cuda_product16 other;
     bool hopper;
-    double copies = 0, general = time_of(call, plan, &hopper);
+    double copies = 0, general = sb_cuda_product_16_time(call, product, plan, &hopper);
     for (int b = 0; b < 2; b++) {
         if (operands[b].bytes == 0)
             continue;
@@ -93,7 +85,7 @@ static sb_status weigh(const sb_call *call, const sb_cuda_product *product, cons
         copies += copy_time(&operands[b]);
     }
     SB_TRY(sb_cuda_product_16_fill(&moved, used, &other, call->error));
-    double quick = time_of(call, &other.plan, &hopper);
+    double quick = sb_cuda_product_16_time(call, product, &other.plan, &hopper);
     *worthwhile = hopper && quick + copies < CLEARLY_LESS * general;
     return SB_OK;
 }

@@ -66,17 +66,64 @@ sb_status sb_cuda_product_16_fill(const sb_cuda_product *product, const sb_gemm_
     }
     if (product->addend != NULL)
         add(product, gemm);
+    if (product->bias != NULL) {
+        const sb_tensor *bias = product->bias;
+        gemm->bias = sb_gemm16_matrix(bias->dtype, bias->data, 1, columns, 0, bias->strides[bias->rank - 1], 0);
+        to->model.rounds = true; /* what it is added to, as the product's own node does */
+    }
     return sb_gemm_plan_fill(gemm, &to->model, &to->plan, error);
+}
+
+static bool has_nodes(const sb_call *call, const sb_cuda_product *product) {
+    return call->state != NULL && product->bias == NULL;
+}
+
+double sb_cuda_product_16_time(const sb_call *call, const sb_cuda_product *product, const sb_gemm_plan *plan,
+                               bool *hopper) {
+    static const sb_gemm_fused some = {0};
+    sb_gemm_plan whole = *plan;
+    whole.fused = has_nodes(call, product) ? &some : NULL;
+    return sb_gemm_cost(sb_cuda_call_device(call), &whole, hopper);
+}
+
+/* Fills the product, with operands copied where that is quicker. */
+static sb_status prepare(sb_call *call, const sb_cuda_product *product, const sb_gemm_used *used, sb_cuda_product16 *to,
+                         bool *copied) {
+    SB_TRY(sb_cuda_product_16_fill(product, used, to, call->error));
+    return sb_cuda_product_16_copy(call, product, used, to, copied);
+}
+
+/* The nodes behind as nodes, unless no schedule of Hopper's computes them so and a bias is all that they are: as an epilogue more
+ * tiles take it, of any rows of C and an A that lies either way. */
+static sb_status choose(sb_call *call, sb_cuda_product *product, const sb_gemm_used *used, sb_cuda_product16 *to,
+                        bool *copied) {
+    const sb_tensor *bias = product->bias;
+    bool hopper;
+    product->bias = NULL;
+    SB_TRY(prepare(call, product, used, to, copied));
+    sb_cuda_product_16_time(call, product, &to->plan, &hopper);
+    if (hopper || bias == NULL)
+        return SB_OK;
+    product->bias = bias;
+    SB_TRY(prepare(call, product, used, to, copied));
+    sb_cuda_product_16_time(call, product, &to->plan, &hopper);
+    if (hopper)
+        return SB_OK;
+    product->bias = NULL;
+    return sb_cuda_product_16_fill(product, used, to, call->error);
 }
 
 sb_status sb_cuda_product_16(sb_call *call, const sb_cuda_product *product, const sb_gemm_used *used,
                              const sb_cuda_epilogue_role *roles) {
+    sb_cuda_product form = *product;
     sb_cuda_product16 to;
     sb_gemm_fused fused;
-    bool copied;
-    SB_TRY(sb_cuda_product_16_fill(product, used, &to, call->error));
-    SB_TRY(sb_cuda_product_16_copy(call, product, used, &to, &copied));
-    if (call->state != NULL) {
+    bool copied = false;
+    if (product->bias != NULL)
+        SB_TRY(choose(call, &form, used, &to, &copied));
+    else
+        SB_TRY(prepare(call, product, used, &to, &copied));
+    if (has_nodes(call, &form)) {
         SB_TRY(find_nodes(call, product, roles, &fused));
         to.plan.fused = &fused;
     }
