@@ -224,7 +224,7 @@ static void run_with_bias(harness *h, const odd_shape *s, sb_dtype dtype, distri
 }
 
 HARNESS_GROUP(matmul, odd_bias, HARNESS_CPU | HARNESS_CUDA) {
-    static const odd_shape shapes[] = {{1, 96, 49, 64},  {2, 61, 61, 61}, {1, 66, 196, 132},
+    static const odd_shape shapes[] = {{1, 96, 49, 64}, {2, 61, 61, 61}, {1, 66, 196, 132},
                                        {1, 5, 517, 33}, {3, 8, 64, 99},  {1, 1, 75, 50}};
     for (int i = 0; i < 96; i++)
         run_with_bias(h, &shapes[i % 6], i / 6 % 2 == 0 ? SB_F16 : SB_BF16, (distribution)(i % DISTRIBUTIONS), i / 6);
