@@ -56,6 +56,10 @@ typedef struct sb_kernel {
     /* Of them, those of which `launch` asks where the run's elements are (sb_call_known): of those on the host, it uses
      * none but for what outputs have at the planned extents. */
     uint64_t known_inputs;
+    /* Kernels of a device: whether `launch` is quicker where the rows of that input, in memory, begin at multiples of 16
+     * bytes. It follows from the node, the device, and the dtypes of inputs alone. The runtime then leaves gaps behind the
+     * rows of a constant when it puts it there, once for all who read it, so nothing is kept twice. NULL: of none. */
+    bool (*wants_gaps)(const sb_kernel_query *query, int input);
     /* Derived values: says which input `launch` can take in a form made ahead, and in which. It follows from the node, the
      * instruction set, and dtype and extents of that input alone, so that all plans of a model agree. NULL: none. Errors:
      * OUT_OF_MEMORY where the size overflows. */

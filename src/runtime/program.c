@@ -1,6 +1,7 @@
 #include "runtime/program.h"
 
 #include "base/allocation.h"
+#include "runtime/program_constants.h"
 
 static size_t count_graphs(const sb_node *node) {
     size_t count = 0;
@@ -122,14 +123,7 @@ static void destroy_step(sb_step *step) {
 void sb_program_destroy(sb_program *program) {
     if (program == NULL)
         return;
-    while (program->constants != NULL) {
-        sb_program_constants *next = program->constants->next;
-        for (size_t v = 0; v < program->graph->value_count; v++)
-            sb_tensor_release(program->constants->tensors[v]);
-        sb_free(program->constants->tensors);
-        sb_free(program->constants);
-        program->constants = next;
-    }
+    sb_constants_destroy(program);
     for (size_t i = 0; i < program->step_count; i++)
         destroy_step(&program->steps[i]);
     sb_free(program->steps);

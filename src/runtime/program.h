@@ -12,6 +12,7 @@ typedef struct sb_program sb_program;
 typedef struct sb_program_constants {
     const void *device; /* sb_queue.device */
     sb_tensor **tensors;
+    bool *gaps; /* of each value: rows begin at multiples of 16 bytes, where it is put there from now on */
     struct sb_program_constants *next;
 } sb_program_constants;
 

@@ -1,127 +1,8 @@
-/* What a program keeps for all its runs, on each device: constants, kernels' prepared states, and what they derive of
- * constants. */
+/* What a program keeps for all its runs, on each device, besides constants: kernels' prepared states, and what they derive
+ * of constants. */
 #include "base/allocation.h"
+#include "runtime/program_constants.h"
 #include "runtime/program_elements.h"
-
-/* ---- constants on devices ---- */
-
-/* Under the lock. */
-static sb_status constants_on(sb_program *program, const void *device, sb_program_constants **constants,
-                              sb_error *error) {
-    for (sb_program_constants *known = program->constants; known != NULL; known = known->next) {
-        if (known->device == device) {
-            *constants = known;
-            return SB_OK;
-        }
-    }
-    size_t values = program->graph->value_count;
-    sb_program_constants *fresh = sb_allocate_array(1, sizeof *fresh);
-    sb_tensor **tensors = sb_allocate_array(values, sizeof(sb_tensor *));
-    if (fresh == NULL || tensors == NULL) {
-        sb_free(fresh);
-        sb_free(tensors);
-        return sb_fail_memory(error, values * sizeof(sb_tensor *));
-    }
-    *fresh = (sb_program_constants){device, tensors, program->constants};
-    program->constants = *constants = fresh;
-    return SB_OK;
-}
-
-/* The dimensions from the one that takes the largest steps to that with the smallest; false unless the elements fill their memory
- * in that order. */
-static bool find_order(const sb_tensor *tensor, int *order) {
-    int64_t step = 1;
-    for (int d = 0; d < tensor->rank; d++) {
-        int at = d;
-        for (; at > 0 && tensor->strides[order[at - 1]] < tensor->strides[d]; at--)
-            order[at] = order[at - 1];
-        order[at] = d;
-    }
-    for (int i = tensor->rank - 1; i >= 0; i--) {
-        if (tensor->dims[order[i]] != 1 && tensor->strides[order[i]] != step)
-            return false;
-        step *= tensor->dims[order[i]];
-    }
-    return true;
-}
-
-/* On the device with the strides that it has here: a weight that is another one's transpose, as those of checkpoints are, is not
- * turned around, which takes the host long and few rows badly. */
-static sb_status upload_in_order(sb_queue *queue, sb_tensor *host, const int *order, sb_tensor **constant,
-                                 sb_error *error) {
-    sb_tensor *straight, *there = NULL;
-    int back[SB_MAX_RANK];
-    for (int d = 0; d < host->rank; d++)
-        back[order[d]] = d;
-    SB_TRY(sb_tensor_transpose(host, order, &straight, error));
-    sb_status status = sb_queue_to_device(queue, straight, &there, error);
-    if (status == SB_OK)
-        status = sb_tensor_transpose(there, back, constant, error);
-    sb_tensor_release(straight);
-    sb_tensor_release(there);
-    return status;
-}
-
-/* The same elements on the device, where another constant has them there already, as an embedding has those of a head that is its
- * transpose; else NULL. */
-static sb_tensor *find_same(const sb_program *program, const sb_program_constants *constants, const sb_tensor *host) {
-    int64_t elements = sb_tensor_elements(host);
-    int order[SB_MAX_RANK];
-    for (size_t v = 0; v < program->graph->value_count; v++) {
-        const sb_tensor *other = constants->tensors[v] != NULL ? program->graph->values[v].fact.constant : NULL;
-        if (other != NULL && other->data == host->data && other->dtype == host->dtype &&
-            sb_tensor_elements(other) == elements && find_order(other, order))
-            return constants->tensors[v];
-    }
-    return NULL;
-}
-
-/* Waits, since sessions with other queues use it from now on. */
-static sb_status upload_constant(const sb_program *program, const sb_program_constants *constants, sb_value_id value,
-                                 sb_queue *queue, sb_tensor **constant, sb_error *error) {
-    sb_tensor *host = program->graph->values[value].fact.constant, *tensor = NULL;
-    int order[SB_MAX_RANK];
-    bool in_order = sb_tensor_elements(host) > 0 && find_order(host, order);
-    const sb_tensor *same = in_order ? find_same(program, constants, host) : NULL;
-    if (same != NULL)
-        return sb_tensor_over(same->storage, same->data, host->dtype, host->rank, host->dims, host->strides, constant,
-                              error);
-    if (in_order)
-        SB_TRY(upload_in_order(queue, host, order, &tensor, error));
-    else
-        SB_TRY(sb_queue_to_device(queue, host, &tensor, error));
-    sb_status status = sb_queue_wait(queue, error);
-    if (status == SB_OK)
-        *constant = tensor;
-    else
-        sb_tensor_release(tensor);
-    return status;
-}
-
-/* Under the lock; borrowed. */
-static sb_status constant_on(sb_program *program, sb_value_id value, sb_queue *queue, sb_tensor **constant,
-                             sb_error *error) {
-    sb_program_constants *constants;
-    SB_TRY(constants_on(program, queue->device, &constants, error));
-    if (constants->tensors[value] == NULL) {
-        SB_TRY(sb_elements_bring_back(program, value, error));
-        SB_TRY(upload_constant(program, constants, value, queue, &constants->tensors[value], error));
-    }
-    *constant = constants->tensors[value];
-    return SB_OK;
-}
-
-sb_status sb_program_constant(sb_program *program, sb_value_id value, sb_queue *queue, sb_tensor **constant,
-                              sb_error *error) {
-    pthread_mutex_lock(&program->lock);
-    sb_status status = constant_on(program, value, queue, constant, error);
-    if (status == SB_OK)
-        *constant = sb_tensor_retain(*constant);
-    pthread_mutex_unlock(&program->lock);
-    return status;
-}
-
-/* ---- prepared kernels ---- */
 
 static void destroy_state(sb_kernel_state *state) {
     if (state->state != NULL && state->kernel->release != NULL)
@@ -226,7 +107,7 @@ static sb_status derive_constant(sb_program *program, size_t step, const sb_kern
     }
     sb_tensor *from = program->graph->values[value].fact.constant;
     if (query->queue != NULL)
-        SB_TRY(constant_on(program, value, query->queue, &from, error));
+        SB_TRY(sb_constant_on(program, value, query->queue, &from, error));
     SB_TRY(allocate_derived(query->queue, form.bytes, &derived, error));
     sb_status status = fill_derived(program, step, state->kernel, query->queue, from, derived->data, error);
     if (status == SB_OK)
@@ -244,6 +125,8 @@ static sb_status find_prepared(sb_program *program, size_t step, const sb_kernel
         state = state->next;
     if (state == NULL) {
         SB_TRY(sb_elements_bring_back_inputs(program, step, error));
+        if (query->queue != NULL && kernel->wants_gaps != NULL)
+            SB_TRY(sb_constants_leave_gaps(program, kernel, query, error));
         state = sb_allocate_array(1, sizeof *state);
         if (state == NULL)
             return sb_fail_memory(error, sizeof *state);
@@ -311,7 +194,7 @@ sb_status sb_program_prepare(sb_program *program, size_t step, sb_queue *queue, 
                              .queue = queue};
     lasting_facts lasting;
     *prepared = (sb_prepared){0};
-    if (kernel->prepare == NULL && kernel->derives == NULL)
+    if (kernel->prepare == NULL && kernel->derives == NULL && kernel->wants_gaps == NULL)
         return sb_program_read_elements(program, step, error);
     SB_TRY(find_lasting(program, query.node, inputs, &lasting, error));
     query.inputs = lasting.inputs;

@@ -154,6 +154,8 @@ sb_tensor *number_tensor(harness *h, sb_dtype dtype, int rank, const int64_t *di
 sb_tensor *random_tensor(harness *h, distribution kind, sb_dtype dtype, int rank, const int64_t *dims);
 /** Elements of a distribution, packed. */
 sb_tensor *packed_tensor(harness *h, distribution kind, sb_dtype dtype, int rank, const int64_t *dims);
+/** The same, but for gaps of NaN behind rows, which begin at multiples of 16 bytes, as those of a device's constants may. */
+sb_tensor *gapped_tensor(harness *h, distribution kind, sb_dtype dtype, int rank, const int64_t *dims);
 /** The same of at least two dimensions with dimension 1 innermost in memory. */
 sb_tensor *channels_last_tensor(harness *h, distribution kind, sb_dtype dtype, int rank, const int64_t *dims);
 /** Indices of `extent` elements, counted from either end, in any layout. With `astray` all are outside. */

@@ -1,5 +1,5 @@
 /* MatMul, MatMulF32 and Gemm of all sizes, as the CPU computes them, and as devices do in 16 bits. */
-#include "harness/harness.h"
+#include "harness/graphs.h"
 
 static const sb_dtype float_dtypes[] = {SB_F32, SB_F16, SB_BF16};
 
@@ -139,6 +139,95 @@ HARNESS_GROUP(matmul, heads, HARNESS_CPU | HARNESS_CUDA) {
         test.constants = random_between(&h->random, 0, 3) == 0 ? 2 : 0;
         harness_run(h, &test);
     }
+}
+
+/* ---- rows of no multiple of 16 bytes ---- */
+
+/* As they lie, which a device may copy where there is much to compute; or behind gaps of NaN. */
+static sb_tensor *odd_rows(harness *h, distribution kind, sb_dtype dtype, int rank, const int64_t *dims, bool gaps) {
+    return gaps ? gapped_tensor(h, kind, dtype, rank, dims) : packed_tensor(h, kind, dtype, rank, dims);
+}
+
+/* Batches, of which B may have none; rows, k, columns. */
+typedef struct odd_shape {
+    int64_t batches, m, k, n;
+} odd_shape;
+
+HARNESS_GROUP(matmul, odd_rows, HARNESS_CPU | HARNESS_CUDA) {
+    static const odd_shape shapes[] = {{1, 70, 197, 64}, {3, 21, 61, 72}, {1, 5, 51, 486}, {2, 70, 63, 97},
+                                       {1, 33, 517, 42}, {2, 1, 333, 40}, {4, 17, 15, 3},  {2, 34, 771, 10}};
+    const int count = (int)(sizeof shapes / sizeof *shapes);
+    for (int round = 0; round < 8 * count; round++) {
+        const odd_shape *s = &shapes[round % count];
+        const int way = round / count;
+        const bool b_is_batched = way & 4;
+        const distribution kind = (distribution)(round % DISTRIBUTIONS);
+        const sb_dtype dtype = (round / 5 + way) % 2 == 0 ? SB_F16 : SB_BF16;
+        harness_case test = harness_op("MatMul", 13);
+        add_input(&test, odd_rows(h, kind, dtype, 3, (int64_t[]){s->batches, s->m, s->k}, way & 1));
+        add_input(&test,
+                  odd_rows(h, kind, dtype, b_is_batched ? 3 : 2,
+                           (int64_t[]){b_is_batched ? s->batches : s->k, b_is_batched ? s->k : s->n, s->n}, way & 2));
+        test.constants = round % 3;
+        harness_run(h, &test);
+    }
+}
+
+HARNESS_GROUP(matmul, odd_gemm, HARNESS_CPU | HARNESS_CUDA) {
+    static const odd_shape shapes[] = {{1, 61, 97, 70}, {1, 5, 51, 186}, {1, 35, 517, 26}, {1, 1, 333, 45}};
+    const int count = (int)(sizeof shapes / sizeof *shapes);
+    for (int round = 0; round < 16 * count; round++) {
+        const odd_shape *s = &shapes[round % count];
+        const int way = round / count;
+        const bool transpose_a = way & 4, transpose_b = way & 8;
+        const distribution kind = (distribution)(round % DISTRIBUTIONS);
+        const sb_dtype dtype = (round / 5 + way) % 2 == 0 ? SB_F16 : SB_BF16;
+        harness_case test = harness_op("Gemm", 13);
+        set_int(&test, "transA", transpose_a);
+        set_int(&test, "transB", transpose_b);
+        set_float(&test, "alpha", way % 3 == 0 ? 0.3f : 1);
+        set_float(&test, "beta", way % 3 == 1 ? -2 : 1);
+        add_input(&test, odd_rows(h, kind, dtype, 2, (int64_t[]){transpose_a ? s->k : s->m, transpose_a ? s->m : s->k},
+                                  way & 1));
+        add_input(&test, odd_rows(h, kind, dtype, 2, (int64_t[]){transpose_b ? s->n : s->k, transpose_b ? s->k : s->n},
+                                  way & 2));
+        add_input(&test, packed_tensor(h, kind, dtype, 2, (int64_t[]){way % 2 == 0 ? s->m : 1, s->n}));
+        test.constants = round % 3 == 0 ? 2 : 0;
+        harness_run(h, &test);
+    }
+}
+
+/* A row that is added behind, to one matrix or to several, of which A may lie by columns: as a token mixer has it. */
+static void run_with_bias(harness *h, const odd_shape *s, sb_dtype dtype, distribution kind, int way) {
+    builder b = builder_create();
+    sb_tensor *tensors[HARNESS_INPUTS] = {NULL}, *turned;
+    const bool by_columns = way & 1;
+    const int64_t a_dims[] = {s->batches, s->m, s->k}, memory[] = {s->batches, s->k, s->m}, b_dims[] = {s->k, s->n},
+                  rows[] = {1, 1, s->n};
+    sb_value_id a = graph_input(h, &b, dtype, 3, a_dims, PACKED, tensors),
+                w = graph_input(h, &b, dtype, 2, b_dims, PACKED, tensors),
+                bias = graph_input(h, &b, dtype, way & 2 ? 1 : 3, way & 2 ? &s->n : rows, PACKED, tensors);
+    release_all(tensors, 3);
+    tensors[0] = gapped_tensor(h, kind, dtype, 3, by_columns ? memory : a_dims);
+    if (by_columns) {
+        MUST(sb_tensor_transpose(tensors[0], (int[]){0, 2, 1}, &turned, error));
+        sb_tensor_release(tensors[0]);
+        tensors[0] = turned;
+    }
+    tensors[1] = odd_rows(h, kind, dtype, 2, b_dims, way & 4);
+    tensors[2] = packed_tensor(h, kind, dtype, way & 2 ? 1 : 3, way & 2 ? &s->n : rows);
+    sb_value_id product = builder_binary(&b, "MatMul", a, w);
+    harness_run_fused(
+        h, &b, way & 8 ? builder_binary(&b, "Add", bias, product) : builder_binary(&b, "Add", product, bias), tensors);
+    release_all(tensors, HARNESS_INPUTS);
+    builder_destroy(&b);
+}
+
+HARNESS_GROUP(matmul, odd_bias, HARNESS_CPU | HARNESS_CUDA) {
+    static const odd_shape shapes[] = {{1, 96, 49, 64}, {2, 61, 61, 61}, {1, 66, 196, 132},
+                                       {1, 5, 517, 33}, {3, 8, 64, 99},  {1, 1, 75, 50}};
+    for (int i = 0; i < 96; i++)
+        run_with_bias(h, &shapes[i % 6], i / 6 % 2 == 0 ? SB_F16 : SB_BF16, (distribution)(i % DISTRIBUTIONS), i / 6);
 }
 
 /* ---- results that are not rounded ---- */

@@ -139,6 +139,20 @@ sb_tensor *packed_tensor(harness *h, distribution kind, sb_dtype dtype, int rank
     return tensor;
 }
 
+sb_tensor *gapped_tensor(harness *h, distribution kind, sb_dtype dtype, int rank, const int64_t *dims) {
+    int64_t memory[SB_MAX_RANK], unit = 16 / (int64_t)sb_dtype_size(dtype);
+    sb_tensor *whole, *tensor = NULL, *elements = packed_tensor(h, kind, dtype, rank, dims);
+    memcpy(memory, dims, (size_t)rank * sizeof *memory);
+    memory[rank - 1] = (dims[rank - 1] + unit - 1) / unit * unit;
+    MUST(sb_tensor_create(dtype, rank, memory, &whole, error));
+    memset(whole->data, 0xff, (size_t)sb_tensor_elements(whole) * sb_dtype_size(dtype));
+    MUST(sb_tensor_slice(whole, rank - 1, 0, dims[rank - 1], 1, &tensor, error));
+    sb_tensor_copy_elements(tensor, elements);
+    sb_tensor_release(elements);
+    sb_tensor_release(whole);
+    return tensor;
+}
+
 sb_tensor *channels_last_tensor(harness *h, distribution kind, sb_dtype dtype, int rank, const int64_t *dims) {
     sb_tensor *tensor = packed_tensor(h, kind, dtype, rank, dims);
     int64_t stride = dims[1];

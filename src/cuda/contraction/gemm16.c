@@ -73,6 +73,12 @@ static sb_status choose(sb_cuda_device *device, const sb_gemm_plan *plan, int *c
     return SB_OK;
 }
 
+double sb_gemm_cost(sb_cuda_device *device, const sb_gemm_plan *plan, bool *hopper) {
+    int chosen = find_quickest(device, plan);
+    *hopper = chosen < SB_GEMM_HOPPER_SCHEDULES;
+    return schedule_at(chosen)->cost(schedule_at(chosen), device, plan);
+}
+
 /* What there is to say of a choice: of a general one why all of Hopper's cannot, of which the first asks for least. */
 static sb_call_way way_of(sb_cuda_device *device, const sb_gemm_plan *plan, int chosen) {
     sb_call_way way = {schedule_at(chosen)->name, NULL};

@@ -58,6 +58,12 @@ sb_status sb_gemm_schedules_load(sb_cuda_device *device, sb_error *error);
 sb_status sb_gemm_launch(const sb_cuda_queue *queue, int step, const sb_gemm_plan *plan, sb_call_way *way,
                          sb_error *error);
 
+/** About how many microseconds the quickest schedule that can takes for a product with elements; *hopper is whether that
+ * is one of Hopper's. */
+double sb_gemm_cost(sb_cuda_device *device, const sb_gemm_plan *plan, bool *hopper);
+/** Whether the copy engine can fetch A, or B, as it lies. */
+bool sb_gemm16_can_fetch(const sb_gemm_plan *plan, bool is_b);
+
 /* What an engine's interface has on a device. */
 
 sb_status sb_gemm_on_device(sb_engine *engine, void *stream, const sb_gemm_plan *plan, sb_error *error);

@@ -127,6 +127,12 @@ static layout layout_of(const sb_gemm16 *product, const sb_gemm16_operand *opera
     return NEITHER;
 }
 
+bool sb_gemm16_can_fetch(const sb_gemm_plan *plan, bool is_b) {
+    sb_gemm16 product;
+    sb_gemm16_describe(plan, &product);
+    return layout_of(&product, is_b ? &product.b : &product.a, is_b ? sb_gemm16_b_lines(plan) : plan->m) != NEITHER;
+}
+
 /* Why it cannot compute gates, or those before their values; NULL: it can. */
 static const char *refuses_gates(const sb_gemm16_shape *shape, const sb_gemm_plan *plan, const sb_gemm16 *product,
                                  layout b) {

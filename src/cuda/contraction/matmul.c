@@ -4,6 +4,7 @@
 
 #include "cuda/common/elements.h"
 #include "cuda/contraction/contractions.h"
+#include "cuda/contraction/gemm16_conv.h"
 #include "cuda/contraction/matmul.h"
 #include "cuda/contraction/tiles.h"
 #include "cuda/driver/device.h"
@@ -35,6 +36,17 @@ static bool supports_gated(const sb_kernel_query *query, char *why) {
         return false;
     }
     return true;
+}
+
+/* The copy engine fetches A and B where their rows begin so: whatever they are multiplied by. */
+static bool wants_gaps(const sb_kernel_query *query, int input) {
+    sb_contraction_node contraction = sb_contraction_node_of(query->node);
+    for (int operand = 0; operand < 2; operand++) {
+        if (sb_contraction_node_input(&contraction, operand) == input)
+            return is_of_16_bits(sb_contraction_node_fact(&contraction, query, operand)->dtype) &&
+                   sb_gemm16_has_hopper_code(query->device);
+    }
+    return false;
 }
 
 /* ---- used extents ---- */
@@ -262,12 +274,32 @@ static sb_status launch_any(sb_call *call, const sb_contraction_node *contractio
                                to.elements);
 }
 
-static sb_status launch_16(sb_call *call, const sb_contraction_node *contraction, const sb_cuda_product *product) {
+/* The addend of the body's one node behind MatMul, if it is an Add of a row of y's dtype. */
+static const sb_tensor *find_bias(const sb_call *call, const sb_contraction_node *contraction,
+                                  const sb_cuda_product *product) {
+    const sb_graph *body = contraction->body;
+    if (body == NULL || body->node_count != 2 || product->params != NULL)
+        return NULL;
+    const sb_node *add = body->nodes[1];
+    if (add->op->domain[0] != '\0' || strcmp(add->op->name, "Add") != 0)
+        return NULL;
+    sb_value_id addend = add->inputs[add->inputs[0] == contraction->node->outputs[0] ? 1 : 0];
+    const sb_tensor *tensor = NULL;
+    for (size_t i = 0; i < body->input_count; i++)
+        tensor = body->inputs[i] == addend ? call->inputs[i].tensor : tensor;
+    bool is_row = tensor != NULL && tensor->dtype == product->dtype && tensor->rank > 0 &&
+                  sb_tensor_elements(tensor) == product->geometry.n &&
+                  tensor->dims[tensor->rank - 1] == product->geometry.n;
+    return is_row ? tensor : NULL;
+}
+
+static sb_status launch_16(sb_call *call, const sb_contraction_node *contraction, sb_cuda_product *product) {
     sb_cuda_work unread = {0};
     sb_cuda_epilogue_role roles[SB_MAX_RANK];
     sb_gemm_used used = find_used(call, contraction, product, &unread);
     find_roles(product, sb_contraction_node_tensor(contraction, call, 0)->rank,
                sb_contraction_node_tensor(contraction, call, 1)->rank, roles);
+    product->bias = find_bias(call, contraction, product);
     return sb_cuda_product_16(call, product, &used, roles);
 }
 
@@ -288,7 +320,7 @@ static sb_status launch_matmul(sb_call *call) {
     {                                                                                                                  \
         .op = op_name, .domain = op_domain, .name = kernel_name, .supports = supports_matmul,                          \
         .prepare = sb_cuda_contraction_prepare, .release = sb_cuda_contraction_release, .bounded = bounded_matmul,     \
-        .launch = launch_matmul                                                                                        \
+        .wants_gaps = wants_gaps, .launch = launch_matmul                                                              \
     }
 
 const sb_kernel sb_cuda_kernels_matmul[] = {
@@ -297,6 +329,7 @@ const sb_kernel sb_cuda_kernels_matmul[] = {
      .name = "matmul-gated",
      .supports = supports_gated,
      .bounded = bounded_matmul,
+     .wants_gaps = wants_gaps,
      .host_inputs = UINT64_C(1) << 2, /* how columns are cut, which has been looked at */
      .launch = launch_matmul},
     MATMUL_KERNEL("MatMul", "", "matmul"),
