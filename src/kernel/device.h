@@ -100,7 +100,8 @@ struct sb_device_interface {
     sb_status (*receive)(sb_queue *queue, const sb_mailbox *mailbox, sb_error *error);
     sb_status (*leave_words)(sb_queue *queue, const sb_mailbox *mailbox, const void *address,
                              const sb_host_block *block, sb_error *error);
-    sb_status (*collect_words)(sb_queue *queue, const sb_tensor *words, void *to, sb_error *error);
+    sb_status (*collect_words)(sb_queue *queue, const sb_tensor *words, const sb_tensor *turn, void *places,
+                               int64_t count, sb_error *error);
 
     sb_status (*upload)(sb_queue *queue, const sb_tensor *to, sb_tensor *from, sb_error *error);
     sb_status (*download)(sb_queue *queue, const sb_tensor *to, const sb_tensor *from, sb_error *error);
@@ -253,11 +254,13 @@ static inline sb_status sb_queue_leave_words(sb_queue *queue, const sb_mailbox *
     return queue->interface->leave_words(queue, mailbox, address, block, error);
 }
 
-/** Has the device put those words of `words`, u32 and there, that are not 0 into memory of one of the queue's host blocks, each in its place
- * from `to` on, and make them 0: in the queue's order, and quicker than a copy, which takes 8 us behind a recording (H200).
- * They are there when a mark behind it is reached. */
-static inline sb_status sb_queue_collect_words(sb_queue *queue, const sb_tensor *words, void *to, sb_error *error) {
-    return queue->interface->collect_words(queue, words, to, error);
+/** Has the device put those words of `words`, u32 and there, that are not 0 into a place of host memory, each where it is in `words`, and
+ * make them 0. `places` is memory of one of the queue's host blocks with room for them `count` times, which take turns: `turn`, u64
+ * and there, 0 at first, counts how often it has been done. So it may be part of a recording. They are there when a mark behind it
+ * is reached. */
+static inline sb_status sb_queue_collect_words(sb_queue *queue, const sb_tensor *words, const sb_tensor *turn,
+                                               void *places, int64_t count, sb_error *error) {
+    return queue->interface->collect_words(queue, words, turn, places, count, error);
 }
 
 /* ---- copies (entered) ---- */

@@ -158,7 +158,8 @@ struct sb_replay {
     sb_recording *recording;
     int64_t moves;      /* of the runner, when it was recorded */
     bool receives;      /* it begins by receiving the run's table … */
-    bool leaves;        /* … and ends by leaving its faults */
+    bool leaves;        /* … and ends by leaving its faults; or, the last one of a run … */
+    bool collects;      /* … by collecting them */
     bool again;         /* it fits any run whose inputs lie where those of the plan's runs do: sb_segment_note */
     sb_tensor **inputs; /* descriptions of the segment's inputs: where they lay and how */
     size_t input_count, output_count, escape_count, held_count;
@@ -411,11 +412,27 @@ static sb_status receive_table(sb_runner *runner, const sb_replay *replay, sb_er
     return SB_OK;
 }
 
-static sb_status leave_faults(sb_runner *runner, sb_replay *replay, sb_error *error) {
+/* A graph of a node may run more than once. */
+static bool ends_run(const sb_runner *runner, const sb_segment *segment) {
+    return runner->depth == 0 && segment->end == runner->program->step_count;
+}
+
+static sb_status collect_faults(sb_runner *runner, sb_replay *replay, sb_error *error) {
+    SB_TRY(sb_runner_give_collection(runner, error));
+    replay->collects = true;
+    runner->faults_left = !runner->settings->placement.queue->is_capturing;
+    if (runner->faults_left)
+        sb_runner_note_collection(runner);
+    return SB_OK;
+}
+
+static sb_status leave_faults(sb_runner *runner, const sb_segment *segment, sb_replay *replay, sb_error *error) {
     sb_queue *queue = runner->settings->placement.queue;
     const sb_run_table *table = runner->plan->open != NULL ? &runner->plan->open->table : NULL;
-    if (!replay->receives || !runner->may_fault)
+    if (!runner->may_fault)
         return SB_OK;
+    if (!replay->receives)
+        return ends_run(runner, segment) ? collect_faults(runner, replay, error) : SB_OK;
     const int64_t *answer = (const int64_t *)(const void *)table->there->data + table->answer;
     SB_TRY(sb_queue_leave_words(queue, table->mailbox, answer, runner->fault_copies, error));
     replay->leaves = true;
@@ -428,14 +445,16 @@ static sb_status give_steps(sb_runner *runner, const sb_segment *segment, sb_rep
                             sb_error *error) {
     SB_TRY(receive_table(runner, replay, error));
     SB_TRY(run_steps_from(runner, segment, next, error));
-    return leave_faults(runner, replay, error);
+    return leave_faults(runner, segment, replay, error);
 }
 
 static sb_status launch(sb_runner *runner, const sb_replay *replay, sb_error *error) {
     SB_TRY(sb_queue_launch(runner->settings->placement.queue, replay->recording, error));
     if (replay->receives)
         note_received(runner);
-    runner->faults_left = replay->leaves;
+    if (replay->collects)
+        sb_runner_note_collection(runner);
+    runner->faults_left = replay->leaves || replay->collects;
     return SB_OK;
 }
 

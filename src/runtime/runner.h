@@ -89,6 +89,6 @@ sb_status sb_runner_clear_faults(sb_runner *runner, int slot, sb_error *error);
  * so by itself. */
 sb_status sb_runner_collect_faults(sb_runner *runner, int slot, sb_error *error);
 /** After the device has done that: reports what is in the slot, by the first such step. */
-sb_status sb_runner_check_faults(const sb_runner *runner, int slot, sb_error *error);
+sb_status sb_runner_check_faults(sb_runner *runner, int slot, sb_error *error);
 
 #endif

@@ -27,7 +27,10 @@ struct sb_runner {
     sb_storage **device_workspace;
     /* With a device, and steps: runner_faults.c. */
     sb_tensor *faults;           /* there, a word for each step */
-    sb_host_block *fault_copies; /* as many words for each slot */
+    sb_tensor *fault_turn;       /* there: how often they have been collected … */
+    uint64_t fault_turns;        /* … as the host counts it */
+    sb_host_block *fault_copies; /* as many words for each slot, and behind them for as many places of collections */
+    int *fault_slots;            /* by place: the slot of the run that it is for; -1: none any more */
     bool *clean;                 /* by slot: its words are known to be 0 */
     bool uncollected;            /* a run may have left some on the device: it failed half-way, or is in progress */
     int slot;                    /* of the run in progress … */
@@ -62,6 +65,11 @@ sb_status sb_runner_create_faults(sb_runner *runner, sb_error *error);
 void sb_runner_destroy_faults(sb_runner *runner);
 /** The words on the device in which steps of the run in progress leave faults. */
 sb_tensor *sb_runner_faults(const sb_runner *runner);
+
+/** Has the queue collect them, or notes that it does so in a recording. Errors: those of sb_queue_collect_words. */
+sb_status sb_runner_give_collection(const sb_runner *runner, sb_error *error);
+/** Notes that what was so given, or recorded, is carried out for the run in progress. */
+void sb_runner_note_collection(sb_runner *runner);
 
 /** The place in pinned memory for the words of the run in progress, all of which are 0 from now on until the device says otherwise. */
 uint32_t *sb_runner_faults_place(sb_runner *runner);

@@ -87,12 +87,6 @@ static sb_status launch(sb_queue *queue, const sb_cuda_kernel *kernel, unsigned 
     return sb_cuda_launch(&((sb_cuda_run_queue *)queue)->tasks, &task, error);
 }
 
-/* For so many words. */
-static unsigned blocks_of(int64_t words) {
-    const int64_t blocks = (words + SB_CUDA_MAILBOX_THREADS - 1) / SB_CUDA_MAILBOX_THREADS;
-    return blocks < 16 ? (unsigned)blocks : 16;
-}
-
 sb_status sb_cuda_mailbox_receive(sb_queue *queue, const sb_mailbox *mailbox, sb_error *error) {
     const cuda_mailbox *box = own(mailbox);
     const sb_cuda_mail *mail = &box->mail;
@@ -115,14 +109,24 @@ sb_status sb_cuda_mailbox_leave(sb_queue *queue, const sb_mailbox *mailbox, cons
         {address_of(address), sizeof *answer.address, false},
         {address_of(block->data), block->bytes, true},
     };
-    return launch(queue, box->leave, blocks_of(answer.count), &answer, 3, ranges, error);
+    unsigned blocks = (unsigned)((answer.count + SB_CUDA_MAILBOX_THREADS - 1) / SB_CUDA_MAILBOX_THREADS);
+    return launch(queue, box->leave, blocks < 16 ? blocks : 16, &answer, 3, ranges, error);
 }
 
-sb_status sb_cuda_mailbox_collect(sb_queue *queue, const sb_tensor *words, void *to, sb_error *error) {
-    const sb_cuda_collection collection = {(uint32_t *)(void *)words->data, to, words->dims[0]};
+sb_status sb_cuda_mailbox_collect(sb_queue *queue, const sb_tensor *words, const sb_tensor *turn, void *places,
+                                  int64_t count, sb_error *error) {
+    const sb_cuda_collection collection = {
+        .words = (uint32_t *)(void *)words->data,
+        .to = places,
+        .turn = (uint64_t *)(void *)turn->data,
+        .count = words->dims[0],
+        .places = count,
+    };
     const size_t bytes = (size_t)collection.count * sizeof *collection.words;
-    const sb_cuda_range ranges[] = {{address_of(words->data), bytes, true}, {address_of(to), bytes, true}};
+    const sb_cuda_range ranges[] = {{address_of(words->data), bytes, true},
+                                    {address_of(turn->data), sizeof *collection.turn, true},
+                                    {address_of(places), (size_t)count * bytes, true}};
     const sb_cuda_kernel *kernel;
     SB_TRY(sb_cuda_kernel_find(queue->device, "mailbox", "sb_cuda_mailbox_collect", sizeof collection, &kernel, error));
-    return launch(queue, kernel, blocks_of(collection.count), &collection, 2, ranges, error);
+    return launch(queue, kernel, 1, &collection, 3, ranges, error);
 }

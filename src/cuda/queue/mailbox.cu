@@ -33,12 +33,17 @@ SB_CUDA_KERNEL(sb_cuda_mailbox_leave, sb_cuda_answer, p) {
     }
 }
 
-SB_CUDA_KERNEL(sb_cuda_mailbox_collect, sb_cuda_collection, p) {
-    SB_CUDA_EACH(i, p->count) {
+SB_CUDA_BLOCK_KERNEL(sb_cuda_mailbox_collect, sb_cuda_collection, p) {
+    const uint64_t turn = *p->turn;
+    uint32_t *to = p->to + (int64_t)(turn % (uint64_t)p->places) * p->count;
+    for (int64_t i = threadIdx.x; i < p->count; i += SB_CUDA_MAILBOX_THREADS) {
         const uint32_t word = p->words[i];
         if (word != 0) {
-            p->to[i] = word;
+            to[i] = word;
             p->words[i] = 0;
         }
     }
+    SB_CUDA_BARRIER();
+    if (threadIdx.x == 0)
+        *p->turn = turn + 1;
 }

@@ -11,6 +11,7 @@ void sb_cuda_mailbox_destroy(sb_mailbox *mailbox);
 sb_status sb_cuda_mailbox_receive(sb_queue *queue, const sb_mailbox *mailbox, sb_error *error);
 sb_status sb_cuda_mailbox_leave(sb_queue *queue, const sb_mailbox *mailbox, const void *address,
                                 const sb_host_block *block, sb_error *error);
-sb_status sb_cuda_mailbox_collect(sb_queue *queue, const sb_tensor *words, void *to, sb_error *error);
+sb_status sb_cuda_mailbox_collect(sb_queue *queue, const sb_tensor *words, const sb_tensor *turn, void *places,
+                                  int64_t count, sb_error *error);
 
 #endif

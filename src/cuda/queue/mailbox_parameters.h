@@ -24,10 +24,11 @@ typedef struct sb_cuda_answer {
     int64_t count;
 } sb_cuda_answer;
 
-/* The same, and here they become 0. */
+/* The same, and here they become 0; they go to the place of pinned memory whose turn it is. By one block. */
 typedef struct sb_cuda_collection {
-    uint32_t *words, *to;
-    int64_t count;
+    uint32_t *words, *to; /* `count`, and `places` times as many */
+    uint64_t *turn;       /* on the device: how often they have been collected */
+    int64_t count, places;
 } sb_cuda_collection;
 
 #endif
