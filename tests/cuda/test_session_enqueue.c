@@ -320,6 +320,30 @@ static void test_faults(void **unused) {
     }
 }
 
+/* One that divides by zero is asked for when three times as many runs as may be in flight have been and gone, some of them faulty too: its fault
+ * is still its own, and nobody else's. */
+static void test_fault_asked_for_late(void **unused) {
+    setting s = start(lookup, true);
+    for (sb_graph_mode mode = SB_GRAPHS_OFF; mode <= SB_GRAPHS_BUILD; mode++) {
+        sb_session *session = open_session(&s, mode, true, NULL);
+        for (int round = 0; round < 4; round++) {
+            uint64_t by_zero = enqueue_bad(session, 1, 0);
+            for (int i = 0; i < 3 * MOST_IN_FLIGHT; i++) {
+                if (i % 3 == 1) {
+                    check_faulty(session, enqueue_bad(session, 200, 2), "Gather", "outside");
+                    continue;
+                }
+                sb_tensor *good[2] = {six_of(20 + i, 30), six_of(2, 3)};
+                flight flight = depart(&s, session, 2, good, false);
+                arrive(&s, session, 1, &flight);
+            }
+            check_faulty(session, by_zero, "Div", "zero");
+        }
+        sb_session_destroy(session);
+    }
+    finish(&s);
+}
+
 /* A run that could not be given to the device whole leaves no fault to the next. */
 static void test_fault_of_a_failed_run(void **unused) {
     setting s = start(lookup, false);
@@ -750,6 +774,7 @@ int main(void) {
         cmocka_unit_test(test_wrong_numbers),
         cmocka_unit_test(test_destroyed),
         cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_fault_asked_for_late),
         cmocka_unit_test(test_fault_of_a_failed_run),
         cmocka_unit_test(test_synchronous),
         cmocka_unit_test(test_by_data_and_size),
