@@ -128,9 +128,18 @@
 #define SB_GEMM_PRODUCT(given) (&(given))
 #endif
 
+/* Tiles of one row or of rows that are normalised are what tokens of language models take. Before those who multiply wait for the kernels ahead, they go
+ * through the end of a tile that lies behind the last row and column, whose results nobody stores: of a kernel that takes a few
+ * microseconds its instructions, which come from the second-level cache behind the weights, took one or more. */
+#if ROWS && !defined(SB_GEMM_FUSED)
+#define REHEARSES 1
+#else
+#define REHEARSES 0
+#endif
+#define FAR_BEHIND (1 << 29)
 /* In tiles for few rows, who fetches weights that no kernel ahead writes (`ahead`) waits for none, and fills the ring. */
 #if SB_GEMM_GROUPS == 1 && SB_GEMM_N <= 16 && SB_GEMM_CLUSTER == 1
-#define DEPEND() SB_CUDA_DEPEND_UNLESS(group == SB_GEMM_GROUPS && streams && p->ahead < 0)
+#define DEPEND() SB_CUDA_DEPEND_UNLESS(group == SB_GEMM_GROUPS ? streams && p->ahead < 0 : REHEARSES)
 /* But no quicker than memory can give what all blocks ask for: whatever else is read meanwhile, by the kernels that this one waits for,
  * stands behind all that has been asked for. */
 #define BEGIN_PACE() const uint32_t begun = sb_clock()
@@ -254,6 +263,28 @@
     } while (0)
 
 #include "cuda/contraction/gemm16_hopper_send.cuh"
+
+/* What comes ahead of a block's first tile: where nothing has been waited for yet, that. */
+#if REHEARSES
+#define AWAIT_ROWS() SB_CUDA_AWAIT()
+#else
+#define AWAIT_ROWS() (void)0
+#endif
+#if defined(SB_GEMM_NORMED)
+#define BEGIN_TILES()                                                                                                  \
+    do {                                                                                                               \
+        AWAIT_ROWS();                                                                                                  \
+        CLEAR_BEHIND_ROW();                                                                                            \
+        float *const lanes = (float *)(void *)(shared_memory + (behind_rows - sb_shared_address(shared_memory)));      \
+        NAME(sb_gemm16_normalize_rows_, SB_GEMM_SUFFIX)(&given.norm, rows, behind_rows, lanes);                        \
+    } while (0)
+#else
+#define BEGIN_TILES()                                                                                                  \
+    do {                                                                                                               \
+        AWAIT_ROWS();                                                                                                  \
+        CLEAR_BEHIND_ROW();                                                                                            \
+    } while (0)
+#endif
 
 #if SB_HOPPER
 SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
@@ -421,10 +452,8 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
         /* Of 16 k, in the units of descriptors. */
         const int sixteen = 2 * (int)p->columns;
 #endif
-        CLEAR_BEHIND_ROW();
-#if defined(SB_GEMM_NORMED)
-        float *const lanes = (float *)(void *)(shared_memory + (behind_rows - sb_shared_address(shared_memory)));
-        NAME(sb_gemm16_normalize_rows_, SB_GEMM_SUFFIX)(&given.norm, rows, behind_rows, lanes);
+#if !REHEARSES
+        BEGIN_TILES();
 #endif
 #if TURNS
         int number = 0, turn = 0; /* of tiles, and of the rooms for results */
@@ -434,10 +463,18 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
         int rounded_m = -1, rounded_n = 0, rounded_batch = 0, turn = 0;
 #endif
         SB_CUDA_KEEP_LOOP
-        for (int index = first; index < p->tiles; index += clusters) {
-            if (index != first)
+        for (int index = REHEARSES ? first - clusters : first; index < p->tiles; index += clusters) {
+            const bool rehearses = REHEARSES && index < first;
+            if (index > first)
                 at = sb_gemm16_place_of(p, index);
-            SKIP_UNUSED();
+#if REHEARSES
+            if (index == first)
+                BEGIN_TILES();
+            if (!rehearses) /* what is used may follow from the kernels ahead */
+#endif
+            {
+                SKIP_UNUSED();
+            }
 #if TURNS
             if (number++ % 2 != group) {
                 SKIP_STAGES(depth.blocks);
@@ -446,7 +483,8 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
             /* Behind the other's products: phases of stages are told apart only where a warpgroup has seen those before. */
             sb_barrier_wait(turns + 8 * group, (uint32_t)((number - 1) / 2 + (group == 0)) & 1);
 #endif
-            const int m = ROW_OF(at) + (TURNS ? 0 : group * 64), n = COLUMN_OF(at);
+            const int m = rehearses ? FAR_BEHIND : ROW_OF(at) + (TURNS ? 0 : group * 64);
+            const int n = rehearses ? FAR_BEHIND : COLUMN_OF(at);
             float sums[SUMS];
 #if !defined(SB_GEMM_LOGITS)
             sb_gemm16_corner corner;
@@ -463,37 +501,46 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
             uint64_t rows_matrix = sb_plain_descriptor(rows, 16 * (uint32_t)p->columns);
 #endif
             BEGIN_GROUPS();
-            /* The first tile of k by itself: the compiler keeps products in flight only where nothing but
+#if REHEARSES
+            if (rehearses) {
+                SB_CUDA_UNROLL
+                for (int i = 0; i < SUMS; i++)
+                    sums[i] = 0;
+            } else
+#endif
+            {
+                /* The first tile of k by itself: the compiler keeps products in flight only where nothing but
              * products writes sums. */
-            MULTIPLY_STAGE(p->product.c.accumulate, SB_CUDA_SELDOM(depth.cut == 0));
+                MULTIPLY_STAGE(p->product.c.accumulate, SB_CUDA_SELDOM(depth.cut == 0));
 #if !TURNS
-            if (!SENDS_AT_ONCE)
-                SEND();
+                if (!SENDS_AT_ONCE)
+                    SEND();
 #endif
-            SB_WGMMA_WAIT(0);
-            SB_CUDA_KEEP_LOOP
-            for (int block = BOXES; block < depth.whole; block += BOXES) {
-                const uint32_t before = empty + 8 * stage;
-                NEXT_STAGE();
-                NEXT_ROWS();
-                MULTIPLY_STAGE(1, 0);
-                /* The stage before this one is free once its products are done, while this one's go on. */
-                SB_WGMMA_WAIT(1);
-                RELEASE(before);
-            }
+                SB_WGMMA_WAIT(0);
+                SB_CUDA_KEEP_LOOP
+                for (int block = BOXES; block < depth.whole; block += BOXES) {
+                    const uint32_t before = empty + 8 * stage;
+                    NEXT_STAGE();
+                    NEXT_ROWS();
+                    MULTIPLY_STAGE(1, 0);
+                    /* The stage before this one is free once its products are done, while this one's go on. */
+                    SB_WGMMA_WAIT(1);
+                    RELEASE(before);
+                }
 #if TURNS
-            if (leads)
-                sb_barrier_arrive(turns + 8 * (1 - group));
+                if (leads)
+                    sb_barrier_arrive(turns + 8 * (1 - group));
 #endif
-            SB_WGMMA_WAIT(0);
-            RELEASE(empty + 8 * stage);
-            NEXT_STAGE();
-            /* By itself, so that the loop has nothing but products. */
-            if (MAY_CUT && SB_CUDA_SELDOM(depth.cut > 0)) {
-                MULTIPLY_STAGE(1, 1);
                 SB_WGMMA_WAIT(0);
                 RELEASE(empty + 8 * stage);
                 NEXT_STAGE();
+                /* By itself, so that the loop has nothing but products. */
+                if (MAY_CUT && SB_CUDA_SELDOM(depth.cut > 0)) {
+                    MULTIPLY_STAGE(1, 1);
+                    SB_WGMMA_WAIT(0);
+                    RELEASE(empty + 8 * stage);
+                    NEXT_STAGE();
+                }
             }
 #if defined(SB_GEMM_LOGITS)
             sb_gemm16_reduce_logits(&given.reduce, m, n, TILE_N / SB_LOGP_BLOCK, sums);
@@ -644,6 +691,10 @@ SB_CUDA_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, p) {
 #undef ROOM_BYTES
 #undef RESULTS
 #undef SUMS
+#undef REHEARSES
+#undef FAR_BEHIND
+#undef BEGIN_TILES
+#undef AWAIT_ROWS
 #undef NAME2
 #undef NAME
 #undef MULTIPLY

@@ -19,8 +19,9 @@ typedef struct operands {
     const sb_tensor *means, *inverses;
 } operands;
 
-/* The longest rows that are kept in registers as 16 bits. */
+/* The longest rows that are kept in registers, as 16 bits and as 32. */
 #define LONGEST_VECTOR 4096
+#define LONGEST_VECTOR_F32 2048
 #define NAME_BYTES 64
 
 /* A block for each row, where there are so few that every block has a multiprocessor's half or more. */
@@ -51,9 +52,9 @@ static void choose_kernel(const sb_call *call, sb_cuda_normalization *parameters
     bool factors = same && scale != NULL && scale->dtype == dtype && (bias == NULL || bias->dtype == dtype);
     bool moments = parameters->kind == SB_CUDA_NORM_MOMENTS || parameters->kind == SB_CUDA_NORM_RMS;
     if (factors && moments && given->means == NULL && given->inverses == NULL &&
-        sb_cuda_rows_vector(rows, dtype, LONGEST_VECTOR, &vector)) {
+        sb_cuda_rows_vector(rows, dtype, dtype == SB_F32 ? LONGEST_VECTOR_F32 : LONGEST_VECTOR, &vector)) {
         snprintf(module, NAME_BYTES, "normalize_vectors_%s", suffix);
-        if (choose_few(call, rows, dtype, name, work))
+        if (dtype != SB_F32 && choose_few(call, rows, dtype, name, work))
             return;
         snprintf(name, NAME_BYTES, "sb_cuda_normalize_%dx%d_%s", vector.team, vector.groups, suffix);
         sb_cuda_rows_grid_vector(call, rows, vector, work);

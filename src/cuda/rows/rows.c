@@ -122,10 +122,10 @@ bool sb_cuda_rows_are_short(const sb_cuda_rows *rows) {
     return rows->length <= SB_CUDA_TEAM_LENGTH;
 }
 
-/* Whether an operand's rows are accesses of 16 bytes; those of factors are one row. */
-static bool is_row_vector(const sb_cuda_rows *rows, int operand) {
+/* Whether an operand's rows, of elements of `size` bytes, are accesses of 16 bytes; those of factors are one row. */
+static bool is_row_vector(const sb_cuda_rows *rows, int64_t size, int operand) {
     bool factor = operand == SB_CUDA_ROW_SCALE || operand == SB_CUDA_ROW_BIAS;
-    bool whole = (intptr_t)rows->data[operand] % 16 == 0 && rows->inner_steps[operand][0] == 2;
+    bool whole = (intptr_t)rows->data[operand] % 16 == 0 && rows->inner_steps[operand][0] == size;
     for (int d = 0; d < rows->outer_rank; d++) {
         int64_t step = rows->outer_steps[operand][d];
         whole = whole && (factor ? step == 0 : step % 16 == 0);
@@ -135,17 +135,18 @@ static bool is_row_vector(const sb_cuda_rows *rows, int operand) {
 
 bool sb_cuda_rows_are_vectors(const sb_cuda_rows *rows, sb_dtype dtype) {
     return (dtype == SB_F16 || dtype == SB_BF16) && rows->inner_rank == 1 && rows->length % 8 == 0 &&
-           is_row_vector(rows, SB_CUDA_ROW_IN);
+           is_row_vector(rows, 2, SB_CUDA_ROW_IN);
 }
 
 bool sb_cuda_rows_vector(const sb_cuda_rows *rows, sb_dtype dtype, int64_t most, sb_cuda_row_vector *vector) {
 #define ENTRY(team, groups, unused) {team, groups},
     static const sb_cuda_row_vector vectors[] = {SB_CUDA_LONG_ROW_VECTORS(ENTRY, )};
 #undef ENTRY
-    bool fits =
-        (dtype == SB_F16 || dtype == SB_BF16) && rows->inner_rank == 1 && rows->length % 8 == 0 && rows->length <= most;
+    bool fits = (dtype == SB_F16 || dtype == SB_BF16 || dtype == SB_F32) && rows->inner_rank == 1 &&
+                rows->length % 8 == 0 && rows->length <= most;
     for (int i = 0; i < SB_CUDA_ROW_OPERANDS; i++)
-        fits = fits && (rows->data[i] == NULL ? i != SB_CUDA_ROW_OUT : is_row_vector(rows, i));
+        fits = fits &&
+               (rows->data[i] == NULL ? i != SB_CUDA_ROW_OUT : is_row_vector(rows, (int64_t)sb_dtype_size(dtype), i));
     for (size_t i = 0; i < sizeof vectors / sizeof vectors[0] && fits; i++) {
         *vector = vectors[i];
         if (rows->length <= 8 * (int64_t)vector->team * vector->groups)
