@@ -3,6 +3,7 @@
 #define SB_CUDA_CONTRACTION_MATMUL_H
 
 #include "cuda/contraction/epilogue.h"
+#include "cuda/contraction/product.h"
 #include "kernel/contraction/check.h"
 #include "kernel/kernel.h"
 #include "ops/matmul.h"
@@ -10,6 +11,7 @@
 typedef struct sb_cuda_product {
     sb_matmul_geometry geometry;
     const char *a, *b;
+    const sb_tensor *a_tensor, *b_tensor; /* whose elements they are */
     const sb_gemm_params *params; /* NULL for MatMul */
     sb_dtype dtype;               /* of A and B; y's is the same, or f32 */
     const sb_tensor *y;
