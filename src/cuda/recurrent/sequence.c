@@ -11,15 +11,16 @@
 /* Shared memory of a block that the driver or static variables may take. */
 #define KEPT_BYTES 1024
 
-static _Atomic int limit = 0;
+static _Atomic(const sb_cuda_sequence_forced *) forced = NULL;
 
-void sb_cuda_sequence_limit(int bytes) {
-    atomic_store(&limit, bytes);
+void sb_cuda_sequence_force(const sb_cuda_sequence_forced *wanted) {
+    atomic_store(&forced, wanted);
 }
 
 /* What a choice is about. */
 typedef struct situation {
     sb_cuda_device *device;
+    const sb_cuda_sequence_forced *forced;
     int64_t size, computed; /* bytes of an element */
     bool has_clusters, on_tensors, resets;
 } situation;
@@ -128,29 +129,33 @@ static double cycles(const situation *s, const sb_cuda_sequence *p, int cluster)
 
 /* ---- the choice ---- */
 
-/* Keeps a cut that fits in shared memory if it is quicker than the quickest so far. */
-static void consider(const situation *s, int cluster, const sb_cuda_sequence *p, double *least, sb_cuda_sequence *best,
-                     int *best_cluster) {
-    const int chosen = atomic_load(&limit), room = s->device->shared_bytes - KEPT_BYTES;
-    if (p->at.bytes > (chosen != 0 && chosen < room ? chosen : room))
+/* The quickest cut so far; its cost is negative where there is none. */
+typedef struct best_cut {
+    double cost;
+    int cluster;
+    sb_cuda_sequence parameters;
+} best_cut;
+
+/* Keeps a cut that fits in shared memory if it is quicker than the best. */
+static void consider(const situation *s, int cluster, const sb_cuda_sequence *p, best_cut *best) {
+    if (p->at.bytes > s->device->shared_bytes - KEPT_BYTES || (s->forced != NULL && s->forced->cluster != cluster))
         return;
     const double cost = cycles(s, p, cluster);
-    if (*least >= 0 && cost >= *least)
+    if (best->cost >= 0 && cost >= best->cost)
         return;
-    *least = cost;
-    *best = *p;
-    *best_cluster = cluster;
+    best->cost = cost;
+    best->cluster = cluster;
+    best->parameters = *p;
 }
 
-static void consider_tile(const situation *s, int64_t tile, sb_cuda_sequence *p, double *least, sb_cuda_sequence *best,
-                          int *best_cluster) {
+static void consider_tile(const situation *s, int64_t tile, sb_cuda_sequence *p, best_cut *best) {
     for (int cluster = 1; cluster <= (s->has_clusters ? 8 : 1); cluster *= 2) {
         const int64_t own = round_up(divide_up(p->hidden, cluster), SB_CUDA_SEQUENCE_UNIT);
-        if (cluster > 1 && own * (cluster / 2) >= p->hidden) /* half of it would do */
+        if (cluster > 1 && own * (cluster / 2) >= p->hidden && s->forced == NULL) /* half of it would do */
             continue;
         cut_into(s, p, tile, cluster, own);
         lay_out(s, p, false);
-        consider(s, cluster, p, least, best, best_cluster);
+        consider(s, cluster, p, best);
     }
     /* For a launch a step, as many parts as the device takes at once, or as need be for room. */
     const int64_t groups = p->params.directions * divide_up(p->batch, tile);
@@ -159,8 +164,25 @@ static void consider_tile(const situation *s, int64_t tile, sb_cuda_sequence *p,
         const int64_t own = divide_up(p->hidden, parts);
         cut_into(s, p, tile, divide_up(p->hidden, own), own);
         lay_out(s, p, true);
-        consider(s, 0, p, least, best, best_cluster);
+        consider(s, 0, p, best);
     }
+}
+
+static void consider_all(const situation *s, const sb_cuda_sequence *p, best_cut *best) {
+    sb_cuda_sequence tried = *p;
+    best->cost = -1;
+    for (int64_t tile = 1; tile <= MOST_ROWS && tile < 2 * p->batch; tile *= 2) {
+        if (s->forced == NULL || s->forced->tile == tile)
+            consider_tile(s, tile < p->batch ? tile : p->batch, &tried, best);
+    }
+}
+
+/* Memory of the device, as many blocks as it takes at once. */
+static void cut_in_memory(situation *s, sb_cuda_sequence *p) {
+    const int64_t own = divide_up(p->hidden, s->device->multiprocessors);
+    s->on_tensors = false;
+    cut_into(s, p, p->batch < MOST_ROWS ? p->batch : MOST_ROWS, divide_up(p->hidden, own), own);
+    lay_out(s, p, true);
 }
 
 static void name_kernel(const situation *s, sb_dtype dtype, sb_cuda_sequence_cut *cut) {
@@ -177,26 +199,26 @@ static void name_kernel(const situation *s, sb_dtype dtype, sb_cuda_sequence_cut
 }
 
 void sb_cuda_sequence_choose(sb_cuda_device *device, sb_dtype dtype, sb_cuda_sequence *p, sb_cuda_sequence_cut *cut) {
-    const bool on_hopper = sb_gemm16_has_hopper_code(device);
+    const sb_cuda_sequence_forced *wanted = atomic_load(&forced);
+    const bool on_hopper = sb_gemm16_has_hopper_code(device) && (wanted == NULL || !wanted->general);
     situation s = {.device = device,
+                   .forced = wanted,
                    .size = (int64_t)sb_dtype_size(dtype),
                    .computed = (int64_t)sb_dtype_size(sb_computing_dtype(dtype)),
                    .has_clusters = on_hopper,
                    .on_tensors = on_hopper && sb_dtype_size(dtype) == 2,
                    .resets = p->params.kind == SB_RECURRENT_GRU && !p->params.linear_before_reset};
-    sb_cuda_sequence tried = *p;
-    double least = -1;
-    for (int64_t tile = 1; tile <= MOST_ROWS && tile < 2 * p->batch; tile *= 2)
-        consider_tile(&s, tile < p->batch ? tile : p->batch, &tried, &least, p, &cut->cluster);
-    cut->in_memory = least < 0;
-    if (cut->in_memory) {
-        cut->cluster = 0;
-        s.on_tensors = false;
-        const int64_t own = divide_up(p->hidden, device->multiprocessors);
-        cut_into(&s, p, p->batch < MOST_ROWS ? p->batch : MOST_ROWS, divide_up(p->hidden, own), own);
-        lay_out(&s, p, true);
-    }
-    cut->on_tensors = s.on_tensors;
+    best_cut best;
+    consider_all(&s, p, &best);
+    s.forced = NULL;
+    if (best.cost < 0 && wanted != NULL)
+        consider_all(&s, p, &best);
+    cut->in_memory = best.cost < 0 || (wanted != NULL && wanted->in_memory);
+    cut->cluster = cut->in_memory ? 0 : best.cluster;
+    if (cut->in_memory)
+        cut_in_memory(&s, p);
+    else
+        *p = best.parameters;
     cut->blocks = p->params.directions * p->row_tiles * p->parts;
     name_kernel(&s, dtype, cut);
 }

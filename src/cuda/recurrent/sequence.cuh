@@ -90,7 +90,7 @@ template <typename STORED>
 SB_CUDA_FUNCTION void copy_piece(const sb_cuda_sequence *p, const STORED *line, int piece,
                                  sequence_piece<STORED> *to) {
     const int width = PIECE / (int)sizeof(STORED);
-    if (p->whole && line != NULL) {
+    if (p->whole && line != NULL && piece * width < p->hidden) {
         COPY_16(to, line + piece * width);
         return;
     }
