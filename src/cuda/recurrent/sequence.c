@@ -118,8 +118,8 @@ static double fetch_cycles(const situation *s, const sb_cuda_sequence *p) {
 
 static double cycles(const situation *s, const sb_cuda_sequence *p, int cluster) {
     const int64_t groups = p->params.directions * p->row_tiles, steps = p->steps > 0 ? p->steps : 1;
-    const int64_t at_once = s->device->multiprocessors / p->parts;
-    const double turns = (double)divide_up(groups, at_once > 0 ? at_once : 1);
+    const int64_t at_once = cluster > 0 ? s->device->multiprocessors / p->parts * p->parts : s->device->multiprocessors;
+    const double turns = (double)divide_up(groups * p->parts, at_once > 0 ? at_once : 1);
     const double meeting = cluster > 1 ? 700 : 200, launches = s->resets ? 2 : 1;
     const double step = product_cycles(s, p) + cell_cycles(s, p) + meeting;
     if (cluster > 0)

@@ -5,10 +5,12 @@
  *
  *     chains of the block's gate rows and batch rows     by PRODUCTS, which leaves them in shared memory
  *     barrier
+ *     gates: one of an element a thread
+ *     barrier
  *     cells: an element a thread
  *     barrier; the new H goes to the other blocks of the cluster; the cluster's barrier
  *
- * and where a GRU resets before it multiplies, the first two come twice. H before and after a step lie apart, so a block that is ahead
+ * and where a GRU resets before it multiplies, its candidate's chains come once r * H has gone to all blocks. H before and after a step lie apart, so a block that is ahead
  * writes where no one reads: whoever reads H of a step has not come to the barrier at its end.
  *
  * Where a cluster has no room for R there is a launch for each step, or two where r * H has to be whole first, of as many blocks as the device takes,
@@ -202,71 +204,90 @@ SB_CUDA_FUNCTION int time_of(const sb_cuda_sequence *p, const sequence_part *par
     return part->direction == 1 || p->params.backward ? length - 1 - step : step;
 }
 
-/* Begins to fetch what the thread's own cells need of x W; they wait for it. */
+/* Begins to fetch x W of a step. */
 template <typename REAL>
 SB_CUDA_FUNCTION void fetch_xw(const sb_cuda_sequence *p, const sequence_part *part, int step) {
-    REAL *to = shared_at<REAL>(part, p->at.xw);
     const REAL *from = (const REAL *)(const void *)p->xw + part->direction * p->xw_direction + part->first;
-    for (int cell = (int)threadIdx.x; cell < part->rows * part->count && step < p->end_step; cell += THREADS) {
-        const int row = cell / part->count, time = time_of(p, part, row, step);
-        const REAL *own =
-            from + time * p->xw_step + (part->row + row) * p->xw_batch + (cell - row * part->count);
-        for (int g = 0; g < p->params.gates && time >= 0; g++) {
-            char *word = (char *)(to + g * p->tile * p->own + cell);
-            SB_CUDA_UNROLL
-            for (int i = 0; i < (int)sizeof(REAL); i += 4)
-                COPY_4(word + i, (const char *)(own + g * p->hidden) + i);
-        }
+    const int count = part->rows * part->count;
+    for (int i = (int)threadIdx.x; i < p->params.gates * count && step < p->end_step; i += THREADS) {
+        const int number = i / count, cell = i - number * count, row = cell / part->count;
+        const int time = time_of(p, part, row, step);
+        if (time < 0)
+            continue;
+        const REAL *own = from + time * p->xw_step + (part->row + row) * p->xw_batch + number * p->hidden +
+                          (cell - row * part->count);
+        char *to = (char *)(shared_at<REAL>(part, p->at.xw) + number * p->tile * p->own + cell);
+        SB_CUDA_UNROLL
+        for (int bytes = 0; bytes < (int)sizeof(REAL); bytes += 4)
+            COPY_4(to + bytes, (const char *)own + bytes);
     }
     SB_CUDA_COPIES_END();
 }
 
-/* What gates of an element have. */
 template <typename REAL>
-SB_CUDA_FUNCTION recurrent_gates<REAL> gates_of(const sb_cuda_sequence *p, const sequence_part *part, int row,
+SB_CUDA_FUNCTION recurrent_cell<REAL> find_cell(const sb_cuda_sequence *p, const sequence_part *part, int row,
                                                 int element) {
     const REAL *bias = shared_at<REAL>(part, p->at.bias) + element;
-    recurrent_gates<REAL> from;
-    from.xw = shared_at<REAL>(part, p->at.xw) + row * part->count + element;
-    from.xw_step = p->tile * p->own;
-    from.hr = shared_at<REAL>(part, p->at.sums) + row * p->sum_pitch + element;
-    from.hr_step = part->count;
-    from.bias = p->b != NULL ? bias : NULL;
-    from.bias_step = part->count;
-    from.r_bias = bias + p->lines + 2 * part->count;
-    return from;
+    recurrent_cell<REAL> cell;
+    cell.xw = shared_at<REAL>(part, p->at.xw) + row * part->count + element;
+    cell.xw_step = p->tile * p->own;
+    cell.gates = shared_at<REAL>(part, p->at.sums) + row * p->sum_pitch + element;
+    cell.step = part->count;
+    cell.bias = p->b != NULL ? bias : NULL;
+    cell.r_bias = p->b != NULL ? bias + p->lines + 2 * part->count : NULL;
+    cell.peepholes = NULL;
+    return cell;
 }
 
 template <int DTYPE, typename REAL>
-SB_CUDA_FUNCTION REAL lstm_element(const sb_cuda_sequence *p, const sequence_part *part,
-                                   const recurrent_gates<REAL> *from, int row, int element) {
+SB_CUDA_FUNCTION void load_peepholes(const sb_cuda_sequence *p, const sequence_part *part, int element,
+                                     REAL *peepholes) {
     typedef typename recurrent_element<DTYPE>::stored stored;
-    const stored *p_row = (const stored *)(const void *)p->p + part->direction * p->p_direction;
-    REAL peephole[3], *c = shared_at<REAL>(part, p->at.c) + row * part->count + element, own = *c;
+    const stored *from = (const stored *)(const void *)p->p + part->direction * p->p_direction;
     SB_CUDA_UNROLL
     for (int i = 0; i < 3; i++)
-        peephole[i] =
-            p->p != NULL
-                ? recurrent_element<DTYPE>::load(p_row[(i * p->hidden + part->first + element) * p->p_stride])
-                : 0;
-    const REAL h = lstm_cell<DTYPE>(&p->params, p->params.activations[part->direction], from,
-                                    p->p != NULL ? peephole : NULL, &own);
-    *c = own;
-    return h;
+        peepholes[i] = recurrent_element<DTYPE>::load(from[(i * p->hidden + part->first + element) * p->p_stride]);
+}
+
+/* The gates of all elements, each by a thread of its own: what takes long in a step is a way from one exponential to the next. */
+template <int DTYPE>
+SB_CUDA_FUNCTION void activate_gates(const sb_cuda_sequence *p, const sequence_part *part, int step) {
+    typedef typename recurrent_element<DTYPE>::real real;
+    const int count = part->rows * part->count;
+    for (int i = (int)threadIdx.x; i < gates_ahead(&p->params) * count; i += THREADS) {
+        const int number = i / count, at = i - number * count, row = at / part->count;
+        const int element = at - row * part->count;
+        if (time_of(p, part, row, step) < 0)
+            continue;
+        recurrent_cell<real> cell = find_cell<real>(p, part, row, element);
+        real peepholes[3], c = 0;
+        if (p->p != NULL) {
+            load_peepholes<DTYPE>(p, part, element, peepholes);
+            cell.peepholes = peepholes;
+            c = shared_at<real>(part, p->at.c)[at];
+        }
+        cell.gates[number * cell.step] =
+            gate_value(&p->params, p->params.activations[part->direction], &cell, number, c);
+    }
 }
 
 /* The element's new H. */
 template <int DTYPE, typename REAL>
 SB_CUDA_FUNCTION REAL new_h(const sb_cuda_sequence *p, const sequence_part *part, int row, int element, REAL h) {
     const sb_activation *activations = p->params.activations[part->direction];
-    const recurrent_gates<REAL> from = gates_of<REAL>(p, part, row, element);
-    if (p->params.kind == SB_RECURRENT_LSTM)
-        return lstm_element<DTYPE>(p, part, &from, row, element);
+    recurrent_cell<REAL> cell = find_cell<REAL>(p, part, row, element);
     if (p->params.kind == SB_RECURRENT_RNN)
-        return rnn_cell<DTYPE, REAL>(&p->params, activations, &from);
-    if (p->params.linear_before_reset)
-        return gru_linear_cell<DTYPE>(&p->params, activations, &from, h);
-    return gru_candidate_cell<DTYPE>(&p->params, activations, &from, *from.hr, h);
+        return rnn_cell<DTYPE>(&cell);
+    if (p->params.kind == SB_RECURRENT_GRU)
+        return gru_cell<DTYPE>(&p->params, activations, &cell, h);
+    REAL peepholes[3], *c = shared_at<REAL>(part, p->at.c) + row * part->count + element, own = *c;
+    if (p->p != NULL) {
+        load_peepholes<DTYPE>(p, part, element, peepholes);
+        cell.peepholes = peepholes;
+    }
+    h = lstm_cell<DTYPE>(&p->params, activations, &cell, &own);
+    *c = own;
+    return h;
 }
 
 /* The place of an element among those of all directions and batch rows. */
@@ -274,29 +295,26 @@ SB_CUDA_FUNCTION int64_t state_index(const sb_cuda_sequence *p, const sequence_p
     return (part->direction * p->batch + part->row + row) * p->hidden + part->first + element;
 }
 
-/* r * H of the block's elements; their z takes the place of its chain. */
+/* r * H of the block's elements. */
 template <int DTYPE>
 SB_CUDA_FUNCTION void reset_cells(const sb_cuda_sequence *p, const sequence_part *part, int step,
                                   const typename recurrent_element<DTYPE>::stored *state) {
     typedef typename recurrent_element<DTYPE>::stored stored;
     typedef typename recurrent_element<DTYPE>::real real;
-    for (int cell = (int)threadIdx.x; cell < part->rows * part->count; cell += THREADS) {
-        const int row = cell / part->count, element = cell - row * part->count;
+    for (int i = (int)threadIdx.x; i < part->rows * part->count; i += THREADS) {
+        const int row = i / part->count, element = i - row * part->count;
         const int place = state_place<stored>(p, row, part->first + element);
         if (time_of(p, part, row, step) < 0)
             continue;
-        const recurrent_gates<real> from = gates_of<real>(p, part, row, element);
-        real z;
-        const real reset = gru_reset_cell<DTYPE>(&p->params, p->params.activations[part->direction], &from,
-                                                 recurrent_element<DTYPE>::load(state[place]), &z);
-        const stored kept = recurrent_element<DTYPE>::store(reset);
+        const recurrent_cell<real> cell = find_cell<real>(p, part, row, element);
+        const stored reset = recurrent_element<DTYPE>::store(
+            gru_reset_cell<DTYPE>(&cell, recurrent_element<DTYPE>::load(state[place])));
         const int64_t at = state_index(p, part, row, element);
         if (p->phase == SB_CUDA_SEQUENCE_TO_RESET) {
-            ((stored *)(void *)p->reset)[at] = kept;
-            ((real *)(void *)p->z)[at] = z;
+            ((stored *)(void *)p->reset)[at] = reset;
+            ((real *)(void *)p->z)[at] = cell.gates[GRU_Z];
         } else {
-            shared_at<stored>(part, p->at.reset)[place] = kept;
-            shared_at<real>(part, p->at.sums)[row * p->sum_pitch + element] = z;
+            shared_at<stored>(part, p->at.reset)[place] = reset;
         }
     }
 }
@@ -340,12 +358,12 @@ template <int CLUSTER>
 SB_CUDA_FUNCTION void share(const sb_cuda_sequence *p, const sequence_part *part, void *state, int width) {
     SB_CUDA_BARRIER();
 #if defined(SEQUENCE_CLUSTERS)
-    const int first = part->first / width * p->room * PIECE / 8;
-    const int words = (part->count + width - 1) / width * p->room * PIECE / 8;
-    const uint64_t *own = (const uint64_t *)state + first;
+    const int pieces = (part->count + width - 1) / width, words = pieces * part->rows * PIECE / 8;
+    const uint64_t *own = (const uint64_t *)state + part->first / width * p->room * PIECE / 8;
     for (int i = (int)threadIdx.x; i < words * (CLUSTER - 1); i += THREADS) {
-        const int other = i / words, word = i - other * words;
-        sb_cluster_store_long(sb_shared_address(own + word), (uint32_t)(other + (other >= part->rank)), own[word]);
+        const int other = i / words, word = i - other * words, piece = word / (part->rows * PIECE / 8);
+        const uint64_t *from = own + word + piece * (p->room - part->rows) * PIECE / 8;
+        sb_cluster_store_long(sb_shared_address(from), (uint32_t)(other + (other >= part->rank)), *from);
     }
 #endif
 }
@@ -424,6 +442,10 @@ SB_CUDA_FUNCTION void run_sequence(const sb_cuda_sequence *p, unsigned char *mem
             PRODUCTS::multiply(p, &part, &held, state, 0, ahead);
         SB_CUDA_COPIES_WAIT(0);
         SB_CUDA_BARRIER();
+        if (p->phase != SB_CUDA_SEQUENCE_FROM_RESET) {
+            activate_gates<DTYPE>(p, &part, step);
+            SB_CUDA_BARRIER();
+        }
         if (resets_first(p)) {
             if (p->phase == SB_CUDA_SEQUENCE_FROM_RESET)
                 load_z<real>(p, &part);

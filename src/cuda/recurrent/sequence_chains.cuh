@@ -74,11 +74,13 @@ template <typename REAL> struct sequence_chains {
 
     SB_CUDA_FUNCTION void multiply(const sb_cuda_sequence *p, const sequence_part *part, const registers *,
                                    const REAL *state, int begin, int end) {
+#if !defined(SEQUENCE_IN_MEMORY)
         if (p->chunk == 4)
             multiply_rows<4>(p, part, state, begin, end);
         else if (p->chunk == 2)
             multiply_rows<2>(p, part, state, begin, end);
         else
+#endif
             multiply_rows<1>(p, part, state, begin, end);
     }
 };
