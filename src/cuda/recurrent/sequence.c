@@ -67,6 +67,8 @@ static void cut_into(const situation *s, sb_cuda_sequence *p, int64_t tile, int6
     p->row_tiles = divide_up(p->batch, tile);
     p->parts = (int32_t)parts;
     p->own = (int32_t)own;
+    p->own_divisor = sb_cuda_divisor_of((uint32_t)own);
+    p->gate_divisor = sb_cuda_divisor_of((uint32_t)(tile * own));
     p->chunk = s->on_tensors ? SB_CUDA_SEQUENCE_COLUMNS : tile >= 4 ? 4 : tile >= 2 ? 2 : 1;
     p->room = (int32_t)round_up(tile, p->chunk);
     p->lines = (int32_t)(p->params.gates * own);
@@ -107,8 +109,11 @@ static double product_cycles(const situation *s, const sb_cuda_sequence *p) {
     return larger(larger(reading, computing), turns * hidden * 5 * slow);
 }
 
+/* Gates, and then cells. */
 static double cell_cycles(const situation *s, const sb_cuda_sequence *p) {
-    return (double)divide_up((int64_t)p->tile * p->own, SB_CUDA_SEQUENCE_THREADS) * (s->size == 8 ? 2500 : 600);
+    const int64_t cells = (int64_t)p->tile * p->own;
+    const double gates = (double)divide_up(p->params.gates * cells, SB_CUDA_SEQUENCE_THREADS) * 900;
+    return (gates + (double)divide_up(cells, SB_CUDA_SEQUENCE_THREADS) * 700) * (s->size == 8 ? 4 : 1);
 }
 
 /* What a block fetches before its first step. */
@@ -116,15 +121,20 @@ static double fetch_cycles(const situation *s, const sb_cuda_sequence *p) {
     return 1500 + (double)(p->lines * p->hidden + p->tile * p->hidden) * (double)s->size / 40;
 }
 
+/* Clusters that a device takes at once: those of four and more leave an eighth of it idle, since a cluster lies in a part of it whose
+ * multiprocessors are no multiple of them. */
+static int64_t clusters_at_once(const situation *s, int cluster) {
+    const int64_t clusters = s->device->multiprocessors * (cluster >= 4 ? 7 : 8) / 8 / cluster;
+    return clusters > 0 ? clusters : 1;
+}
+
 static double cycles(const situation *s, const sb_cuda_sequence *p, int cluster) {
     const int64_t groups = p->params.directions * p->row_tiles, steps = p->steps > 0 ? p->steps : 1;
-    const int64_t at_once = cluster > 0 ? s->device->multiprocessors / p->parts * p->parts : s->device->multiprocessors;
-    const double turns = (double)divide_up(groups * p->parts, at_once > 0 ? at_once : 1);
-    const double meeting = cluster > 1 ? 700 : 200, launches = s->resets ? 2 : 1;
-    const double step = product_cycles(s, p) + cell_cycles(s, p) + meeting;
+    const double step = product_cycles(s, p) + cell_cycles(s, p) + (cluster > 1 ? 800 : 300);
     if (cluster > 0)
-        return turns * (fetch_cycles(s, p) + (double)steps * step);
-    return (double)steps * (launches * (4000 + turns * fetch_cycles(s, p)) + turns * step);
+        return (double)divide_up(groups, clusters_at_once(s, cluster)) * (fetch_cycles(s, p) + (double)steps * step);
+    const double turns = (double)divide_up(groups * p->parts, s->device->multiprocessors);
+    return (double)steps * ((s->resets ? 2 : 1) * (4000 + turns * fetch_cycles(s, p)) + turns * step);
 }
 
 /* ---- the choice ---- */

@@ -75,6 +75,20 @@ SB_CUDA_FUNCTION bool resets_first(const sb_cuda_sequence *p) {
     return p->params.kind == SB_RECURRENT_GRU && !p->params.linear_before_reset;
 }
 
+/* A state element of a batch row, number `index` of [row][own]; -1 as the row where there is none. */
+typedef struct sequence_place {
+    int row, element;
+} sequence_place;
+
+SB_CUDA_FUNCTION sequence_place find_place(const sb_cuda_sequence *p, const sequence_part *part, int index) {
+    sequence_place place;
+    place.row = (int)sb_cuda_divide((uint32_t)index, &p->own_divisor);
+    place.element = index - place.row * p->own;
+    if (place.row >= part->rows || place.element >= part->count)
+        place.row = -1;
+    return place;
+}
+
 /* ---- before the first step ---- */
 
 /* Where a gate row of the block's begins in R; NULL behind the last one. */
@@ -156,9 +170,12 @@ template <int DTYPE> SB_CUDA_FUNCTION void load_c(const sb_cuda_sequence *p, con
     typedef typename recurrent_element<DTYPE>::stored stored;
     typename recurrent_element<DTYPE>::real *c = shared_at<typename recurrent_element<DTYPE>::real>(part, p->at.c);
     const stored *from = (const stored *)(const void *)p->initial_c;
-    for (int i = (int)threadIdx.x; i < part->rows * part->count; i += THREADS) {
-        const int row = i / part->count, k = part->first + i - row * part->count;
-        const int64_t at = part->direction * p->c_direction + (part->row + row) * p->c_batch + k * p->c_stride;
+    for (int i = (int)threadIdx.x; i < part->rows * p->own; i += THREADS) {
+        const sequence_place place = find_place(p, part, i);
+        if (place.row < 0)
+            continue;
+        const int64_t at = part->direction * p->c_direction + (part->row + place.row) * p->c_batch +
+                           (part->first + place.element) * p->c_stride;
         c[i] = from != NULL ? recurrent_element<DTYPE>::load(from[at]) : 0;
     }
 }
@@ -208,15 +225,16 @@ SB_CUDA_FUNCTION int time_of(const sb_cuda_sequence *p, const sequence_part *par
 template <typename REAL>
 SB_CUDA_FUNCTION void fetch_xw(const sb_cuda_sequence *p, const sequence_part *part, int step) {
     const REAL *from = (const REAL *)(const void *)p->xw + part->direction * p->xw_direction + part->first;
-    const int count = part->rows * part->count;
+    const int count = p->tile * p->own;
     for (int i = (int)threadIdx.x; i < p->params.gates * count && step < p->end_step; i += THREADS) {
-        const int number = i / count, cell = i - number * count, row = cell / part->count;
-        const int time = time_of(p, part, row, step);
+        const int number = (int)sb_cuda_divide((uint32_t)i, &p->gate_divisor);
+        const sequence_place place = find_place(p, part, i - number * count);
+        const int time = place.row >= 0 ? time_of(p, part, place.row, step) : -1;
         if (time < 0)
             continue;
-        const REAL *own = from + time * p->xw_step + (part->row + row) * p->xw_batch + number * p->hidden +
-                          (cell - row * part->count);
-        char *to = (char *)(shared_at<REAL>(part, p->at.xw) + number * p->tile * p->own + cell);
+        const REAL *own = from + time * p->xw_step + (part->row + place.row) * p->xw_batch + number * p->hidden +
+                          place.element;
+        char *to = (char *)(shared_at<REAL>(part, p->at.xw) + i);
         SB_CUDA_UNROLL
         for (int bytes = 0; bytes < (int)sizeof(REAL); bytes += 4)
             COPY_4(to + bytes, (const char *)own + bytes);
@@ -225,13 +243,13 @@ SB_CUDA_FUNCTION void fetch_xw(const sb_cuda_sequence *p, const sequence_part *p
 }
 
 template <typename REAL>
-SB_CUDA_FUNCTION recurrent_cell<REAL> find_cell(const sb_cuda_sequence *p, const sequence_part *part, int row,
-                                                int element) {
-    const REAL *bias = shared_at<REAL>(part, p->at.bias) + element;
+SB_CUDA_FUNCTION recurrent_cell<REAL> find_cell(const sb_cuda_sequence *p, const sequence_part *part,
+                                                sequence_place place) {
+    const REAL *bias = shared_at<REAL>(part, p->at.bias) + place.element;
     recurrent_cell<REAL> cell;
-    cell.xw = shared_at<REAL>(part, p->at.xw) + row * part->count + element;
+    cell.xw = shared_at<REAL>(part, p->at.xw) + place.row * p->own + place.element;
     cell.xw_step = p->tile * p->own;
-    cell.gates = shared_at<REAL>(part, p->at.sums) + row * p->sum_pitch + element;
+    cell.gates = shared_at<REAL>(part, p->at.sums) + place.row * p->sum_pitch + place.element;
     cell.step = part->count;
     cell.bias = p->b != NULL ? bias : NULL;
     cell.r_bias = p->b != NULL ? bias + p->lines + 2 * part->count : NULL;
@@ -253,16 +271,16 @@ SB_CUDA_FUNCTION void load_peepholes(const sb_cuda_sequence *p, const sequence_p
 template <int DTYPE>
 SB_CUDA_FUNCTION void activate_gates(const sb_cuda_sequence *p, const sequence_part *part, int step) {
     typedef typename recurrent_element<DTYPE>::real real;
-    const int count = part->rows * part->count;
+    const int count = p->tile * p->own;
     for (int i = (int)threadIdx.x; i < gates_ahead(&p->params) * count; i += THREADS) {
-        const int number = i / count, at = i - number * count, row = at / part->count;
-        const int element = at - row * part->count;
-        if (time_of(p, part, row, step) < 0)
+        const int number = (int)sb_cuda_divide((uint32_t)i, &p->gate_divisor), at = i - number * count;
+        const sequence_place place = find_place(p, part, at);
+        if (place.row < 0 || time_of(p, part, place.row, step) < 0)
             continue;
-        recurrent_cell<real> cell = find_cell<real>(p, part, row, element);
+        recurrent_cell<real> cell = find_cell<real>(p, part, place);
         real peepholes[3], c = 0;
         if (p->p != NULL) {
-            load_peepholes<DTYPE>(p, part, element, peepholes);
+            load_peepholes<DTYPE>(p, part, place.element, peepholes);
             cell.peepholes = peepholes;
             c = shared_at<real>(part, p->at.c)[at];
         }
@@ -273,16 +291,16 @@ SB_CUDA_FUNCTION void activate_gates(const sb_cuda_sequence *p, const sequence_p
 
 /* The element's new H. */
 template <int DTYPE, typename REAL>
-SB_CUDA_FUNCTION REAL new_h(const sb_cuda_sequence *p, const sequence_part *part, int row, int element, REAL h) {
+SB_CUDA_FUNCTION REAL new_h(const sb_cuda_sequence *p, const sequence_part *part, sequence_place place, REAL h) {
     const sb_activation *activations = p->params.activations[part->direction];
-    recurrent_cell<REAL> cell = find_cell<REAL>(p, part, row, element);
+    recurrent_cell<REAL> cell = find_cell<REAL>(p, part, place);
     if (p->params.kind == SB_RECURRENT_RNN)
         return rnn_cell<DTYPE>(&cell);
     if (p->params.kind == SB_RECURRENT_GRU)
         return gru_cell<DTYPE>(&p->params, activations, &cell, h);
-    REAL peepholes[3], *c = shared_at<REAL>(part, p->at.c) + row * part->count + element, own = *c;
+    REAL peepholes[3], *c = shared_at<REAL>(part, p->at.c) + place.row * p->own + place.element, own = *c;
     if (p->p != NULL) {
-        load_peepholes<DTYPE>(p, part, element, peepholes);
+        load_peepholes<DTYPE>(p, part, place.element, peepholes);
         cell.peepholes = peepholes;
     }
     h = lstm_cell<DTYPE>(&p->params, activations, &cell, &own);
@@ -291,8 +309,8 @@ SB_CUDA_FUNCTION REAL new_h(const sb_cuda_sequence *p, const sequence_part *part
 }
 
 /* The place of an element among those of all directions and batch rows. */
-SB_CUDA_FUNCTION int64_t state_index(const sb_cuda_sequence *p, const sequence_part *part, int row, int element) {
-    return (part->direction * p->batch + part->row + row) * p->hidden + part->first + element;
+SB_CUDA_FUNCTION int64_t state_index(const sb_cuda_sequence *p, const sequence_part *part, sequence_place place) {
+    return (part->direction * p->batch + part->row + place.row) * p->hidden + part->first + place.element;
 }
 
 /* r * H of the block's elements. */
@@ -301,30 +319,31 @@ SB_CUDA_FUNCTION void reset_cells(const sb_cuda_sequence *p, const sequence_part
                                   const typename recurrent_element<DTYPE>::stored *state) {
     typedef typename recurrent_element<DTYPE>::stored stored;
     typedef typename recurrent_element<DTYPE>::real real;
-    for (int i = (int)threadIdx.x; i < part->rows * part->count; i += THREADS) {
-        const int row = i / part->count, element = i - row * part->count;
-        const int place = state_place<stored>(p, row, part->first + element);
-        if (time_of(p, part, row, step) < 0)
+    for (int i = (int)threadIdx.x; i < part->rows * p->own; i += THREADS) {
+        const sequence_place place = find_place(p, part, i);
+        if (place.row < 0 || time_of(p, part, place.row, step) < 0)
             continue;
-        const recurrent_cell<real> cell = find_cell<real>(p, part, row, element);
+        const int own = state_place<stored>(p, place.row, part->first + place.element);
+        const recurrent_cell<real> cell = find_cell<real>(p, part, place);
         const stored reset = recurrent_element<DTYPE>::store(
-            gru_reset_cell<DTYPE>(&cell, recurrent_element<DTYPE>::load(state[place])));
-        const int64_t at = state_index(p, part, row, element);
+            gru_reset_cell<DTYPE>(&cell, recurrent_element<DTYPE>::load(state[own])));
+        const int64_t at = state_index(p, part, place);
         if (p->phase == SB_CUDA_SEQUENCE_TO_RESET) {
             ((stored *)(void *)p->reset)[at] = reset;
             ((real *)(void *)p->z)[at] = cell.gates[GRU_Z];
         } else {
-            shared_at<stored>(part, p->at.reset)[place] = reset;
+            shared_at<stored>(part, p->at.reset)[own] = reset;
         }
     }
 }
 
 /* Each thread its own cells' z. */
 template <typename REAL> SB_CUDA_FUNCTION void load_z(const sb_cuda_sequence *p, const sequence_part *part) {
-    for (int cell = (int)threadIdx.x; cell < part->rows * part->count; cell += THREADS) {
-        const int row = cell / part->count, element = cell - row * part->count;
-        shared_at<REAL>(part, p->at.sums)[row * p->sum_pitch + element] =
-            ((const REAL *)(const void *)p->z)[state_index(p, part, row, element)];
+    for (int i = (int)threadIdx.x; i < part->rows * p->own; i += THREADS) {
+        const sequence_place place = find_place(p, part, i);
+        if (place.row >= 0)
+            find_cell<REAL>(p, part, place).gates[GRU_Z] =
+                ((const REAL *)(const void *)p->z)[state_index(p, part, place)];
     }
 }
 
@@ -336,17 +355,20 @@ SB_CUDA_FUNCTION void cells(const sb_cuda_sequence *p, const sequence_part *part
     typedef typename recurrent_element<DTYPE>::stored stored;
     typedef typename recurrent_element<DTYPE>::real real;
     stored *y = (stored *)(void *)p->y;
-    for (int cell = (int)threadIdx.x; cell < part->rows * part->count; cell += THREADS) {
-        const int row = cell / part->count, element = cell - row * part->count;
-        const int place = state_place<stored>(p, row, part->first + element), time = time_of(p, part, row, step);
-        stored h = state[place];
+    for (int i = (int)threadIdx.x; i < part->rows * p->own; i += THREADS) {
+        const sequence_place place = find_place(p, part, i);
+        if (place.row < 0)
+            continue;
+        const int own = state_place<stored>(p, place.row, part->first + place.element);
+        const int time = time_of(p, part, place.row, step);
+        stored h = state[own];
         if (time >= 0)
             h = recurrent_element<DTYPE>::store(
-                new_h<DTYPE, real>(p, part, row, element, recurrent_element<DTYPE>::load(h)));
-        next[place] = h;
+                new_h<DTYPE, real>(p, part, place, recurrent_element<DTYPE>::load(h)));
+        next[own] = h;
         if (y != NULL)
             y[(time >= 0 ? time : step) * p->y_step + part->direction * p->y_direction +
-              (part->row + row) * p->y_batch + part->first + element] = time >= 0 ? h : 0;
+              (part->row + place.row) * p->y_batch + part->first + place.element] = time >= 0 ? h : 0;
     }
 }
 
@@ -360,10 +382,13 @@ SB_CUDA_FUNCTION void share(const sb_cuda_sequence *p, const sequence_part *part
 #if defined(SEQUENCE_CLUSTERS)
     const int pieces = (part->count + width - 1) / width, words = pieces * part->rows * PIECE / 8;
     const uint64_t *own = (const uint64_t *)state + part->first / width * p->room * PIECE / 8;
-    for (int i = (int)threadIdx.x; i < words * (CLUSTER - 1); i += THREADS) {
-        const int other = i / words, word = i - other * words, piece = word / (part->rows * PIECE / 8);
+    for (int word = (int)threadIdx.x; word < words; word += THREADS) {
+        const int piece = word / (part->rows * PIECE / 8);
         const uint64_t *from = own + word + piece * (p->room - part->rows) * PIECE / 8;
-        sb_cluster_store_long(sb_shared_address(from), (uint32_t)(other + (other >= part->rank)), *from);
+        const uint64_t value = *from;
+        SB_CUDA_UNROLL
+        for (int other = 1; other < CLUSTER; other++)
+            sb_cluster_store_long(sb_shared_address(from), (uint32_t)((part->rank + other) % CLUSTER), value);
     }
 #endif
 }
@@ -382,13 +407,16 @@ SB_CUDA_FUNCTION void store_states(const sb_cuda_sequence *p, const sequence_par
                                    const typename recurrent_element<DTYPE>::stored *state) {
     typedef typename recurrent_element<DTYPE>::stored stored;
     typedef typename recurrent_element<DTYPE>::real real;
-    for (int cell = (int)threadIdx.x; cell < part->rows * part->count; cell += THREADS) {
-        const int row = cell / part->count, k = part->first + cell - row * part->count;
-        const int64_t at = part->direction * p->state_direction + (part->row + row) * p->state_batch + k;
+    for (int i = (int)threadIdx.x; i < part->rows * p->own; i += THREADS) {
+        const sequence_place place = find_place(p, part, i);
+        const int k = part->first + place.element;
+        if (place.row < 0)
+            continue;
+        const int64_t at = part->direction * p->state_direction + (part->row + place.row) * p->state_batch + k;
         if (p->y_h != NULL)
-            ((stored *)(void *)p->y_h)[at] = state[state_place<stored>(p, row, k)];
+            ((stored *)(void *)p->y_h)[at] = state[state_place<stored>(p, place.row, k)];
         if (p->y_c != NULL)
-            ((stored *)(void *)p->y_c)[at] = recurrent_element<DTYPE>::store(shared_at<real>(part, p->at.c)[cell]);
+            ((stored *)(void *)p->y_c)[at] = recurrent_element<DTYPE>::store(shared_at<real>(part, p->at.c)[i]);
     }
 }
 

@@ -29,7 +29,7 @@ typedef struct sb_cuda_sequence_layout {
     int64_t reset;   /* as one of these: r * H of a GRU that resets before its product */
     int64_t c;       /* [row][own] */
     int64_t sums;    /* [row][sum_pitch]: h R of the gate rows, and what becomes of it */
-    int64_t xw;      /* [gate][row * own]: x W of the step, each element fetched by the thread that needs it */
+    int64_t xw;      /* [gate][row][own]: x W of the step */
     int64_t bias;    /* [2][lines]: Wb + Rb, or Wb and Rb for the candidate of a GRU with linear_before_reset */
     int64_t lengths; /* [row] */
     int64_t state_bytes, bytes;
@@ -63,6 +63,7 @@ typedef struct sb_cuda_sequence {
     int32_t parts;
     int32_t whole; /* pieces of R lie as such in memory */
     int32_t own, tile;
+    sb_cuda_divisor own_divisor, gate_divisor; /* own, and tile * own: elements of a batch row, and of a gate */
     int32_t chunk;  /* batch rows of which chains are computed at once: by a thread 1, 2 or 4, by tensor cores eight */
     int32_t room;   /* rows that states have room for, a multiple of `chunk` */
     int32_t lines;  /* gate rows that R has room for */
