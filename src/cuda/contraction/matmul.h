@@ -12,8 +12,8 @@ typedef struct sb_cuda_product {
     sb_matmul_geometry geometry;
     const char *a, *b;
     const sb_tensor *a_tensor, *b_tensor; /* whose elements they are */
-    const sb_gemm_params *params; /* NULL for MatMul */
-    sb_dtype dtype;               /* of A and B; y's is the same, or f32 */
+    const sb_gemm_params *params;         /* NULL for MatMul */
+    sb_dtype dtype;                       /* of A and B; y's is the same, or f32 */
     const sb_tensor *y;
     sb_tensor *addend; /* Gemm's C as a view of y's shape, or NULL */
     int64_t rows;      /* of a batch: g->m, unless several of them are one matrix */

@@ -41,8 +41,8 @@ template <typename REAL> struct recurrent_cell {
     const REAL *xw, *bias;
     REAL *gates;
     int xw_step, step;
-    const REAL *r_bias;     /* of a GRU with linear_before_reset: Rb of its candidate, whose `bias` is Wb alone */
-    const REAL *peepholes;  /* i, o, f, or NULL */
+    const REAL *r_bias;    /* of a GRU with linear_before_reset: Rb of its candidate, whose `bias` is Wb alone */
+    const REAL *peepholes; /* i, o, f, or NULL */
 };
 
 enum { LSTM_IN, LSTM_OUT, LSTM_FORGET, LSTM_CELL, GRU_Z = 0, GRU_R, GRU_CANDIDATE };

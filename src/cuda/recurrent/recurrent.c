@@ -76,10 +76,8 @@ static void fill_weights(recurrence *run) {
 static void fill_states(recurrence *run) {
     sb_cuda_sequence *p = &run->parameters;
     const sb_recurrent_extents *e = &run->extents;
-    p->initial_h =
-        find_state(&p->params, run->inputs[SB_RECURRENT_H], &p->h_direction, &p->h_batch, &p->h_stride);
-    p->initial_c =
-        find_state(&p->params, run->inputs[SB_RECURRENT_C], &p->c_direction, &p->c_batch, &p->c_stride);
+    p->initial_h = find_state(&p->params, run->inputs[SB_RECURRENT_H], &p->h_direction, &p->h_batch, &p->h_stride);
+    p->initial_c = find_state(&p->params, run->inputs[SB_RECURRENT_C], &p->c_direction, &p->c_batch, &p->c_stride);
     char **const targets[3] = {&p->y, &p->y_h, &p->y_c};
     for (int i = 0; i < 3; i++)
         *targets[i] = run->outputs[i] != NULL ? run->outputs[i]->data : NULL;

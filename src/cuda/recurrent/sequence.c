@@ -37,9 +37,10 @@ static int64_t round_up(int64_t value, int64_t unit) {
 
 static void lay_out(const situation *s, sb_cuda_sequence *p, bool one_step) {
     sb_cuda_sequence_layout *at = &p->at;
-    const int64_t pieces = round_up(round_up(p->parts * p->own > p->hidden ? p->parts * p->own : p->hidden, 16) * s->size,
-                                    4 * SB_CUDA_SEQUENCE_PIECE) /
-                           SB_CUDA_SEQUENCE_PIECE;
+    const int64_t pieces =
+        round_up(round_up(p->parts * p->own > p->hidden ? p->parts * p->own : p->hidden, 16) * s->size,
+                 4 * SB_CUDA_SEQUENCE_PIECE) /
+        SB_CUDA_SEQUENCE_PIECE;
     const int64_t gates = p->params.gates, kept = (p->pieces - p->held_pieces) * (int64_t)p->held_lines;
     int64_t bytes = 0;
     at->state_bytes = pieces * p->room * SB_CUDA_SEQUENCE_PIECE;
@@ -78,7 +79,7 @@ static void cut_into(const situation *s, sb_cuda_sequence *p, int64_t tile, int6
         p->lines = (int32_t)round_up(p->lines, SB_CUDA_SEQUENCE_UNIT);
         p->pieces = (int32_t)round_up(p->pieces, 2);
     }
-    if (s->on_tensors) {
+    if (s->on_tensors && p->whole) {
         const int32_t most_lines = SB_CUDA_SEQUENCE_WARPS * 16, most_pieces = SB_CUDA_SEQUENCE_HELD * 2;
         p->held_lines = p->lines < most_lines ? p->lines : most_lines;
         p->held_pieces = p->pieces < most_pieces ? p->pieces : most_pieces;

@@ -10,8 +10,8 @@
  *     cells: an element a thread
  *     barrier; the new H goes to the other blocks of the cluster; the cluster's barrier
  *
- * and where a GRU resets before it multiplies, its candidate's chains come once r * H has gone to all blocks. H before and after a step lie apart, so a block that is ahead
- * writes where no one reads: whoever reads H of a step has not come to the barrier at its end.
+ * and where a GRU resets before it multiplies, its candidate's chains come once r * H has gone to all blocks. H before and after a step lie
+ * apart, so a block that is ahead writes where no one reads: whoever reads H of a step has not come to the barrier at its end.
  *
  * Where a cluster has no room for R there is a launch for each step, or two where r * H has to be whole first, of as many blocks as the device takes,
  * and the states go through memory: for a launch they are what they are for a whole sequence.
@@ -103,8 +103,7 @@ SB_CUDA_FUNCTION const STORED *weight_line(const sb_cuda_sequence *p, const sequ
 
 /* A piece of R, of which what lies behind the last row or the last k is zeros. */
 template <typename STORED>
-SB_CUDA_FUNCTION void copy_piece(const sb_cuda_sequence *p, const STORED *line, int piece,
-                                 sequence_piece<STORED> *to) {
+SB_CUDA_FUNCTION void copy_piece(const sb_cuda_sequence *p, const STORED *line, int piece, sequence_piece<STORED> *to) {
     const int width = PIECE / (int)sizeof(STORED);
     if (p->whole && line != NULL && piece * width < p->hidden) {
         COPY_16(to, line + piece * width);
@@ -127,11 +126,11 @@ SB_CUDA_FUNCTION int end_line(const sb_cuda_sequence *p, const sequence_part *pa
 }
 
 /* A warp fetches four pieces of eight gate rows: 64 neighbouring bytes of each, that go to different banks. */
-template <typename STORED>
-SB_CUDA_FUNCTION void load_weights(const sb_cuda_sequence *p, const sequence_part *part) {
+template <typename STORED> SB_CUDA_FUNCTION void load_weights(const sb_cuda_sequence *p, const sequence_part *part) {
     const int begin = first_line(p, part), end = end_line(p, part);
     sequence_piece<STORED> *weights = shared_at<sequence_piece<STORED>>(part, p->at.weights);
     const int lane = (int)(threadIdx.x % 32), fours = (p->pieces + 3) / 4, eights = (p->lines + 7) / 8;
+    SB_CUDA_KEEP_LOOP
     for (int turn = (int)(threadIdx.x / 32); turn < fours * eights; turn += SB_CUDA_SEQUENCE_WARPS) {
         const int line = turn / fours * 8 + lane / 4, piece = turn % fours * 4 + lane % 4;
         const bool wanted = line >= begin && (line < end || line >= p->params.gates * part->count);
@@ -145,6 +144,7 @@ template <typename STORED>
 SB_CUDA_FUNCTION void load_state(const sb_cuda_sequence *p, const sequence_part *part, const STORED *from,
                                  int64_t batch_stride, int64_t stride, STORED *state) {
     const int elements = (int)(p->at.state_bytes / (int64_t)sizeof(STORED)) / p->room;
+    SB_CUDA_KEEP_LOOP
     for (int i = (int)threadIdx.x; i < elements * p->room; i += THREADS) {
         const int row = i / elements, k = i - row * elements;
         const bool is_there = from != NULL && row < part->rows && k < p->hidden;
@@ -170,6 +170,7 @@ template <int DTYPE> SB_CUDA_FUNCTION void load_c(const sb_cuda_sequence *p, con
     typedef typename recurrent_element<DTYPE>::stored stored;
     typename recurrent_element<DTYPE>::real *c = shared_at<typename recurrent_element<DTYPE>::real>(part, p->at.c);
     const stored *from = (const stored *)(const void *)p->initial_c;
+    SB_CUDA_KEEP_LOOP
     for (int i = (int)threadIdx.x; i < part->rows * p->own; i += THREADS) {
         const sequence_place place = find_place(p, part, i);
         if (place.row < 0)
@@ -185,6 +186,7 @@ template <int DTYPE> SB_CUDA_FUNCTION void load_biases(const sb_cuda_sequence *p
     typedef typename recurrent_element<DTYPE>::real real;
     real *bias = shared_at<real>(part, p->at.bias), *r_bias = bias + p->lines;
     const stored *from = (const stored *)(const void *)p->b + part->direction * p->b_direction;
+    SB_CUDA_KEEP_LOOP
     for (int line = (int)threadIdx.x; line < p->params.gates * part->count; line += THREADS) {
         const int gate = line / part->count;
         const int64_t row = gate * p->hidden + part->first + line - gate * part->count;
@@ -199,6 +201,7 @@ template <int DTYPE> SB_CUDA_FUNCTION void load_biases(const sb_cuda_sequence *p
 /* The time steps of each batch row: a wrong number is a fault, and counts as none. */
 SB_CUDA_FUNCTION void load_lengths(const sb_cuda_sequence *p, const sequence_part *part) {
     int32_t *lengths = shared_at<int32_t>(part, p->at.lengths);
+    SB_CUDA_KEEP_LOOP
     for (int row = (int)threadIdx.x; row < part->rows; row += THREADS) {
         int32_t length = (int32_t)p->steps;
         if (p->lengths != NULL)
@@ -226,14 +229,15 @@ template <typename REAL>
 SB_CUDA_FUNCTION void fetch_xw(const sb_cuda_sequence *p, const sequence_part *part, int step) {
     const REAL *from = (const REAL *)(const void *)p->xw + part->direction * p->xw_direction + part->first;
     const int count = p->tile * p->own;
+    SB_CUDA_KEEP_LOOP
     for (int i = (int)threadIdx.x; i < p->params.gates * count && step < p->end_step; i += THREADS) {
         const int number = (int)sb_cuda_divide((uint32_t)i, &p->gate_divisor);
         const sequence_place place = find_place(p, part, i - number * count);
         const int time = place.row >= 0 ? time_of(p, part, place.row, step) : -1;
         if (time < 0)
             continue;
-        const REAL *own = from + time * p->xw_step + (part->row + place.row) * p->xw_batch + number * p->hidden +
-                          place.element;
+        const REAL *own =
+            from + time * p->xw_step + (part->row + place.row) * p->xw_batch + number * p->hidden + place.element;
         char *to = (char *)(shared_at<REAL>(part, p->at.xw) + i);
         SB_CUDA_UNROLL
         for (int bytes = 0; bytes < (int)sizeof(REAL); bytes += 4)
@@ -272,6 +276,7 @@ template <int DTYPE>
 SB_CUDA_FUNCTION void activate_gates(const sb_cuda_sequence *p, const sequence_part *part, int step) {
     typedef typename recurrent_element<DTYPE>::real real;
     const int count = p->tile * p->own;
+    SB_CUDA_KEEP_LOOP
     for (int i = (int)threadIdx.x; i < gates_ahead(&p->params) * count; i += THREADS) {
         const int number = (int)sb_cuda_divide((uint32_t)i, &p->gate_divisor), at = i - number * count;
         const sequence_place place = find_place(p, part, at);
@@ -319,14 +324,15 @@ SB_CUDA_FUNCTION void reset_cells(const sb_cuda_sequence *p, const sequence_part
                                   const typename recurrent_element<DTYPE>::stored *state) {
     typedef typename recurrent_element<DTYPE>::stored stored;
     typedef typename recurrent_element<DTYPE>::real real;
+    SB_CUDA_KEEP_LOOP
     for (int i = (int)threadIdx.x; i < part->rows * p->own; i += THREADS) {
         const sequence_place place = find_place(p, part, i);
         if (place.row < 0 || time_of(p, part, place.row, step) < 0)
             continue;
         const int own = state_place<stored>(p, place.row, part->first + place.element);
         const recurrent_cell<real> cell = find_cell<real>(p, part, place);
-        const stored reset = recurrent_element<DTYPE>::store(
-            gru_reset_cell<DTYPE>(&cell, recurrent_element<DTYPE>::load(state[own])));
+        const stored reset =
+            recurrent_element<DTYPE>::store(gru_reset_cell<DTYPE>(&cell, recurrent_element<DTYPE>::load(state[own])));
         const int64_t at = state_index(p, part, place);
         if (p->phase == SB_CUDA_SEQUENCE_TO_RESET) {
             ((stored *)(void *)p->reset)[at] = reset;
@@ -339,6 +345,7 @@ SB_CUDA_FUNCTION void reset_cells(const sb_cuda_sequence *p, const sequence_part
 
 /* Each thread its own cells' z. */
 template <typename REAL> SB_CUDA_FUNCTION void load_z(const sb_cuda_sequence *p, const sequence_part *part) {
+    SB_CUDA_KEEP_LOOP
     for (int i = (int)threadIdx.x; i < part->rows * p->own; i += THREADS) {
         const sequence_place place = find_place(p, part, i);
         if (place.row >= 0)
@@ -355,6 +362,7 @@ SB_CUDA_FUNCTION void cells(const sb_cuda_sequence *p, const sequence_part *part
     typedef typename recurrent_element<DTYPE>::stored stored;
     typedef typename recurrent_element<DTYPE>::real real;
     stored *y = (stored *)(void *)p->y;
+    SB_CUDA_KEEP_LOOP
     for (int i = (int)threadIdx.x; i < part->rows * p->own; i += THREADS) {
         const sequence_place place = find_place(p, part, i);
         if (place.row < 0)
@@ -363,8 +371,7 @@ SB_CUDA_FUNCTION void cells(const sb_cuda_sequence *p, const sequence_part *part
         const int time = time_of(p, part, place.row, step);
         stored h = state[own];
         if (time >= 0)
-            h = recurrent_element<DTYPE>::store(
-                new_h<DTYPE, real>(p, part, place, recurrent_element<DTYPE>::load(h)));
+            h = recurrent_element<DTYPE>::store(new_h<DTYPE, real>(p, part, place, recurrent_element<DTYPE>::load(h)));
         next[own] = h;
         if (y != NULL)
             y[(time >= 0 ? time : step) * p->y_step + part->direction * p->y_direction +
@@ -407,6 +414,7 @@ SB_CUDA_FUNCTION void store_states(const sb_cuda_sequence *p, const sequence_par
                                    const typename recurrent_element<DTYPE>::stored *state) {
     typedef typename recurrent_element<DTYPE>::stored stored;
     typedef typename recurrent_element<DTYPE>::real real;
+    SB_CUDA_KEEP_LOOP
     for (int i = (int)threadIdx.x; i < part->rows * p->own; i += THREADS) {
         const sequence_place place = find_place(p, part, i);
         const int k = part->first + place.element;

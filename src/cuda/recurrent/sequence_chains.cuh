@@ -17,7 +17,7 @@ SB_CUDA_FUNCTION double chain_step(double left, double right, double sum) {
 #if defined(__CUDACC__) && !defined(SEQUENCE_IN_MEMORY)
 #define SEQUENCE_UNROLL _Pragma("unroll 4")
 #else
-#define SEQUENCE_UNROLL
+#define SEQUENCE_UNROLL SB_CUDA_KEEP_LOOP
 #endif
 
 /* ROWS chains, whose weights are `pitch` pieces apart, and whose states `room` pieces. */
@@ -43,8 +43,7 @@ SB_CUDA_FUNCTION void run_chains(const sequence_piece<REAL> *weights, int pitch,
     for (int i = 0; i < count - whole * width; i++) {
         SB_CUDA_UNROLL
         for (int r = 0; r < ROWS; r++)
-            sums[r] =
-                chain_step(state[whole * room + r].elements[i], weights[whole * pitch].elements[i], sums[r]);
+            sums[r] = chain_step(state[whole * room + r].elements[i], weights[whole * pitch].elements[i], sums[r]);
     }
 }
 
@@ -52,8 +51,7 @@ template <typename REAL> struct sequence_chains {
     typedef struct registers {
     } registers;
 
-    SB_CUDA_FUNCTION void load(const sb_cuda_sequence *, const sequence_part *, registers *) {
-    }
+    SB_CUDA_FUNCTION void load(const sb_cuda_sequence *, const sequence_part *, registers *) {}
 
     template <int ROWS>
     SB_CUDA_FUNCTION void multiply_rows(const sb_cuda_sequence *p, const sequence_part *part, const REAL *state,
@@ -90,13 +88,11 @@ template <int DTYPE> struct sequence_chains16 {
     typedef struct registers {
     } registers;
 
-    SB_CUDA_FUNCTION void load(const sb_cuda_sequence *, const sequence_part *, registers *) {
-    }
+    SB_CUDA_FUNCTION void load(const sb_cuda_sequence *, const sequence_part *, registers *) {}
 
     SB_CUDA_FUNCTION float run_chain(const sb_cuda_sequence *p, const sequence_piece<uint16_t> *weights,
                                      const sequence_piece<uint16_t> *state) {
-        const sb_chain16_format format =
-            DTYPE == SB_F16 ? sb_chain16_format_f16() : sb_chain16_format_bf16();
+        const sb_chain16_format format = DTYPE == SB_F16 ? sb_chain16_format_f16() : sb_chain16_format_bf16();
         float sum = 0;
         for (int piece = 0; piece < p->pieces; piece += 2) {
             uint16_t left[SB_CHAIN16_GROUP], right[SB_CHAIN16_GROUP];

@@ -1,6 +1,7 @@
 /* Chains of a time step in 16 bits, of groups of 16 k (numerics/chain.h): products of 16 gate rows with up to eight batch rows by the tensor
- * cores. A warp has 16 gate rows, or several times 16 one after the other; of the first it keeps the weights of the first SB_CUDA_SEQUENCE_HELD groups in
- * registers, through all steps, which spares the way to shared memory, and room there.
+ * cores. A warp has 16 gate rows, or several times 16 one after the other; of the first it keeps the weights of the first
+ * SB_CUDA_SEQUENCE_HELD groups in registers, through all steps, which spares the way to shared memory, and room there. Weights that do not
+ * lie in whole pieces are all in shared memory.
  *
  * Behind the last k and the last row there are zeros, of which a step leaves a chain as it is. */
 #ifndef SB_CUDA_RECURRENT_SEQUENCE_GROUPS_CUH
@@ -10,15 +11,6 @@
 #include "cuda/recurrent/sequence.cuh"
 
 #define HELD SB_CUDA_SEQUENCE_HELD
-
-/* Two neighbouring elements of a gate row from k on, of which the first is the low half. */
-SB_CUDA_FUNCTION uint32_t weight_pair(const sb_cuda_sequence *p, const uint16_t *line, int k) {
-    if (line == NULL || k >= p->hidden)
-        return 0;
-    if (p->whole)
-        return *(const uint32_t *)(const void *)(line + k);
-    return (uint32_t)line[k * p->r_k] | (k + 1 < p->hidden ? (uint32_t)line[(k + 1) * p->r_k] << 16 : 0);
-}
 
 /* The right factors of two groups of 16 k, from `group` on, of eight batch rows. */
 SB_CUDA_FUNCTION void fetch_state(const sb_cuda_eight *state, int room, int group, uint32_t *right) {
@@ -37,8 +29,11 @@ template <int HALF> struct sequence_groups {
         SB_CUDA_UNROLL
         for (int group = 0; group < HELD; group++) {
             SB_CUDA_UNROLL
-            for (int i = 0; i < 4; i++)
-                held->left[group][i] = weight_pair(p, lines[i % 2], group * 16 + i / 2 * 8 + lane % 4 * 2);
+            for (int i = 0; i < 4; i++) {
+                const int k = group * 16 + i / 2 * 8 + lane % 4 * 2;
+                const bool is_there = lines[i % 2] != NULL && k < p->hidden && p->held_pieces != 0;
+                held->left[group][i] = is_there ? *(const uint32_t *)(const void *)(lines[i % 2] + k) : 0;
+            }
         }
     }
 
@@ -79,11 +74,12 @@ template <int HALF> struct sequence_groups {
     SB_CUDA_FUNCTION void multiply_one(const sb_cuda_sequence *p, const sequence_part *part, const registers *held,
                                        const sb_cuda_eight *state, int product, int first_row, int begin, int end) {
         const int lane = (int)(threadIdx.x % 32);
-        const bool is_held = product < SB_CUDA_SEQUENCE_WARPS;
+        const bool is_held = product < SB_CUDA_SEQUENCE_WARPS && p->held_pieces != 0;
         float sums[4] = {0, 0, 0, 0};
         if (is_held)
             multiply_held(p, held, state, sums);
-        multiply_shared(p, shared_at<sb_cuda_eight>(part, p->at.weights), state, product * 16, is_held ? HELD : 0, sums);
+        multiply_shared(p, shared_at<sb_cuda_eight>(part, p->at.weights), state, product * 16, is_held ? HELD : 0,
+                        sums);
         SB_CUDA_UNROLL
         for (int i = 0; i < 4; i++) {
             const int line = product * 16 + lane / 4 + i / 2 * 8, row = first_row + lane % 4 * 2 + i % 2;

@@ -44,7 +44,7 @@ typedef struct sb_cuda_sequence {
     int64_t steps, batch, hidden, rows; /* rows: gates * hidden */
     int64_t first_step, end_step;       /* of the launch: all of them, or one */
     int32_t phase;
-    const char *xw;                     /* products of x and W, of the computing type */
+    const char *xw; /* products of x and W, of the computing type */
     int64_t xw_direction, xw_step, xw_batch;
     const char *r;
     int64_t r_direction, r_line, r_k;
