@@ -76,7 +76,7 @@ static void cut_into(const situation *s, sb_cuda_sequence *p, int64_t tile, int6
     p->pieces = (int32_t)divide_up(p->hidden * s->size, SB_CUDA_SEQUENCE_PIECE);
     p->held_lines = p->held_pieces = 0;
     if (s->size == 2) {
-        p->lines = (int32_t)round_up(p->lines, SB_CUDA_SEQUENCE_UNIT);
+        p->lines = (int32_t)round_up(p->lines, 16); /* rows of a product */
         p->pieces = (int32_t)round_up(p->pieces, 2);
     }
     if (s->on_tensors && p->whole) {
@@ -161,7 +161,7 @@ static void consider(const situation *s, int cluster, const sb_cuda_sequence *p,
 
 static void consider_tile(const situation *s, int64_t tile, sb_cuda_sequence *p, best_cut *best) {
     for (int cluster = 1; cluster <= (s->has_clusters ? 8 : 1); cluster *= 2) {
-        const int64_t own = round_up(divide_up(p->hidden, cluster), SB_CUDA_SEQUENCE_UNIT);
+        const int64_t own = round_up(divide_up(p->hidden, cluster), SB_CUDA_SEQUENCE_PIECE / s->size);
         if (cluster > 1 && own * (cluster / 2) >= p->hidden && s->forced == NULL) /* half of it would do */
             continue;
         cut_into(s, p, tile, cluster, own);

@@ -8,10 +8,8 @@
 #define SB_CUDA_SEQUENCE_THREADS 512
 #define SB_CUDA_SEQUENCE_WARPS (SB_CUDA_SEQUENCE_THREADS / 32)
 
-/* What shared memory and states are cut into: 16 bytes, neighbours along k. */
+/* What shared memory and states are cut into: 16 bytes, neighbours along k. Blocks of a cluster have whole pieces of a state. */
 #define SB_CUDA_SEQUENCE_PIECE 16
-/* State elements of a block in a cluster are a multiple of this: whole pieces of any dtype. So are gate rows of 16 bits. */
-#define SB_CUDA_SEQUENCE_UNIT 16
 /* Batch rows of a product of 16 bits. */
 #define SB_CUDA_SEQUENCE_COLUMNS 8
 /* Groups of 16 k whose weights a warp of 16 bits keeps in registers, of one product. */
