@@ -80,6 +80,31 @@ static SB_HD void SB_CELL(add_peephole)(int64_t count, const SB_CELL_REAL *peeph
         pre[i] = pre[i] + peephole[i] * c[i];
 }
 
+/* F = 1 - i. */
+static SB_HD void SB_CELL(lstm_forget)(int64_t hidden, const SB_CELL_REAL *in, SB_CELL_REAL *forget) {
+    for (int64_t i = 0; i < hidden; i++)
+        forget[i] = 1 - in[i];
+}
+
+/* `c` goes from C to C'. */
+static SB_HD void SB_CELL(lstm_state)(sb_dtype dtype, int64_t hidden, const SB_CELL_REAL *in,
+                                      const SB_CELL_REAL *forget, const SB_CELL_REAL *cell, SB_CELL_REAL *c) {
+    for (int64_t i = 0; i < hidden; i++)
+        c[i] = forget[i] * c[i] + in[i] * cell[i];
+    SB_CELL(round_state)(dtype, hidden, c);
+}
+
+/* `h` becomes H', of o and C'. */
+static SB_HD void SB_CELL(lstm_output)(const sb_activation *activation, sb_dtype dtype, int64_t hidden,
+                                       const SB_CELL_REAL *out, const SB_CELL_REAL *c, SB_CELL_REAL *h) {
+    for (int64_t i = 0; i < hidden; i++)
+        h[i] = c[i];
+    SB_CELL(activate)(activation, hidden, h);
+    for (int64_t i = 0; i < hidden; i++)
+        h[i] = out[i] * h[i];
+    SB_CELL(round_state)(dtype, hidden, h);
+}
+
 /* `pre` holds i, o, f, c and is overwritten; `peephole` holds i, o, f or is NULL; `c` goes from C
  * to C' and `h` becomes H'. */
 static SB_HD void SB_CELL(lstm)(const sb_recurrent_params *params, const sb_activation *activations, sb_dtype dtype,
@@ -91,25 +116,16 @@ static SB_HD void SB_CELL(lstm)(const sb_recurrent_params *params, const sb_acti
         SB_CELL(add_peephole)(hidden, peephole + 2 * hidden, c, forget);
     }
     SB_CELL(gate)(params, &activations[0], hidden, in);
-    if (params->input_forget) {
-        for (int64_t i = 0; i < hidden; i++)
-            forget[i] = 1 - in[i];
-    } else {
+    if (params->input_forget)
+        SB_CELL(lstm_forget)(hidden, in, forget);
+    else
         SB_CELL(gate)(params, &activations[0], hidden, forget);
-    }
     SB_CELL(gate)(params, &activations[1], hidden, cell);
-    for (int64_t i = 0; i < hidden; i++)
-        c[i] = forget[i] * c[i] + in[i] * cell[i];
-    SB_CELL(round_state)(dtype, hidden, c);
+    SB_CELL(lstm_state)(dtype, hidden, in, forget, cell, c);
     if (peephole != NULL)
         SB_CELL(add_peephole)(hidden, peephole + hidden, c, out);
     SB_CELL(gate)(params, &activations[0], hidden, out);
-    for (int64_t i = 0; i < hidden; i++)
-        h[i] = c[i];
-    SB_CELL(activate)(&activations[2], hidden, h);
-    for (int64_t i = 0; i < hidden; i++)
-        h[i] = out[i] * h[i];
-    SB_CELL(round_state)(dtype, hidden, h);
+    SB_CELL(lstm_output)(&activations[2], dtype, hidden, out, c, h);
 }
 
 /* r * H, rounded as a state is, to `reset`. */

@@ -1,4 +1,5 @@
 /* RNN, GRU, LSTM and LinearAttention. */
+#include "cuda/recurrent/sequence.h"
 #include "harness/harness.h"
 
 #define DIMS(...) ((const int64_t[]){__VA_ARGS__})
@@ -130,6 +131,59 @@ HARNESS_GROUP(recurrent, random, HARNESS_CPU | HARNESS_CUDA) {
         test.constants = (random_bits(random) & 1) != 0 ? 6 : 0;
         harness_run(h, &test);
     }
+}
+
+/* Every way to cut a node into blocks, for every kind of it: clusters of which some blocks have no state elements, batch rows that fill no
+ * product, hidden units that fill no group of 16 and no piece of 16 bytes, all directions and options. */
+HARNESS_GROUP(recurrent, cuts, HARNESS_CUDA) {
+    static const char *const ops[] = {"RNN", "GRU", "LSTM"};
+    static const sb_cuda_sequence_forced cuts[] = {
+        {1, 1, false, false}, {1, 16, false, false}, {2, 4, false, false}, {4, 8, false, false}, {8, 2, false, false},
+        {0, 1, false, false}, {0, 16, false, false}, {1, 4, true, false},  {0, 2, true, false},  {0, 4, false, true},
+    };
+    static const extents shapes[] = {{3, 11, 6, 21}, {4, 1, 16, 64}, {2, 9, 8, 136}};
+    for (size_t c = 0; c < sizeof cuts / sizeof *cuts; c++) {
+        sb_cuda_sequence_force(&cuts[c]);
+        for (int i = 0; i < 4 * 3 * 6; i++)
+            check_layer(h, ops[i / 4 % 3], float_types[i % 4], &shapes[i / 12 % 3],
+                        (unsigned)random_bits(&h->random) & 0x7ff, false);
+    }
+    sb_cuda_sequence_force(NULL);
+}
+
+/* Hidden units whose R has room in several blocks alone, in registers for a part, or nowhere. */
+HARNESS_GROUP(recurrent, large, HARNESS_CUDA) {
+    static const extents shapes[] = {{2, 3, 4, 200}, {2, 1, 8, 392}, {2, 17, 4, 256}, {2, 2, 4, 520}};
+    static const char *const ops[] = {"LSTM", "GRU", "RNN"};
+    for (int i = 0; i < 4 * 4 * 2; i++)
+        check_layer(h, ops[i / 16 + i % 2], float_types[i % 4], &shapes[i / 4 % 4],
+                    (unsigned)random_bits(&h->random) & 0x7ff, false);
+}
+
+/* Sums that are +0, -0 and subnormal, and numbers that are none, in every way. */
+HARNESS_GROUP(recurrent, values, HARNESS_CUDA) {
+    static const sb_cuda_sequence_forced cuts[] = {
+        {1, 4, false, false}, {4, 2, false, false}, {0, 8, false, false}, {1, 1, true, false}};
+    const extents e = {3, 5, 7, 22};
+    for (int i = 0; i < 4 * 4 * 3 * 2; i++) {
+        const sb_dtype dtype = float_types[i % 4];
+        const int gates = (int[]){1, 3, 4}[i / 4 % 3];
+        const distribution kind = (distribution)(i / 2 % DISTRIBUTIONS);
+        harness_case test = harness_op((const char *[]){"RNN", "GRU", "LSTM"}[i / 4 % 3], 14);
+        sb_cuda_sequence_force(&cuts[i / 12 % 4]);
+        add_input(&test, random_tensor(h, kind, dtype, 3, DIMS(e.steps, e.batch, e.inputs)));
+        add_input(&test, random_tensor(h, kind, dtype, 3, DIMS(1, gates * e.hidden, e.inputs)));
+        add_input(&test, random_tensor(h, kind, dtype, 3, DIMS(1, gates * e.hidden, e.hidden)));
+        add_input(&test, i % 3 == 0 ? NULL : random_tensor(h, kind, dtype, 2, DIMS(1, 2 * gates * e.hidden)));
+        add_input(&test, NULL);
+        add_input(&test, random_tensor(h, kind, dtype, 3, DIMS(1, e.batch, e.hidden)));
+        set_int(&test, "hidden_size", e.hidden);
+        if (gates == 3)
+            set_int(&test, "linear_before_reset", i / 4 % 2);
+        test.outputs = 2;
+        harness_run(h, &test);
+    }
+    sb_cuda_sequence_force(NULL);
 }
 
 /* Lengths that no row can have are found on the device. */

@@ -5,9 +5,7 @@
 
 #include "cuda/contraction/gemm16.h"
 #include "cuda/contraction/gemm16_hopper_parameters.h"
-
-/** Whether a device has kernels of Hopper's own instructions. */
-bool sb_gemm16_has_hopper_code(sb_cuda_device *device);
+#include "cuda/contraction/hopper_code.h"
 
 /** For tests: how many shapes of tiles there are for convolutions, and the one that is chosen from now on where it can
  * be; -1: the quickest. */

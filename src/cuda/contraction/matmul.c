@@ -73,6 +73,8 @@ static bool bounded_matmul(const sb_kernel_query *query, int input, int axis) {
 static sb_gemm_used find_used(const sb_call *call, const sb_contraction_node *contraction,
                               const sb_cuda_product *product, sb_cuda_work *work) {
     const int64_t *summed[2] = {NULL, NULL}, *kept[2] = {NULL, NULL};
+    if (contraction == NULL) /* of a product alone */
+        return (sb_gemm_used){0};
     for (int operand = 0; operand < 2; operand++) {
         int input = sb_contraction_node_input(contraction, operand), summed_axis, kept_axis;
         if (input < 0)
@@ -104,6 +106,11 @@ static void transpose_operand(const sb_tensor *tensor, bool transpose, sb_tensor
 /* Up to so many columns, with more rows, A and B are swapped: kernels take few rows and many columns. */
 #define SWAPPED_COLUMNS 16
 
+static bool is_swapped(const sb_cuda_product *product) {
+    const sb_matmul_geometry *g = &product->geometry;
+    return product->dtype == SB_F32 && g->n <= SWAPPED_COLUMNS && g->m > g->n;
+}
+
 static sb_status describe(sb_call *call, const sb_contraction_node *contraction, sb_cuda_product *product) {
     const sb_tensor *a = sb_contraction_node_tensor(contraction, call, 0),
                     *b = sb_contraction_node_tensor(contraction, call, 1);
@@ -120,11 +127,13 @@ static sb_status describe(sb_call *call, const sb_contraction_node *contraction,
     transpose_operand(b, product->params != NULL && product->params->transpose_b, &right);
     sb_matmul_geometry *g = &product->geometry;
     sb_matmul_geometry_of(&left, &right, g);
+    product->a_tensor = a;
+    product->b_tensor = b;
     product->a = left.data;
     product->b = right.data;
     product->rows = g->m;
     product->merged = sb_matmul_merge_batches(g);
-    product->swapped = a->dtype == SB_F32 && g->n <= SWAPPED_COLUMNS && g->m > g->n;
+    product->swapped = is_swapped(product);
     return c != NULL ? sb_tensor_broadcast(c, 2, y->dims, &product->addend, call->error) : SB_OK;
 }
 
@@ -193,10 +202,9 @@ static void find_roles(const sb_cuda_product *product, int a_rank, int b_rank, s
     }
 }
 
-static void name_ranges(const sb_call *call, const sb_contraction_node *contraction, const sb_cuda_product *product,
-                        sb_cuda_work *work) {
-    sb_cuda_work_reads(work, sb_contraction_node_tensor(contraction, call, 0));
-    sb_cuda_work_reads(work, sb_contraction_node_tensor(contraction, call, 1));
+static void name_ranges(const sb_cuda_product *product, sb_cuda_work *work) {
+    sb_cuda_work_reads(work, product->a_tensor);
+    sb_cuda_work_reads(work, product->b_tensor);
     sb_cuda_work_reads(work, product->addend);
     sb_cuda_work_writes(work, product->y);
 }
@@ -217,9 +225,8 @@ static sb_status launch_product(sb_call *call, const sb_contraction_node *contra
     sb_cuda_work work = {.parameters = &matmul, .parameter_bytes = sizeof matmul};
     fill_operands(product, &matmul);
     fill_output(product, &matmul);
-    find_roles(product, sb_contraction_node_tensor(contraction, call, 0)->rank,
-               sb_contraction_node_tensor(contraction, call, 1)->rank, roles);
-    name_ranges(call, contraction, product, &work);
+    find_roles(product, product->a_tensor->rank, product->b_tensor->rank, roles);
+    name_ranges(product, &work);
     SB_TRY(sb_cuda_epilogue_start(call, call->state, product->y, roles, &base->epilogue, &work));
     base->plain = base->alpha == 1.0f && base->addend == NULL && base->epilogue.code.count == 0;
     const sb_cuda_tile *tile =
@@ -265,7 +272,7 @@ static sb_status launch_any(sb_call *call, const sb_contraction_node *contractio
         to.addend_row = product->addend->strides[0];
         to.addend_column = product->addend->strides[1];
     }
-    name_ranges(call, contraction, product, &work);
+    name_ranges(product, &work);
     sb_gemm_used used = find_used(call, contraction, product, &work);
     to.used_m = used.m;
     to.used_n = used.n;
@@ -293,25 +300,42 @@ static const sb_tensor *find_bias(const sb_call *call, const sb_contraction_node
     return is_row ? tensor : NULL;
 }
 
-static sb_status launch_16(sb_call *call, const sb_contraction_node *contraction, sb_cuda_product *product) {
+static sb_status launch_16(sb_call *call, const sb_contraction_node *contraction, const sb_cuda_product *product) {
     sb_cuda_work unread = {0};
     sb_cuda_epilogue_role roles[SB_MAX_RANK];
     sb_gemm_used used = find_used(call, contraction, product, &unread);
-    find_roles(product, sb_contraction_node_tensor(contraction, call, 0)->rank,
-               sb_contraction_node_tensor(contraction, call, 1)->rank, roles);
-    product->bias = find_bias(call, contraction, product);
+    find_roles(product, product->a_tensor->rank, product->b_tensor->rank, roles);
     return sb_cuda_product_16(call, product, &used, roles);
+}
+
+static sb_status launch_dtype(sb_call *call, const sb_contraction_node *contraction, const sb_cuda_product *product) {
+    if (sb_tensor_elements(product->y) == 0)
+        return SB_OK;
+    return product->dtype == SB_F32        ? launch_product(call, contraction, product)
+           : is_of_16_bits(product->dtype) ? launch_16(call, contraction, product)
+                                           : launch_any(call, contraction, product);
+}
+
+sb_status sb_cuda_product_alone(sb_call *call, const sb_matmul_geometry *geometry, const sb_tensor *a,
+                                const sb_tensor *b, const sb_tensor *y) {
+    sb_cuda_product product = {.geometry = *geometry,
+                               .a = a->data,
+                               .b = b->data,
+                               .a_tensor = a,
+                               .b_tensor = b,
+                               .dtype = a->dtype,
+                               .y = y,
+                               .rows = geometry->m};
+    product.swapped = is_swapped(&product);
+    return launch_dtype(call, NULL, &product);
 }
 
 static sb_status launch_matmul(sb_call *call) {
     sb_contraction_node contraction = sb_contraction_node_of(call->node);
     sb_cuda_product product = {0};
     SB_TRY(describe(call, &contraction, &product));
-    sb_status status = SB_OK;
-    if (sb_tensor_elements(product.y) != 0)
-        status = product.dtype == SB_F32        ? launch_product(call, &contraction, &product)
-                 : is_of_16_bits(product.dtype) ? launch_16(call, &contraction, &product)
-                                                : launch_any(call, &contraction, &product);
+    product.bias = is_of_16_bits(product.dtype) ? find_bias(call, &contraction, &product) : NULL;
+    sb_status status = launch_dtype(call, &contraction, &product);
     sb_tensor_release(product.addend);
     return status;
 }

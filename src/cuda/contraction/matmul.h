@@ -3,6 +3,7 @@
 #define SB_CUDA_CONTRACTION_MATMUL_H
 
 #include "cuda/contraction/epilogue.h"
+#include "cuda/contraction/product.h"
 #include "kernel/contraction/check.h"
 #include "kernel/kernel.h"
 #include "ops/matmul.h"
@@ -10,8 +11,9 @@
 typedef struct sb_cuda_product {
     sb_matmul_geometry geometry;
     const char *a, *b;
-    const sb_gemm_params *params; /* NULL for MatMul */
-    sb_dtype dtype;               /* of A and B; y's is the same, or f32 */
+    const sb_tensor *a_tensor, *b_tensor; /* whose elements they are */
+    const sb_gemm_params *params;         /* NULL for MatMul */
+    sb_dtype dtype;                       /* of A and B; y's is the same, or f32 */
     const sb_tensor *y;
     sb_tensor *addend; /* Gemm's C as a view of y's shape, or NULL */
     /* What the only node behind MatMul adds to each row, where it does no more, as the epilogue of <samebit/gemm.h> has it;

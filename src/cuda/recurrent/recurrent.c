@@ -1,171 +1,229 @@
-/* RNN, GRU and LSTM. */
-#include <stdio.h>
-#include <string.h>
-
+/* RNN, GRU and LSTM: products of X and W by the kernels of MatMul, and then all steps in one launch, or one after the other: sequence.cuh. */
 #include "cuda/common/elements.h"
 #include "cuda/list.h"
-#include "cuda/recurrent/recurrent_parameters.h"
-#include "ops/recurrent.h"
+#include "cuda/recurrent/recurrent_products.h"
+#include "cuda/recurrent/sequence.h"
 #include "ops/rows.h"
 
-/* A node's operands, the memory of the direction at hand, and what its kernels take. */
+/* A node's operands, and what its kernels take. */
 typedef struct recurrence {
-    sb_cuda_recurrent parameters;
+    sb_cuda_sequence parameters;
+    sb_cuda_sequence_cut cut;
     const sb_tensor *inputs[8]; /* by SB_RECURRENT_…; NULL where omitted */
     sb_tensor *outputs[3];      /* Y, Y_h and Y_c; NULL where not wanted */
     sb_recurrent_extents extents;
-    char *memory;
+    sb_cuda_recurrent_products xw;
+    char *memory; /* of the workspace, besides xw */
     size_t bytes;
 } recurrence;
 
-/* With `gates` not 0: that many threads for each of `elements`, in small blocks,
- * which spread over many multiprocessors. */
-static sb_status launch(sb_call *call, const recurrence *run, const char *name, int64_t elements, int gates) {
-    sb_cuda_recurrent parameters = run->parameters;
-    sb_cuda_work work = {.parameters = &parameters, .parameter_bytes = sizeof parameters};
-    const char *suffix = sb_dtype_name(run->inputs[SB_RECURRENT_X]->dtype);
-    parameters.fault = sb_cuda_work_fault(&work, call);
-    for (int i = 0; i < 8; i++)
-        sb_cuda_work_reads(&work, run->inputs[i]);
-    for (int i = 0; i < 3; i++)
-        sb_cuda_work_writes(&work, run->outputs[i]);
-    sb_cuda_work_touches(&work, run->memory, run->bytes, true);
-    if (gates == 0)
-        return sb_cuda_launch_each(call, &work, "recurrent", name, suffix, elements);
-    char full[64];
-    snprintf(full, sizeof full, "%s_%s", name, suffix);
-    work.module = "recurrent";
-    work.kernel = full;
-    work.threads = (unsigned)gates * SB_CUDA_RECURRENT_ELEMENTS;
-    work.blocks = sb_cuda_call_blocks(call, (elements + SB_CUDA_RECURRENT_ELEMENTS - 1) / SB_CUDA_RECURRENT_ELEMENTS);
-    return sb_cuda_call_launch(call, &work);
-}
+/* ---- operands ---- */
 
-/* Takes `bytes` of the direction's memory, which at first is only counted. */
-static char *take(recurrence *run, int64_t elements, size_t size) {
-    char *memory = run->memory != NULL ? run->memory + run->bytes : NULL;
-    run->bytes += ((size_t)elements * size + 63) / 64 * 64;
-    return memory;
-}
-
-static void lay_out(recurrence *run, size_t size, size_t computed) {
-    sb_cuda_recurrent *p = &run->parameters;
-    int64_t states = p->batch * p->hidden;
-    run->bytes = 0;
-    p->w = take(run, p->inputs * p->rows, size);
-    p->r = take(run, p->hidden * p->rows, size);
-    p->xw = take(run, p->steps * p->batch * p->rows, computed);
-    p->h = take(run, states, size);
-    p->h_next = take(run, states, size);
-    p->c = take(run, states, size);
-    p->reset = take(run, states, size);
-    p->z = take(run, states, computed);
-}
-
-/* Weights [direction, rows, columns] of one direction as packed [columns, rows]. */
-static sb_status transpose(sb_call *call, const sb_tensor *weights, int direction, const char *target) {
-    sb_tensor from, to;
-    memcpy(&from, weights, sizeof from);
-    memcpy(&to, weights, sizeof to);
-    from.rank = to.rank = 2;
-    from.data += direction * weights->strides[0] * (int64_t)sb_dtype_size(weights->dtype);
-    to.data = (char *)(uintptr_t)target;
-    for (int d = 0; d < 2; d++) {
-        from.dims[d] = to.dims[d] = weights->dims[2 - d];
-        from.strides[d] = weights->strides[2 - d];
+static sb_status find_operands(sb_call *call, recurrence *run) {
+    const sb_recurrent_params *params = call->node->params;
+    int inputs = params->kind == SB_RECURRENT_LSTM ? 8 : 6;
+    for (int i = 0; i < inputs; i++)
+        run->inputs[i] = sb_call_input(call, i);
+    for (int i = 0; i < 3; i++) {
+        if (sb_call_wants(call, i))
+            SB_TRY(sb_call_output(call, i, &run->outputs[i]));
     }
-    sb_row_major_strides(2, to.dims, to.strides);
-    return sb_tensor_elements(&to) != 0 ? sb_call_copy(call, &to, &from) : SB_OK;
+    sb_recurrent_extents_of(params, run->inputs[SB_RECURRENT_X], run->inputs[SB_RECURRENT_R], &run->extents);
+    return SB_OK;
 }
 
-/* Points to what belongs to one direction. */
-static void choose_direction(recurrence *run, int direction) {
-    sb_cuda_recurrent *p = &run->parameters;
-    const sb_recurrent_extents *e = &run->extents;
-    const sb_tensor *b = run->inputs[SB_RECURRENT_B], *peepholes = run->inputs[SB_RECURRENT_P];
-    const sb_tensor *h = run->inputs[SB_RECURRENT_H], *c = run->inputs[SB_RECURRENT_C];
-    int64_t size = (int64_t)sb_dtype_size(run->inputs[SB_RECURRENT_X]->dtype);
-    int batch_axis = p->params.batch_first ? 0 : 1;
-    p->direction = direction;
-    p->backward = direction == 1 || p->params.backward;
+/* An initial state: its data, and its steps. */
+static const char *find_state(const sb_recurrent_params *params, const sb_tensor *state, int64_t *direction,
+                              int64_t *batch, int64_t *stride) {
+    if (state == NULL)
+        return NULL;
+    *direction = state->strides[params->batch_first ? 1 : 0];
+    *batch = state->strides[params->batch_first ? 0 : 1];
+    *stride = state->strides[2];
+    return state->data;
+}
+
+/* Whether 16 bytes of a gate row can be read at once. */
+static bool is_whole(const sb_tensor *r) {
+    const int64_t size = (int64_t)sb_dtype_size(r->dtype);
+    bool whole = (uintptr_t)r->data % SB_CUDA_SEQUENCE_PIECE == 0 && r->strides[2] == 1;
+    return whole && r->dims[2] * size % SB_CUDA_SEQUENCE_PIECE == 0 &&
+           r->strides[1] * size % SB_CUDA_SEQUENCE_PIECE == 0 &&
+           (r->dims[0] == 1 || r->strides[0] * size % SB_CUDA_SEQUENCE_PIECE == 0);
+}
+
+static void fill_weights(recurrence *run) {
+    sb_cuda_sequence *p = &run->parameters;
+    const sb_tensor *r = run->inputs[SB_RECURRENT_R], *b = run->inputs[SB_RECURRENT_B];
+    const sb_tensor *peepholes = run->inputs[SB_RECURRENT_P];
+    p->r = r->data;
+    p->r_direction = r->strides[0];
+    p->r_line = r->strides[1];
+    p->r_k = r->strides[2];
+    p->whole = is_whole(r);
     if (b != NULL) {
-        p->b = b->data + direction * b->strides[0] * size;
+        p->b = b->data;
+        p->b_direction = b->strides[0];
         p->b_stride = b->strides[1];
     }
     if (peepholes != NULL) {
-        p->p = peepholes->data + direction * peepholes->strides[0] * size;
+        p->p = peepholes->data;
+        p->p_direction = peepholes->strides[0];
         p->p_stride = peepholes->strides[1];
-    }
-    p->initial_h = sb_recurrent_state_row(&p->params, h, direction, 0, &p->h_stride);
-    p->h_batch = h != NULL ? h->strides[batch_axis] : 0;
-    p->initial_c = sb_recurrent_state_row(&p->params, c, direction, 0, &p->c_stride);
-    p->c_batch = c != NULL ? c->strides[batch_axis] : 0;
-    char **const targets[3] = {&p->y, &p->y_h, &p->y_c};
-    for (int i = 0; i < 3; i++) {
-        int64_t at = direction * (i == 0 ? e->y_direction : e->state_direction);
-        *targets[i] = run->outputs[i] != NULL ? run->outputs[i]->data + at * size : NULL;
     }
 }
 
-static sb_status run_direction(sb_call *call, recurrence *run, int direction) {
-    sb_cuda_recurrent *p = &run->parameters;
-    sb_dtype dtype = run->inputs[SB_RECURRENT_X]->dtype;
-    size_t size = sb_dtype_size(dtype), computed = sb_dtype_size(sb_computing_dtype(dtype));
-    int64_t states = p->batch * p->hidden;
-    bool resets = p->params.kind == SB_RECURRENT_GRU && !p->params.linear_before_reset;
+static void fill_states(recurrence *run) {
+    sb_cuda_sequence *p = &run->parameters;
+    const sb_recurrent_extents *e = &run->extents;
+    p->initial_h = find_state(&p->params, run->inputs[SB_RECURRENT_H], &p->h_direction, &p->h_batch, &p->h_stride);
+    p->initial_c = find_state(&p->params, run->inputs[SB_RECURRENT_C], &p->c_direction, &p->c_batch, &p->c_stride);
+    char **const targets[3] = {&p->y, &p->y_h, &p->y_c};
+    for (int i = 0; i < 3; i++)
+        *targets[i] = run->outputs[i] != NULL ? run->outputs[i]->data : NULL;
+    p->y_step = e->y_step;
+    p->y_direction = e->y_direction;
+    p->y_batch = e->y_batch;
+    p->state_direction = e->state_direction;
+    p->state_batch = e->state_batch;
+}
+
+static void describe(recurrence *run, const sb_recurrent_params *params) {
+    sb_cuda_sequence *p = &run->parameters;
+    const sb_tensor *lengths = run->inputs[SB_RECURRENT_LENGTHS];
+    p->params = *params;
+    p->steps = p->end_step = run->extents.steps;
+    p->batch = run->extents.batch;
+    p->hidden = run->extents.hidden;
+    p->rows = params->gates * p->hidden;
+    p->xw = run->xw.data;
+    p->xw_direction = run->xw.direction;
+    p->xw_step = run->xw.step;
+    p->xw_batch = run->xw.batch;
+    if (lengths != NULL) {
+        p->lengths = (const int32_t *)(const void *)lengths->data;
+        p->length_stride = lengths->strides[0];
+    }
+    fill_weights(run);
+    fill_states(run);
+}
+
+/* ---- launches ---- */
+
+static sb_status launch(sb_call *call, recurrence *run) {
+    sb_cuda_sequence *p = &run->parameters;
+    sb_cuda_work work = {.module = run->cut.module,
+                         .kernel = run->cut.kernel,
+                         .parameters = p,
+                         .parameter_bytes = sizeof *p,
+                         .blocks = (unsigned)run->cut.blocks,
+                         .threads = SB_CUDA_SEQUENCE_THREADS,
+                         .shared_bytes = run->cut.in_memory ? 0 : (unsigned)p->at.bytes};
+    p->fault = sb_cuda_work_fault(&work, call);
+    for (int i = 2; i < 8; i++)
+        sb_cuda_work_reads(&work, run->inputs[i]);
+    for (int i = 0; i < 3; i++)
+        sb_cuda_work_writes(&work, run->outputs[i]);
+    sb_cuda_work_touches(&work, run->xw.data, run->xw.bytes, false);
+    sb_cuda_work_touches(&work, run->memory, run->bytes, true);
+    return sb_cuda_call_launch(call, &work);
+}
+
+/* Memory for states on their way from step to step, [direction, batch, hidden]. */
+typedef struct states {
+    char *h[2], *c, *reset, *z, *blocks;
+} states;
+
+/* Takes so many bytes of the node's memory, which at first is only counted. */
+static char *take(recurrence *run, int64_t bytes) {
+    char *memory = run->memory != NULL ? run->memory + run->bytes : NULL;
+    run->bytes += ((size_t)bytes + 63) / 64 * 64;
+    return memory;
+}
+
+static void lay_out(recurrence *run, states *between) {
+    const sb_cuda_sequence *p = &run->parameters;
+    const sb_dtype dtype = run->inputs[SB_RECURRENT_X]->dtype;
+    const int64_t count = p->params.directions * p->batch * p->hidden, size = (int64_t)sb_dtype_size(dtype);
+    run->bytes = 0;
+    between->h[0] = take(run, count * size);
+    between->h[1] = take(run, count * size);
+    between->c = take(run, count * size);
+    between->reset = take(run, count * size);
+    between->z = take(run, count * (int64_t)sb_dtype_size(sb_computing_dtype(dtype)));
+    between->blocks = take(run, run->cut.in_memory ? run->cut.blocks * p->at.bytes : 0);
+}
+
+/* Has a launch begin with what another one left in `h` and c, and leave its own there. */
+static void begin_with(sb_cuda_sequence *p, char *h, char *c) {
+    p->initial_h = h;
+    p->initial_c = c;
+    p->h_direction = p->c_direction = p->batch * p->hidden;
+    p->h_batch = p->c_batch = p->hidden;
+    p->h_stride = p->c_stride = 1;
+}
+
+static void end_with(sb_cuda_sequence *p, char *h, char *c) {
+    p->y_h = h;
+    p->y_c = p->params.kind == SB_RECURRENT_LSTM ? c : NULL;
+    p->state_direction = p->batch * p->hidden;
+    p->state_batch = p->hidden;
+}
+
+static sb_status launch_step(sb_call *call, recurrence *run) {
+    sb_cuda_sequence *p = &run->parameters;
+    const bool resets = p->params.kind == SB_RECURRENT_GRU && !p->params.linear_before_reset;
+    if (!resets)
+        return launch(call, run);
+    p->phase = SB_CUDA_SEQUENCE_TO_RESET;
+    SB_TRY(launch(call, run));
+    p->phase = SB_CUDA_SEQUENCE_FROM_RESET;
+    return launch(call, run);
+}
+
+static sb_status launch_steps(sb_call *call, recurrence *run) {
+    sb_cuda_sequence *p = &run->parameters;
+    const sb_cuda_sequence given = *p;
+    states between;
     void *memory;
-    choose_direction(run, direction);
-    run->memory = NULL;
-    lay_out(run, size, computed);
+    lay_out(run, &between);
     SB_TRY(sb_call_workspace(call, run->bytes, &memory));
     run->memory = memory;
-    lay_out(run, size, computed);
-    SB_TRY(transpose(call, run->inputs[SB_RECURRENT_W], direction, p->w));
-    SB_TRY(transpose(call, run->inputs[SB_RECURRENT_R], direction, p->r));
-    SB_TRY(launch(call, run, "sb_cuda_recurrent_start", states, 0));
-    SB_TRY(launch(call, run, "sb_cuda_recurrent_product", p->steps * p->batch * p->rows, 0));
-    for (p->step = 0; p->step < p->steps; p->step++) {
-        SB_TRY(launch(call, run, "sb_cuda_recurrent_step", states, resets ? 2 : p->params.gates));
-        if (resets)
-            SB_TRY(launch(call, run, "sb_cuda_recurrent_reset", states, 1));
-        char *done = p->h;
-        p->h = p->h_next;
-        p->h_next = done;
+    lay_out(run, &between);
+    p->memory = between.blocks;
+    p->reset = between.reset;
+    p->z = between.z;
+    if (p->steps == 0)
+        return launch(call, run);
+    for (int64_t step = 0; step < given.steps; step++) {
+        p->first_step = step;
+        p->end_step = step + 1;
+        if (step > 0)
+            begin_with(p, between.h[step % 2], between.c);
+        if (step + 1 < given.steps) {
+            end_with(p, between.h[(step + 1) % 2], between.c);
+        } else {
+            p->y_h = given.y_h;
+            p->y_c = given.y_c;
+            p->state_direction = given.state_direction;
+            p->state_batch = given.state_batch;
+        }
+        SB_TRY(launch_step(call, run));
     }
-    return launch(call, run, "sb_cuda_recurrent_finish", states, 0);
+    return SB_OK;
 }
 
 static sb_status launch_recurrent(sb_call *call) {
     const sb_recurrent_params *params = call->node->params;
-    recurrence run = {.parameters = {.params = *params}};
-    sb_cuda_recurrent *p = &run.parameters;
-    int inputs = params->kind == SB_RECURRENT_LSTM ? 8 : 6;
-    for (int i = 0; i < inputs; i++)
-        run.inputs[i] = sb_call_input(call, i);
-    for (int i = 0; i < 3; i++) {
-        if (sb_call_wants(call, i))
-            SB_TRY(sb_call_output(call, i, &run.outputs[i]));
-    }
-    const sb_tensor *x = run.inputs[SB_RECURRENT_X], *lengths = run.inputs[SB_RECURRENT_LENGTHS];
-    sb_recurrent_extents_of(params, x, run.inputs[SB_RECURRENT_R], &run.extents);
-    const sb_recurrent_extents *e = &run.extents;
-    p->steps = e->steps;
-    p->batch = e->batch;
-    p->inputs = e->inputs;
-    p->hidden = e->hidden;
-    p->rows = params->gates * e->hidden;
-    p->x = x->data;
-    p->x_step = e->x_step;
-    p->x_batch = e->x_batch;
-    p->x_feature = e->x_feature;
-    p->lengths = lengths != NULL ? (const int32_t *)(const void *)lengths->data : NULL;
-    p->length_stride = lengths != NULL ? lengths->strides[0] : 0;
-    p->y_step = e->y_step;
-    p->y_batch = e->y_batch;
-    p->state_batch = e->state_batch;
-    for (int direction = 0; direction < params->directions && e->batch * e->hidden != 0; direction++)
-        SB_TRY(run_direction(call, &run, direction));
-    return SB_OK;
+    recurrence run = {0};
+    SB_TRY(find_operands(call, &run));
+    if (run.extents.batch * run.extents.hidden == 0)
+        return SB_OK;
+    SB_TRY(sb_cuda_recurrent_multiply(call, params, &run.extents, &run.xw));
+    describe(&run, params);
+    sb_cuda_sequence_choose(sb_cuda_call_device(call), run.inputs[SB_RECURRENT_X]->dtype, &run.parameters, &run.cut);
+    call->way = (sb_call_way){.name = run.cut.cluster != 0 ? "all steps in one launch" : "a launch for each step"};
+    return run.cut.cluster != 0 ? launch(call, &run) : launch_steps(call, &run);
 }
 
 #define RECURRENT(op_name, kernel_name)                                                                                \

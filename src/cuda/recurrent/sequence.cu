@@ -1,0 +1,31 @@
+/* RNN, GRU and LSTM by blocks that are not in a cluster, on any device; of 16 bits on those whose tensor cores are not the contract's.
+ *
+ * A module for each of bf16, f16, f32, f64. */
+#include "cuda/recurrent/sequence_chains.cuh"
+
+/* The shared memory that the launch asks for. */
+#if defined(__CUDACC__)
+#define DYNAMIC_SHARED(name) extern __shared__ __align__(16) unsigned char name[]
+#else
+#define DYNAMIC_SHARED(name) unsigned char *const name = host_dynamic_shared_memory()
+#endif
+
+#define KERNEL(dtype, suffix, PRODUCTS)                                                                                \
+    SB_CUDA_BLOCK_KERNEL_BOUNDED(sb_cuda_sequence_##suffix, sb_cuda_sequence, p, THREADS, 1) {                         \
+        DYNAMIC_SHARED(memory);                                                                                        \
+        run_sequence<SB_##dtype, 1, PRODUCTS>(p, memory);                                                              \
+    }
+
+/* The host has all modules in one. */
+#if defined(SB_MODULE_f16) || !defined(__CUDACC__)
+KERNEL(F16, f16, sequence_chains16<SB_F16>)
+#endif
+#if defined(SB_MODULE_bf16) || !defined(__CUDACC__)
+KERNEL(BF16, bf16, sequence_chains16<SB_BF16>)
+#endif
+#if defined(SB_MODULE_f32) || !defined(__CUDACC__)
+KERNEL(F32, f32, sequence_chains<float>)
+#endif
+#if defined(SB_MODULE_f64) || !defined(__CUDACC__)
+KERNEL(F64, f64, sequence_chains<double>)
+#endif
