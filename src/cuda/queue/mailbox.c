@@ -122,11 +122,10 @@ sb_status sb_cuda_mailbox_collect(sb_queue *queue, const sb_tensor *words, const
         .count = words->dims[0],
         .places = count,
     };
-    const size_t bytes = (size_t)collection.count * sizeof *collection.words;
-    const sb_cuda_range ranges[] = {{address_of(words->data), bytes, true},
-                                    {address_of(turn->data), sizeof *collection.turn, true},
-                                    {address_of(places), (size_t)count * bytes, true}};
+    /* All there is: in a recording this is behind every other task. Beside some of them, as a branch of the graph, it cost a token
+     * of a language model 7 us. */
+    const sb_cuda_range ranges[] = {{0, SIZE_MAX / 2, true}};
     const sb_cuda_kernel *kernel;
     SB_TRY(sb_cuda_kernel_find(queue->device, "mailbox", "sb_cuda_mailbox_collect", sizeof collection, &kernel, error));
-    return launch(queue, kernel, 1, &collection, 3, ranges, error);
+    return launch(queue, kernel, 1, &collection, 1, ranges, error);
 }
