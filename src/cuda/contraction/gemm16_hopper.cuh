@@ -128,14 +128,10 @@
 #define SB_GEMM_PRODUCT(given) (&(given))
 #endif
 
-/* Tiles of one row or of rows that are normalised are what tokens of language models take. Before those who multiply wait for the kernels ahead, they go
- * through the end of a tile that lies behind the last row and column, whose results nobody stores: of a kernel that takes a few
- * microseconds its instructions, which come from the second-level cache behind the weights, took one or more. */
-#if ROWS && !defined(SB_GEMM_FUSED)
-#define REHEARSES 1
-#else
-#define REHEARSES 0
-#endif
+/* Tiles of one row, or of rows that are normalised, are what tokens of language models take. Before those who multiply wait for the kernels
+ * ahead, they go through the end of a tile that lies behind the last row and column, whose results nobody stores: a kernel takes
+ * a few microseconds, and its instructions come from the second-level cache, behind the weights. */
+#define REHEARSES ROWS
 #define FAR_BEHIND (1 << 29)
 /* In tiles for few rows, who fetches weights that no kernel ahead writes (`ahead`) waits for none, and fills the ring. */
 #if SB_GEMM_GROUPS == 1 && SB_GEMM_N <= 16 && SB_GEMM_CLUSTER == 1
