@@ -18,6 +18,7 @@ typedef struct pick {
     sb_node *node; /* the Gather, which goes */
     int64_t axis, index;
     bool drops; /* the axis, behind a scalar */
+    int number; /* of the graph's, as nodes may share a name, or have none */
 } pick;
 
 /* ---- which ---- */
@@ -67,7 +68,7 @@ static bool find_pick(const sb_graph *graph, sb_node *node, pick *found) {
 /* ---- what takes its place ---- */
 
 static void name_part(const pick *found, const char *what, char *name, size_t bytes) {
-    snprintf(name, bytes, PREFIX "%s of %.200s", what, found->node->name);
+    snprintf(name, bytes, PREFIX "%s %d of %.200s", what, found->number, found->node->name);
 }
 
 static sb_status add_number(sb_graph *graph, sb_scope *scope, const pick *found, const char *what, int64_t number,
@@ -122,16 +123,16 @@ static sb_status add_views(sb_graph *graph, sb_scope *scope, const pick *found, 
 }
 
 sb_status sb_pass_picks(sb_graph *graph, sb_scope *scope, sb_error *error) {
-    bool asked = false, any = false;
+    int count = 0;
     sb_status status = SB_OK;
     for (size_t n = 0; n < graph->node_count && status == SB_OK; n++) {
         pick found;
         size_t fresh = graph->node_count;
         if (graph->nodes[n] == NULL || !find_pick(graph, graph->nodes[n], &found))
             continue;
-        if (!asked && !are_names_free(graph))
+        if (count == 0 && !are_names_free(graph))
             return SB_OK;
-        asked = any = true;
+        found.number = count++;
         status = add_views(graph, scope, &found, error);
         if (status == SB_OK)
             status = sb_rewrite_move(graph, fresh, n, error);
@@ -141,7 +142,7 @@ sb_status sb_pass_picks(sb_graph *graph, sb_scope *scope, sb_error *error) {
         sb_node_destroy(found.node);
         graph->nodes[n] = NULL;
     }
-    if (any)
+    if (count > 0)
         sb_groups_close_gaps(graph);
     return status;
 }

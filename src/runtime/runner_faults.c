@@ -1,6 +1,6 @@
 /* What kernels on a device find wrong with their data. Recorded tasks know the address of their word, so there is one
  * set of words, which every run uses. The last task of a run moves those that are not 0 to a place in pinned memory and leaves zeros for
- * the next run; it is recorded with the others, as a copy behind a recording takes the device 8 us. So it cannot be told which
+ * the next run; it is recorded with the others, as a copy behind a recording takes the device 6 to 8 us. So it cannot be told which
  * place: places take turns, and are as many as runs may be in flight. By the time a place is wanted again, a later run has been waited for, so that
  * what is there has arrived: it is put into the slot of its run, who may not have been asked for yet.
  *

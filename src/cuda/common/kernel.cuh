@@ -40,30 +40,21 @@
 #define SB_CUDA_SELDOM(condition) __builtin_expect((condition), 0)
 
 #if defined(__CUDACC__)
-#define SB_CUDA_KERNEL(name, type, parameters)                                                                         \
+#define SB_CUDA_KERNEL_THAT(name, type, parameters, bounds, begins)                                                    \
     static __device__ __forceinline__ void name##_body(const type *parameters);                                        \
-    extern "C" __global__ void name(const __grid_constant__ type given) {                                              \
-        SB_CUDA_DEPEND();                                                                                              \
+    extern "C" __global__ void bounds name(const __grid_constant__ type given) {                                       \
+        begins();                                                                                                      \
         name##_body(&given);                                                                                           \
     }                                                                                                                  \
     static __device__ __forceinline__ void name##_body(const type *parameters)
+#define SB_CUDA_KERNEL(name, type, parameters) SB_CUDA_KERNEL_THAT(name, type, parameters, , SB_CUDA_DEPEND)
 /* The same for blocks of at most `threads`, of which a multiprocessor shall take `blocks`: what a
  * kernel that waits for memory gives registers up for. */
 #define SB_CUDA_KERNEL_BOUNDED(name, type, parameters, threads, blocks)                                                \
-    static __device__ __forceinline__ void name##_body(const type *parameters);                                        \
-    extern "C" __global__ void __launch_bounds__(threads, blocks) name(const __grid_constant__ type given) {           \
-        SB_CUDA_DEPEND();                                                                                              \
-        name##_body(&given);                                                                                           \
-    }                                                                                                                  \
-    static __device__ __forceinline__ void name##_body(const type *parameters)
+    SB_CUDA_KERNEL_THAT(name, type, parameters, __launch_bounds__(threads, blocks), SB_CUDA_DEPEND)
 /* … which waits by itself: each thread has to, by SB_CUDA_AWAIT, ahead of its first access to memory. */
 #define SB_CUDA_REHEARSED_KERNEL_BOUNDED(name, type, parameters, threads, blocks)                                      \
-    static __device__ __forceinline__ void name##_body(const type *parameters);                                        \
-    extern "C" __global__ void __launch_bounds__(threads, blocks) name(const __grid_constant__ type given) {           \
-        SB_CUDA_LET_FOLLOW();                                                                                          \
-        name##_body(&given);                                                                                           \
-    }                                                                                                                  \
-    static __device__ __forceinline__ void name##_body(const type *parameters)
+    SB_CUDA_KERNEL_THAT(name, type, parameters, __launch_bounds__(threads, blocks), SB_CUDA_LET_FOLLOW)
 #define SB_CUDA_BLOCK_KERNEL(name, type, parameters) SB_CUDA_KERNEL(name, type, parameters)
 #define SB_CUDA_BLOCK_KERNEL_BOUNDED(name, type, parameters, threads, blocks)                                          \
     SB_CUDA_KERNEL_BOUNDED(name, type, parameters, threads, blocks)

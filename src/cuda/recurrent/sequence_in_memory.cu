@@ -9,16 +9,4 @@
         run_sequence<SB_##dtype, 1, PRODUCTS>(p, (unsigned char *)p->memory + blockIdx.x * p->at.bytes);               \
     }
 
-/* The host has all modules in one. */
-#if defined(SB_MODULE_f16) || !defined(__CUDACC__)
-KERNEL(F16, f16, sequence_chains16<SB_F16>)
-#endif
-#if defined(SB_MODULE_bf16) || !defined(__CUDACC__)
-KERNEL(BF16, bf16, sequence_chains16<SB_BF16>)
-#endif
-#if defined(SB_MODULE_f32) || !defined(__CUDACC__)
-KERNEL(F32, f32, sequence_chains<float>)
-#endif
-#if defined(SB_MODULE_f64) || !defined(__CUDACC__)
-KERNEL(F64, f64, sequence_chains<double>)
-#endif
+#include "cuda/recurrent/sequence_modules.cuh"
