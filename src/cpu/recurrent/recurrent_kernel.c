@@ -210,10 +210,27 @@ typedef struct block {
     float *peephole;
 } block;
 
+/* One gate's product, in passes from the block's last columns to its first. */
+static void multiply_backward(const block *block, const sb_recurrent_product *product) {
+    const int64_t pass = sb_recurrent_product_pass(product);
+    for (int64_t n = (block->count - 1) / pass * pass; n >= 0; n -= pass) {
+        const int64_t end = block->count < n + pass ? block->count : n + pass;
+        sb_recurrent_product_run(product, 0, product->m, block->first + n, block->first + end, block->workspace);
+    }
+}
+
+/* Every other step goes through the weights backward: what a cache holds of them was read last. An LSTM of 512 units on
+ * a second-level cache of a quarter of its weights takes 14 % less time, 20 on two threads, which have two of them. */
 static void multiply_state(const block *block, const char *state, int first_gate, int end_gate) {
-    for (int g = first_gate; g < end_gate; g++) {
-        sb_recurrent_product product = state_product(block->run, block->index, g, state);
-        sb_recurrent_product_run(&product, 0, product.m, block->first, block->first + block->count, block->workspace);
+    const bool backward = block->run->step % 2 != 0;
+    for (int i = first_gate; i < end_gate; i++) {
+        const int gate = backward ? first_gate + end_gate - 1 - i : i;
+        const sb_recurrent_product product = state_product(block->run, block->index, gate, state);
+        if (backward)
+            multiply_backward(block, &product);
+        else
+            sb_recurrent_product_run(&product, 0, product.m, block->first, block->first + block->count,
+                                     block->workspace);
     }
 }
 

@@ -59,6 +59,10 @@ sb_gemm_split sb_recurrent_product_split(const sb_recurrent_product *product, in
     return sb_chain16_split(product->m, product->n, threads);
 }
 
+int64_t sb_recurrent_product_pass(const sb_recurrent_product *product) {
+    return product->dtype == SB_F32 ? 4 * sb_gemm_f32_panel(sb_gemm_f32_kernels(product->isa)) : 2 * SB_CHAIN16_PANEL;
+}
+
 void sb_recurrent_product_run(const sb_recurrent_product *product, int64_t m0, int64_t m1, int64_t n0, int64_t n1,
                               void *workspace) {
     if (product->dtype == SB_F32) {

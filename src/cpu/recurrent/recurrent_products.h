@@ -32,6 +32,9 @@ size_t sb_recurrent_product_bytes(const sb_recurrent_product *product);
 /** Rectangles for threads, as the product likes them. */
 sb_gemm_split sb_recurrent_product_split(const sb_recurrent_product *product, int threads);
 
+/** So many columns, from a multiple of them on, are as quick in a call of their own as within a longer one. */
+int64_t sb_recurrent_product_pass(const sb_recurrent_product *product);
+
 /** Rows [m0, m1) and columns [n0, n1). `workspace` is for this call alone and aligned to 64. */
 void sb_recurrent_product_run(const sb_recurrent_product *product, int64_t m0, int64_t m1, int64_t n0, int64_t n1,
                               void *workspace);
