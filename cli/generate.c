@@ -43,7 +43,7 @@ const option generate_options[] = {
     CONSTRAINT_OPTIONS,
     {"ignore-stops", NULL, false, "Go on behind tokens that end a text"},
     MANY_OPTIONS,
-    {"prefill-chunk", "N", false, "The most tokens of the prompt in one run, up to 512; changes no bit"},
+    {"prefill-chunk", "N", false, "The most tokens of the prompt in one run, up to 2,048, which a device usually has; else 512. Changes no bit"},
     {"logprobs", NULL, false, "Print each token's log-probability"},
     {"top-logprobs", "N", false,
      "With --json: the N likeliest tokens of each step and their log-probabilities, up to 100"},
@@ -136,7 +136,7 @@ static int read_generation(const arguments *arguments, sb_llm_generation *genera
     }
     long long count = generation->limit, chunk = 0, top_k = sampling->top_k, seed = 0, request = 0;
     if (!read_count(arguments, "count", 0, 1LL << 40, &count) ||
-        !read_count(arguments, "prefill-chunk", 1, 512, &chunk) ||
+        !read_count(arguments, "prefill-chunk", 1, 2048, &chunk) ||
         !read_count(arguments, "top-k", 0, 1LL << 40, &top_k) || !read_count(arguments, "seed", 0, INT64_MAX, &seed) ||
         !read_count(arguments, "request", 0, UINT32_MAX, &request) ||
         !read_real(arguments, "temperature", 0, 0x1p20, &sampling->temperature) ||

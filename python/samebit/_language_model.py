@@ -184,7 +184,7 @@ class Model(Handle):
         ignore_stops : bool
             Whether it goes on behind tokens that end a text.
         chunk : int
-            The most tokens of the prompt in one run, up to 512; 0: 512. Changes no bit.
+            The most tokens of the prompt in one run, up to 2,048; 0: 2,048 on a device, else 512. Changes no bit.
         digest : bool
             Whether the logits are digested: 0.5 ms a token of 128,256. Without, `Generation.digest` is "".
         tokenizer : Tokenizer, optional

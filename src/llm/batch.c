@@ -386,6 +386,10 @@ bool sb_llm_batch_has_device(const sb_llm_batch *batch) {
     return sb_session_has_device(batch->session);
 }
 
+int64_t sb_llm_batch_chunk(const sb_llm_batch *batch) {
+    return sb_llm_batch_has_device(batch) ? SB_LLM_MOST_CHUNK : SB_LLM_CHUNK;
+}
+
 sb_status sb_llm_batch_enqueue(sb_llm_batch *batch, int count, const sb_llm_step_part *parts, const sb_llm_ahead *ahead,
                                sb_llm_flight *flight, sb_error *error) {
     const stepping s = {count, parts, ahead, true};

@@ -45,7 +45,7 @@ static void take_row(embedding *e, const sb_tensor *hidden, int64_t row) {
 }
 
 static sb_status run_piece(embedding *e, int64_t first, int64_t count, sb_error *error) {
-    int64_t wanted[SB_LLM_CHUNK], now = 0;
+    int64_t wanted[SB_LLM_MOST_CHUNK], now = 0;
     sb_tensor *hidden;
     while (e->done + now < e->rows && place_of(e, e->done + now) < first + count) {
         wanted[now] = place_of(e, e->done + now) - first;
@@ -60,9 +60,9 @@ static sb_status run_piece(embedding *e, int64_t first, int64_t count, sb_error 
 }
 
 static sb_status run_all(embedding *e, sb_error *error) {
-    int64_t length = sb_llm_session_length(e->session), chunk = SB_LLM_CHUNK;
-    if (e->about->chunk > 0 && e->about->chunk < chunk)
-        chunk = e->about->chunk;
+    int64_t length = sb_llm_session_length(e->session), chunk = sb_llm_batch_chunk(e->session->batch);
+    if (e->about->chunk > 0)
+        chunk = e->about->chunk < SB_LLM_MOST_CHUNK ? e->about->chunk : SB_LLM_MOST_CHUNK;
     sb_status status = SB_OK;
     for (int64_t first = 0; first < e->count && status == SB_OK; first += chunk)
         status = run_piece(e, first, e->count - first < chunk ? e->count - first : chunk, error);

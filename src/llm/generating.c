@@ -92,7 +92,7 @@ void sb_generating_next(sb_generating *g, int64_t most, sb_llm_step_part *part) 
         g->rows[0] = 0;
         return;
     }
-    int64_t chunk = g->about.chunk > 0 && g->about.chunk < SB_LLM_CHUNK ? g->about.chunk : SB_LLM_CHUNK;
+    int64_t chunk = g->about.chunk > 0 ? g->about.chunk : most;
     if (g->about.score_prompt)
         chunk = sb_llm_score_chunk(g->llm->config.vocabulary, g->about.chunk);
     part->count = g->count - g->given < chunk ? g->count - g->given : chunk;

@@ -7,9 +7,6 @@
 #include "llm/llm.h"
 #include "llm/receipt.h"
 
-/* The most tokens of a prompt in one run. */
-#define SB_LLM_CHUNK 512
-
 typedef struct sb_generating {
     const sb_llm *llm;
     sb_llm_generation about;
@@ -27,7 +24,7 @@ typedef struct sb_generating {
     sb_llm_receipt *receipt; /* NULL: nobody wants one */
     double begun;
     sb_workers *scorers;        /* score the prompt's rows; NULL: the caller's thread does */
-    int64_t rows[SB_LLM_CHUNK]; /* wanted ones of the part */
+    int64_t rows[SB_LLM_CHUNK]; /* wanted ones of the part: more than one only of a prompt that is scored */
 } sb_generating;
 
 /** Begins one behind a sequence of `begin` positions. Clear it, also on failure. Errors: those of sb_llm_generate's

@@ -20,30 +20,42 @@ SB_CUDA_FUNCTION int64_t sb_cuda_paged_key(const sb_cuda_paged_scatter *p, int64
     return sb_cuda_paged_key_behind(p, sb_cuda_paged_start(p, sequence), before);
 }
 
-/* Whether one of `count` rows of `sequence`, from the one on that `before` stand before, goes to row `at` of page `page`. Of its keys
+/* The row of a page that a row goes to; page -1: none, since there is no room for it. */
+typedef struct sb_cuda_paged_target {
+    int64_t page, at;
+} sb_cuda_paged_target;
+
+/* Threads that share a search out: each looks at one row in `lanes`, from its own on. */
+typedef struct sb_cuda_paged_lane {
+    int64_t lane, lanes;
+} sb_cuda_paged_lane;
+
+/* Whether one of `count` rows of `sequence`, from the one on that `before` stand before, goes to the target. Of its keys
  * those count that are row `at` of their page, one in as many as a page has. */
 SB_CUDA_FUNCTION bool sb_cuda_paged_written(const sb_cuda_paged_scatter *p, int64_t sequence, int64_t before,
-                                            int64_t count, int64_t page, int64_t at) {
+                                            int64_t count, sb_cuda_paged_target target, sb_cuda_paged_lane own) {
     const int64_t first = sb_cuda_paged_key(p, sequence, before), rows = p->pages.rows;
-    for (int64_t more = ((at - first) % rows + rows) % rows; first >= 0 && more < count; more += rows) {
+    for (int64_t more = ((target.at - first) % rows + rows) % rows + own.lane * rows; first >= 0 && more < count;
+         more += own.lanes * rows) {
         int64_t there;
         const int64_t key = sb_cuda_paged_key(p, sequence, before + more);
-        if (key >= 0 && sb_pages_find(&p->pages, sequence, key, &there) == page)
+        if (key >= 0 && sb_pages_find(&p->pages, sequence, key, &there) == target.page)
             return true;
     }
     return false;
 }
 
-/* Of rows for one place the last is written, as by the definition: whether one behind that of place `own` is for it too. A later sequence
- * has the rows from where it begins up to where one behind it begins, so that one pass from the last on knows all of them. */
-SB_CUDA_FUNCTION bool sb_cuda_paged_is_covered(const sb_cuda_paged_scatter *p, const sb_pages_place *own, int64_t page,
-                                               int64_t at) {
+/* Of rows for one place the last is written, as by the definition: whether one behind that of place `place` is for it too. A later
+ * sequence has the rows from where it begins up to where one behind it begins, so that one pass from the last on knows all of them. */
+SB_CUDA_FUNCTION bool sb_cuda_paged_is_covered(const sb_cuda_paged_scatter *p, const sb_pages_place *place,
+                                               sb_cuda_paged_target target, sb_cuda_paged_lane own) {
     int64_t end = p->pages.new_rows;
-    if (own->left > 1 && sb_cuda_paged_written(p, own->sequence, own->before + 1, own->left - 1, page, at))
+    if (place->left > 1 &&
+        sb_cuda_paged_written(p, place->sequence, place->before + 1, place->left - 1, target, own))
         return true;
-    for (int64_t next = p->pages.sequences - 1; next > own->sequence; next--) {
+    for (int64_t next = p->pages.sequences - 1; next > place->sequence; next--) {
         const int64_t begin = sb_pages_begin(&p->pages, next);
-        if (begin < end && sb_cuda_paged_written(p, next, 0, end - begin, page, at))
+        if (begin < end && sb_cuda_paged_written(p, next, 0, end - begin, target, own))
             return true;
         end = begin < end ? begin : end;
     }
@@ -63,17 +75,31 @@ SB_CUDA_FUNCTION sb_cuda_paged_begun sb_cuda_paged_begin(const sb_cuda_paged_sca
     return begun;
 }
 
-/* Where such a row goes; NULL: nowhere, since another one is written there, or, with a fault, there is no room. */
-SB_CUDA_FUNCTION char *sb_cuda_paged_end(const sb_cuda_paged_scatter *p, const sb_cuda_paged_begun *begun) {
+/* Where such a row goes. That there is no room for it is a fault. */
+SB_CUDA_FUNCTION sb_cuda_paged_target sb_cuda_paged_aim(const sb_cuda_paged_scatter *p,
+                                                        const sb_cuda_paged_begun *begun) {
     const int64_t key = sb_cuda_paged_key_behind(p, begun->start, begun->place.before);
+    sb_cuda_paged_target target = {-1, 0};
     if (key < 0) {
         *p->fault = SB_FAULT_INDEX;
-        return NULL;
+        return target;
     }
     int64_t column = key;
-    const int64_t at = sb_cuda_take(&column, p->pages.rows);
-    const int64_t page = sb_pages_hold(&p->pages, sb_pages_entry(&p->pages, begun->place.sequence, column));
-    return sb_cuda_paged_is_covered(p, &begun->place, page, at) ? NULL : p->out + page * p->to_page + at * p->to_row;
+    target.at = sb_cuda_take(&column, p->pages.rows);
+    target.page = sb_pages_hold(&p->pages, sb_pages_entry(&p->pages, begun->place.sequence, column));
+    return target;
+}
+
+SB_CUDA_FUNCTION char *sb_cuda_paged_at(const sb_cuda_paged_scatter *p, sb_cuda_paged_target target) {
+    return p->out + target.page * p->to_page + target.at * p->to_row;
+}
+
+/* The same by one thread; NULL: nowhere, also where another row is written there. */
+SB_CUDA_FUNCTION char *sb_cuda_paged_end(const sb_cuda_paged_scatter *p, const sb_cuda_paged_begun *begun) {
+    const sb_cuda_paged_target target = sb_cuda_paged_aim(p, begun);
+    const sb_cuda_paged_lane alone = {0, 1};
+    return target.page < 0 || sb_cuda_paged_is_covered(p, &begun->place, target, alone) ? NULL
+                                                                                       : sb_cuda_paged_at(p, target);
 }
 
 SB_CUDA_FUNCTION char *sb_cuda_paged_row(const sb_cuda_paged_scatter *p, int64_t row) {

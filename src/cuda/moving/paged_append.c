@@ -43,6 +43,43 @@ static sb_status fill_keys(sb_call *call, sb_cuda_work *work, sb_cuda_paged_appe
     return SB_OK;
 }
 
+/* Whether all of these are multiples of 16 bytes: bytes or addresses, or-ed. */
+static bool are_eights(int64_t bytes) {
+    return bytes % 16 == 0;
+}
+
+static bool turns_eights(const sb_cuda_rotary *r) {
+    return !r->interleaved && r->units == r->half && r->half % 8 == 0 && r->x_steps[3] == 2 && r->y_steps[3] == 2 &&
+           r->cosine_steps[2] == 2 && r->sine_steps[2] == 2 &&
+           are_eights(r->x_steps[1] | r->x_steps[2] | r->y_steps[1] | r->y_steps[2] | r->cosine_steps[1] |
+                      r->sine_steps[1] | (int64_t)(uintptr_t)r->x | (int64_t)(uintptr_t)r->y |
+                      (int64_t)(uintptr_t)r->cosines | (int64_t)(uintptr_t)r->sines);
+}
+
+static bool scatters_eights(const sb_cuda_paged_scatter *s) {
+    return s->to_column == 2 && are_eights(s->to_page | s->to_row | (int64_t)(uintptr_t)s->out);
+}
+
+/* Rows from which on a block takes one whole: fewer are quicker by a thread for each pair, on more multiprocessors. */
+#define MANY_ROWS 16
+
+/* Whether paged_append_rows.cu is for it. */
+static bool takes_rows(const sb_cuda_paged_append *p, sb_dtype dtype) {
+    const sb_cuda_paged_scatter *values = &p->value_cache;
+    return (dtype == SB_F16 || dtype == SB_BF16) && p->rows >= MANY_ROWS && p->query_units <= INT32_MAX &&
+           p->key_units <= INT32_MAX && p->values <= INT32_MAX && turns_eights(&p->queries) && turns_eights(&p->keys) && scatters_eights(&p->key_cache) &&
+           scatters_eights(values) && values->from_column == 2 && p->values % 8 == 0 &&
+           are_eights(values->from_row | (int64_t)(uintptr_t)values->from);
+}
+
+static sb_status launch_rows(sb_call *call, sb_cuda_work *work, int64_t rows, sb_dtype dtype) {
+    work->module = "paged_append_rows";
+    work->kernel = dtype == SB_F16 ? "sb_cuda_paged_append_rows_f16" : "sb_cuda_paged_append_rows_bf16";
+    work->threads = SB_CUDA_APPEND_THREADS;
+    work->blocks = sb_cuda_call_blocks(call, rows);
+    return sb_cuda_call_launch(call, work);
+}
+
 static sb_status launch_append(sb_call *call) {
     sb_tensor *queries;
     sb_cuda_paged_append parameters = {.rows = sb_call_input(call, SB_APPEND_QUERIES)->dims[1],
@@ -56,6 +93,8 @@ static sb_status launch_append(sb_call *call) {
     parameters.query_units = parameters.queries.heads * parameters.queries.units;
     parameters.key_units = parameters.keys.heads * parameters.keys.units;
     sb_cuda_work_writes(&work, queries);
+    if (takes_rows(&parameters, queries->dtype))
+        return launch_rows(call, &work, parameters.rows, queries->dtype);
     int64_t each = parameters.query_units + parameters.key_units + parameters.values;
     return sb_cuda_launch_each(call, &work, "paged_append", "sb_cuda_paged_append", sb_dtype_name(queries->dtype),
                                parameters.rows * each);

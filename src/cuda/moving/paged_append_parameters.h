@@ -1,9 +1,12 @@
-/* The struct that the kernels of paged_append.cu take. */
+/* The struct that the kernels of paged_append.cu and paged_append_rows.cu take. */
 #ifndef SB_CUDA_MOVING_PAGED_APPEND_PARAMETERS_H
 #define SB_CUDA_MOVING_PAGED_APPEND_PARAMETERS_H
 
 #include "cuda/moving/tensor_scatter_parameters.h"
 #include "cuda/rows/rotary_parameters.h"
+
+/* Of a block of paged_append_rows.cu. */
+#define SB_CUDA_APPEND_THREADS 256
 
 /* Of each row first the units of its queries, then those of its keys, then its values' elements. */
 typedef struct sb_cuda_paged_append {
