@@ -13,10 +13,10 @@ from ._structures import EncodeOptions
 
 def id_array(tokens, what="tokens"):
     """An array of 64-bit integers of a list, an array of numpy, or whatever has whole numbers in it."""
-    if isinstance(tokens, (str, bytes)):
+    if isinstance(tokens, (str, bytes, bytearray)):
         raise ArgumentTypeError(f"{what} are ids, not text: encode it")
     try:
-        return array("q", (token.__index__() for token in tokens))
+        return array("q", tokens)
     except (TypeError, AttributeError, OverflowError) as failure:
         raise ArgumentTypeError(f"{what} have to be a list of whole numbers: {failure}") from None
 

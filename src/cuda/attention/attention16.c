@@ -73,11 +73,13 @@ static bool is_general(const sb_cuda_attention_call *made) {
 }
 
 /* Whether warpgroups are quicker than tiles of 64 rows, which share keys out among blocks of threads where there are few rows. A block of
- * keys takes a tile of warpgroups 2.4 us, tiles of 64 rows some 8 us of a multiprocessor, of 132, and what they fold some 10 us. */
+ * keys takes a tile of warpgroups 2.4 us, tiles of 64 rows some 8 us of a multiprocessor, of 132, and what they fold some 10 us, and 13.5 ns
+ * for each row of a head (29 us of 64 rows of 32 heads, 213 of 512). */
 static bool are_warpgroups_quicker(const sb_attention_work *a) {
     const int64_t group = a->heads / a->key_heads, blocks = up(a->keys, SB_ATTENTION_BLOCK);
     const int64_t tiles = a->batch * a->key_heads * up(a->queries, sb_cuda_attention16_prefill_rows(a) / group);
-    return tiles >= 40 || blocks * (40 - tiles) <= 165;
+    const int64_t folded = a->batch * a->heads * a->queries;
+    return tiles >= 40 || blocks * (40 - tiles) <= 165 + folded * 9 / 40;
 }
 
 /* Whether warpgroups compute the work: where they can, of as many rows as are worth a tile, and are the quickest way or the chosen one. */

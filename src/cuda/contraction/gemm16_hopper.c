@@ -159,8 +159,9 @@ static bool has_eights(const sb_gemm16 *product) {
 
 /* Whether results can leave by TMA, also where a row ends in between. */
 static bool stores_in_bulk(const sb_gemm16_shape *shape, const sb_gemm16 *product) {
-    return !sb_gemm16_has(shape, SWAPPED) && (product->gate == SB_GATE_NONE || sb_gemm16_has(shape, TURNS)) &&
-           has_eights(product);
+    bool gates =
+        sb_gemm16_has(shape, TURNS) || (product->gate == SB_GATE_STACKED && sb_gemm16_stores_gates_in_bulk(shape));
+    return !sb_gemm16_has(shape, SWAPPED) && (product->gate == SB_GATE_NONE || gates) && has_eights(product);
 }
 
 /* Whether results go through shared memory, where they are turned: behind nodes, and where a thread would store dozens of them by two

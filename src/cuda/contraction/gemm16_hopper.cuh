@@ -457,6 +457,9 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
         /* Rounded results leave while the products of the next tile have begun. */
         uint32_t rounded[SUMS / 2];
         int rounded_m = -1, rounded_n = 0, rounded_batch = 0, turn = 0;
+#if GATES_IN_BULK
+        int rounded_columns = TILE_N;
+#endif
 #endif
         SB_CUDA_KEEP_LOOP
         for (int index = REHEARSES ? first - clusters : first; index < p->tiles; index += clusters) {
@@ -563,6 +566,10 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
 #endif
 #if SUMS % (2 * SB_GEMM16_RESULTS) == 0 && !defined(SB_GEMM_FUSED)
             if (SB_CUDA_SELDOM(!(storing & SB_GEMM16_PLAIN)) && p->product.gate != SB_GATE_NONE) {
+                if (GATES_IN_BULK && storing & SB_GEMM16_BULK) {
+                    KEEP_GATES();
+                    continue;
+                }
                 SB_CUDA_KEEP_LOOP
                 for (int q = 0; q < SUMS / (2 * RESULTS); q++) {
                     const sb_gemm16_results place = {p, at.batch, m, n / 2 + q * (2 * RESULTS)};
@@ -720,6 +727,10 @@ SB_CUDA_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, p) {
 #undef FINISH
 #undef FINISH_ALL
 #undef KEEP_ROUNDED
+#undef KEEP_GATES
+#undef KEEP_COLUMNS
+#undef GATES_IN_BULK
+#undef ROUNDED_COLUMNS
 #undef PUT_BEHIND
 #undef FINISH_LIGHTLY
 #undef LIGHT_RESULTS

@@ -47,6 +47,10 @@ static const ends in_turns = {0.05, 0.13, 0.06, 0.0, 0.0}, side_by_side = {0.09,
                   light = {0.03, 0.0, 0.056, 0.0, 0.0}, alone = {0.07, 0.13, 0.08, 0.2, 0.22},
                   turned = {0.07, 0.13, 0.08, 0.2, 0.14}, waiting = {0.07, 0.13, 0.08, 0.0, 0.0};
 #define MOST_WAITING 64 /* rows */
+/* A gate whose result two warpgroups send in bulk; and the rounds in which tiles of 256 columns are seen to do so: behind them some blocks
+ * finish results while others multiply (256 to 2,048 rows of the same layers). */
+#define GATE_IN_BULK 0.1
+#define BULK_ROUNDS 4
 
 /* Whether two warpgroups finish results by dozens (sb_gemm16_is_light of the kernels). */
 static bool is_light(const sb_gemm_plan *plan) {
@@ -55,8 +59,14 @@ static bool is_light(const sb_gemm_plan *plan) {
            e->activation <= SB_ACTIVATION_SILU && e->dtype != SB_F32;
 }
 
+/* Gates before their values, of two warpgroups that multiply the same tile. */
+static bool sends_gates_in_bulk(const sb_gemm16_shape *shape, const sb_gemm_plan *plan) {
+    return plan->gemm->gate == SB_GATE_STACKED && !sb_gemm16_has(shape, SB_GEMM16_TURNS) &&
+           sb_gemm16_stores_gates_in_bulk(shape);
+}
+
 static double epilogue_cost(const sb_gemm16_shape *shape, const sb_gemm_plan *plan) {
-    const ends *of_one = plan->m <= MOST_WAITING                     ? &waiting
+    const ends *of_one = plan->m <= MOST_WAITING                   ? &waiting
                          : sb_gemm16_has(shape, SB_GEMM16_SWAPPED) ? &turned
                                                                    : &alone;
     const ends *each = sb_gemm16_has(shape, SB_GEMM16_TURNS) ? &in_turns
@@ -69,7 +79,7 @@ static double epilogue_cost(const sb_gemm16_shape *shape, const sb_gemm_plan *pl
     one += e->bias.data != NULL ? each->addend : 0;
     one += e->residual.data != NULL ? each->residual : 0;
     one += e->activation > SB_ACTIVATION_RELU ? each->activation : 0;
-    one += gated ? each->gate : 0;
+    one += gated ? (sends_gates_in_bulk(shape, plan) ? GATE_IN_BULK : each->gate) : 0;
     one += plan->fused != NULL ? each->nodes : 0;
     return one * results;
 }
@@ -78,6 +88,8 @@ static double epilogue_cost(const sb_gemm16_shape *shape, const sb_gemm_plan *pl
  * one, and where they take longer than the other's products. */
 static double ends_cost(const sb_gemm16_shape *shape, const sb_gemm_plan *plan, double rounds, double products) {
     double end = epilogue_cost(shape, plan);
+    if (sends_gates_in_bulk(shape, plan) && shape->n > 128)
+        rounds = fmin(rounds, BULK_ROUNDS);
     return sb_gemm16_has(shape, SB_GEMM16_TURNS) ? rounds * fmax(0, (end - products) / 2) + fmin(products, end)
                                                  : rounds * end;
 }

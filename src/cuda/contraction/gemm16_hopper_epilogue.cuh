@@ -201,14 +201,19 @@ SB_CUDA_FUNCTION void sb_gemm16_apply_epilogue(const sb_gemm16_results *place, i
     sb_gemm16_add_residual(place, count, sums);
 }
 
-/* Gates and their values become results, which are stored. */
-SB_CUDA_FUNCTION void sb_gemm16_end_gated(const sb_gemm16_results *place, int count, float *gates, float *values) {
+/* Gates become results by their values, which are not rounded yet. */
+SB_CUDA_FUNCTION void sb_gemm16_finish_gates(const sb_gemm16_results *place, int count, float *gates, float *values) {
     const sb_gemm16 *product = &place->p->product;
     const bool alternate = product->gate == SB_GATE_INTERLEAVED;
     sb_gemm16_scale_results(place, 0, alternate ? 2 : 1, count, gates);
     sb_gemm16_scale_results(place, alternate ? 1 : product->n, alternate ? 2 : 1, count, values);
     sb_gemm16_activate_results(&product->epilogue, count, gates, values);
     sb_gemm16_add_residual(place, count, gates);
+}
+
+/* The same, and stores them. */
+SB_CUDA_FUNCTION void sb_gemm16_end_gated(const sb_gemm16_results *place, int count, float *gates, float *values) {
+    sb_gemm16_finish_gates(place, count, gates, values);
     sb_gemm16_store_results(place, count, gates);
 }
 
@@ -222,6 +227,19 @@ SB_CUDA_FUNCTION void sb_gemm16_apply_gated_epilogue(const sb_gemm16_results *pl
         values[i] = alternate ? sums[2 * i + 1] : sums[i / 4 * 8 + 4 + i % 4];
     }
     sb_gemm16_end_gated(place, SB_GEMM16_RESULTS, gates, values);
+}
+
+/* Sixteen sums, in which eights of columns of gates and of values take turns, become eight results of sixteen columns, where a sum would
+ * have sixteen of them. */
+SB_CUDA_FUNCTION void sb_gemm16_finish_stacked_gates(const sb_gemm16_results *place, const float *sums,
+                                                     float results[SB_GEMM16_RESULTS]) {
+    float values[SB_GEMM16_RESULTS];
+    SB_CUDA_UNROLL
+    for (int i = 0; i < SB_GEMM16_RESULTS; i++) {
+        results[i] = sums[i / 4 * 8 + i % 4];
+        values[i] = sums[i / 4 * 8 + 4 + i % 4];
+    }
+    sb_gemm16_finish_gates(place, SB_GEMM16_RESULTS, results, values);
 }
 
 /* 2 * count sums of rows in which eights of gates and of values take turns become so many results. */

@@ -6,6 +6,14 @@
 #else
 #define BULK (TILE_N >= 64)
 #endif
+/* Whether gates before their values leave in bulk, half as many columns as a tile of two warpgroups has. */
+#if BULK && !ONE_WARPGROUP && !TURNS && !defined(SB_GEMM_FUSED) && TILE_N % 128 == 0
+#define GATES_IN_BULK 1
+#define ROUNDED_COLUMNS rounded_columns
+#else
+#define GATES_IN_BULK 0
+#define ROUNDED_COLUMNS TILE_N
+#endif
 /* Sends the tile in `rounded`, if there is one: through shared memory, a box of 64 columns after the other, of which
  * the last one begins early enough to end with the tile, and repeats some columns. */
 #if BULK
@@ -17,6 +25,8 @@
         SB_CUDA_UNROLL                                                                                                 \
         for (int q = 0; q < (TILE_N + 63) / 64; q++) {                                                                 \
             const int start = q * 64 + 64 <= TILE_N ? q * 64 : TILE_N - 64;                                            \
+            if (start >= ROUNDED_COLUMNS)                                                                              \
+                break;                                                                                                 \
             const uint32_t room = rooms + group * ROOM_BYTES + turn * BOX_BYTES;                                       \
             turn ^= 1;                                                                                                 \
             /* The store before the last one has read this room. */                                                    \
@@ -290,7 +300,37 @@
         rounded_m = m;                                                                                                 \
         rounded_n = n;                                                                                                 \
         rounded_batch = at.batch;                                                                                      \
+        KEEP_COLUMNS(TILE_N);                                                                                          \
     } while (0)
+/* Of gates and their values the results. The first sums are taken each time, those behind them move up, and so do results. */
+#if GATES_IN_BULK
+#define KEEP_COLUMNS(count) rounded_columns = (count)
+#define KEEP_GATES()                                                                                                   \
+    do {                                                                                                               \
+        SB_CUDA_KEEP_LOOP                                                                                              \
+        for (int q = 0; q < SUMS / 16; q++) {                                                                          \
+            const sb_gemm16_results place = {p, at.batch, m, n / 2 + q * 16};                                          \
+            float results[SB_GEMM16_RESULTS];                                                                          \
+            sb_gemm16_finish_stacked_gates(&place, sums, results);                                                     \
+            SB_CUDA_UNROLL                                                                                             \
+            for (int i = 0; i + 16 < SUMS; i++)                                                                        \
+                sums[i] = sums[i + 16];                                                                                \
+            SB_CUDA_UNROLL                                                                                             \
+            for (int i = 0; i < SUMS / 4; i++)                                                                         \
+                rounded[i] = i + 4 < SUMS / 4 ? rounded[i + 4]                                                         \
+                                              : NAME(sb_round_pair_, SB_GEMM_SUFFIX)(                                  \
+                                                    results[i + 4 < SUMS / 4 ? 0 : 2 * (i + 4 - SUMS / 4)],            \
+                                                    results[i + 4 < SUMS / 4 ? 0 : 2 * (i + 4 - SUMS / 4) + 1]);       \
+        }                                                                                                              \
+        rounded_m = m;                                                                                                 \
+        rounded_n = n / 2;                                                                                             \
+        rounded_batch = at.batch;                                                                                      \
+        KEEP_COLUMNS(TILE_N / 2);                                                                                      \
+    } while (0)
+#else
+#define KEEP_COLUMNS(count) (void)0
+#define KEEP_GATES() (void)0
+#endif
 /* The first sums are finished and go behind the last ones, until all have come by. */
 #define PUT_BEHIND(count)                                                                                              \
     do {                                                                                                               \

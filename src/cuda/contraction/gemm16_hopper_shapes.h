@@ -31,6 +31,11 @@ static inline bool sb_gemm16_has(const sb_gemm16_shape *shape, unsigned form) {
     return (shape->form & form) != 0;
 }
 
+/* Whether two warpgroups' results of gates before their values leave by TMA: half of the tile's columns, whole boxes of 64. */
+static inline bool sb_gemm16_stores_gates_in_bulk(const sb_gemm16_shape *shape) {
+    return shape->rows == 128 && shape->n % 128 == 0;
+}
+
 /* Columns of B. */
 static inline int64_t sb_gemm16_b_lines(const sb_gemm_plan *plan) {
     return plan->gemm->gate != SB_GATE_NONE ? 2 * plan->n : plan->n;

@@ -67,9 +67,9 @@ static bool scatters_eights(const sb_cuda_paged_scatter *s) {
 static bool takes_rows(const sb_cuda_paged_append *p, sb_dtype dtype) {
     const sb_cuda_paged_scatter *values = &p->value_cache;
     return (dtype == SB_F16 || dtype == SB_BF16) && p->rows >= MANY_ROWS && p->query_units <= INT32_MAX &&
-           p->key_units <= INT32_MAX && p->values <= INT32_MAX && turns_eights(&p->queries) && turns_eights(&p->keys) && scatters_eights(&p->key_cache) &&
-           scatters_eights(values) && values->from_column == 2 && p->values % 8 == 0 &&
-           are_eights(values->from_row | (int64_t)(uintptr_t)values->from);
+           p->key_units <= INT32_MAX && p->values <= INT32_MAX && turns_eights(&p->queries) && turns_eights(&p->keys) &&
+           scatters_eights(&p->key_cache) && scatters_eights(values) && values->from_column == 2 &&
+           p->values % 8 == 0 && are_eights(values->from_row | (int64_t)(uintptr_t)values->from);
 }
 
 static sb_status launch_rows(sb_call *call, sb_cuda_work *work, int64_t rows, sb_dtype dtype) {

@@ -68,18 +68,18 @@ template <int HALF> SB_CUDA_FUNCTION void append_rows(const sb_cuda_paged_append
     SB_CUDA_SHARED int covered[2]; /* of the key, and of the value */
     SB_CUDA_KEEP_LOOP
     for (int64_t row = blockIdx.x; row < p->rows; row += gridDim.x) {
-        if (threadIdx.x < 2)
-            covered[threadIdx.x] = 0;
+        const int64_t query_table = table_row(&p->queries, row), key_table = table_row(&p->keys, row);
         const sb_cuda_paged_begun key = sb_cuda_paged_begin(&p->key_cache, row);
         const sb_cuda_paged_begun value = sb_cuda_paged_begin(&p->value_cache, row);
-        const int64_t query_table = table_row(&p->queries, row), key_table = table_row(&p->keys, row);
+        if (threadIdx.x < 2)
+            covered[threadIdx.x] = 0;
+        if (query_table >= 0)
+            turn_row<HALF>(&p->queries, row, query_table, p->queries.y + row * p->queries.y_steps[1]);
         const sb_cuda_paged_target key_target = sb_cuda_paged_aim(&p->key_cache, &key);
         const sb_cuda_paged_target value_target = sb_cuda_paged_aim(&p->value_cache, &value);
         SB_CUDA_BARRIER();
         look_behind(&p->key_cache, &key, key_target, &covered[0]);
         look_behind(&p->value_cache, &value, value_target, &covered[1]);
-        if (query_table >= 0)
-            turn_row<HALF>(&p->queries, row, query_table, p->queries.y + row * p->queries.y_steps[1]);
         SB_CUDA_BARRIER();
         if (key_table >= 0 && key_target.page >= 0 && !covered[0])
             turn_row<HALF>(&p->keys, row, key_table, sb_cuda_paged_at(&p->key_cache, key_target));
