@@ -187,6 +187,37 @@ static void test_present(void **unused) {
     sb_llm_release(llm);
 }
 
+/* A prompt of more tokens than a run usually has comes to the same in pieces of any length, some longer than that. */
+static void test_pieces(void **unused) {
+    (void)unused;
+    enum { TOKENS = 1500 };
+    static const int64_t chunks[] = {0, 37, 512, 700, TOKENS - 1, TOKENS, 1 << 20};
+    sb_llm *llm;
+    sb_llm_options options = SB_LLM_OPTIONS_DEFAULT;
+    int64_t *ids = malloc(TOKENS * sizeof *ids);
+    char first[SB_DIGEST_TEXT_BYTES];
+    options.context = TOKENS + 8;
+    for (int i = 0; i < TOKENS; i++)
+        ids[i] = 4 + i * 31 % 90;
+    MUST(sb_llm_load("models/llama", &options, &llm, error));
+    for (size_t i = 0; i < sizeof chunks / sizeof *chunks; i++) {
+        sb_llm_session *session;
+        sb_llm_result result;
+        sb_llm_generation generation = SB_LLM_GENERATION_DEFAULT;
+        generation.limit = 3;
+        generation.ignore_stops = true;
+        generation.chunk = chunks[i];
+        MUST(sb_llm_session_create(llm, NULL, &session, error));
+        MUST(sb_llm_generate(session, TOKENS, ids, &generation, &result, error));
+        if (i == 0)
+            memcpy(first, result.digest, sizeof first);
+        assert_string_equal(result.digest, first);
+        sb_llm_session_destroy(session);
+    }
+    sb_llm_release(llm);
+    free(ids);
+}
+
 /* A GGUF file of these pairs and no tensors. */
 typedef struct pair {
     const char *key;
@@ -506,10 +537,13 @@ static void test_logp(void **unused) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_refusals),          cmocka_unit_test(test_wrong_extents), cmocka_unit_test(test_steps),
-        cmocka_unit_test(test_present),           cmocka_unit_test(test_unrounded),     cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_suggested_by_gguf), cmocka_unit_test(test_greedy),        cmocka_unit_test(test_sampling),
-        cmocka_unit_test(test_choosing),          cmocka_unit_test(test_joined),        cmocka_unit_test(test_logp),
+        cmocka_unit_test(test_refusals), cmocka_unit_test(test_wrong_extents),
+        cmocka_unit_test(test_steps),    cmocka_unit_test(test_present),
+        cmocka_unit_test(test_pieces),   cmocka_unit_test(test_unrounded),
+        cmocka_unit_test(test_memory),   cmocka_unit_test(test_suggested_by_gguf),
+        cmocka_unit_test(test_greedy),   cmocka_unit_test(test_sampling),
+        cmocka_unit_test(test_choosing), cmocka_unit_test(test_joined),
+        cmocka_unit_test(test_logp),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
