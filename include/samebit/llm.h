@@ -276,7 +276,8 @@ typedef sb_status sb_llm_token_function(void *context, const sb_llm_token *token
 typedef struct sb_llm_generation {
     size_t struct_bytes; /**< sizeof(sb_llm_generation): lets the struct grow */
     int64_t limit;       /**< the most new tokens */
-    int64_t chunk;       /**< the most tokens of the prompt in one run, up to 2,048; 0: 2,048 on a device, else 512. Changes no bit */
+    int64_t
+        chunk; /**< the most tokens of the prompt in one run, up to 2,048; 0: 2,048 on a device, else 512. Changes no bit */
     sb_llm_sampling sampling;
     bool ignore_stops;               /**< goes on behind tokens that end a text */
     bool score_prompt;               /**< on_token is told of the prompt's tokens as well */

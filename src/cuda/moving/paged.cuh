@@ -50,8 +50,7 @@ SB_CUDA_FUNCTION bool sb_cuda_paged_written(const sb_cuda_paged_scatter *p, int6
 SB_CUDA_FUNCTION bool sb_cuda_paged_is_covered(const sb_cuda_paged_scatter *p, const sb_pages_place *place,
                                                sb_cuda_paged_target target, sb_cuda_paged_lane own) {
     int64_t end = p->pages.new_rows;
-    if (place->left > 1 &&
-        sb_cuda_paged_written(p, place->sequence, place->before + 1, place->left - 1, target, own))
+    if (place->left > 1 && sb_cuda_paged_written(p, place->sequence, place->before + 1, place->left - 1, target, own))
         return true;
     for (int64_t next = p->pages.sequences - 1; next > place->sequence; next--) {
         const int64_t begin = sb_pages_begin(&p->pages, next);
@@ -99,7 +98,7 @@ SB_CUDA_FUNCTION char *sb_cuda_paged_end(const sb_cuda_paged_scatter *p, const s
     const sb_cuda_paged_target target = sb_cuda_paged_aim(p, begun);
     const sb_cuda_paged_lane alone = {0, 1};
     return target.page < 0 || sb_cuda_paged_is_covered(p, &begun->place, target, alone) ? NULL
-                                                                                       : sb_cuda_paged_at(p, target);
+                                                                                        : sb_cuda_paged_at(p, target);
 }
 
 SB_CUDA_FUNCTION char *sb_cuda_paged_row(const sb_cuda_paged_scatter *p, int64_t row) {

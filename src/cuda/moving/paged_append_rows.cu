@@ -47,8 +47,7 @@ SB_CUDA_FUNCTION void turn_eight(const sb_cuda_rotary *p, int64_t table, int uni
 }
 
 /* The row's heads of queries or keys, to y. */
-template <int HALF>
-SB_CUDA_FUNCTION void turn_row(const sb_cuda_rotary *p, int64_t row, int64_t table, char *y) {
+template <int HALF> SB_CUDA_FUNCTION void turn_row(const sb_cuda_rotary *p, int64_t row, int64_t table, char *y) {
     const int eights = (int)p->half / 8, count = (int)p->heads * eights;
     const char *x = p->x + row * p->x_steps[1];
     SB_CUDA_KEEP_LOOP
