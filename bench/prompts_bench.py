@@ -17,7 +17,6 @@ import json
 import os
 import pathlib
 import statistics
-import struct
 import sys
 import tempfile
 import time
@@ -25,68 +24,29 @@ import time
 import torch
 import torch.nn.functional as F
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python"))
-SHAPES = {
-    "1b": {"hidden": 2048, "layers": 16, "heads": 32, "key_heads": 8, "width": 64, "feed_forward": 8192, "tied": True},
-    "8b": {"hidden": 4096, "layers": 32, "heads": 32, "key_heads": 8, "width": 128, "feed_forward": 14336, "tied": False},
-}
-VOCABULARY = 128256
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT / "python"), str(ROOT / "tests" / "llm")]
+import gpu_timing  # noqa: E402
+import make_llama  # noqa: E402
+
 BF16 = torch.bfloat16
 
 
-def config_of(shape):
-    return {"model_type": "llama", "architectures": ["LlamaForCausalLM"], "hidden_size": shape["hidden"],
-            "intermediate_size": shape["feed_forward"], "num_attention_heads": shape["heads"],
-            "num_key_value_heads": shape["key_heads"], "head_dim": shape["width"], "num_hidden_layers": shape["layers"],
-            "vocab_size": VOCABULARY, "rms_norm_eps": 1e-5, "rope_theta": 500000.0, "max_position_embeddings": 131072,
-            "tie_word_embeddings": shape["tied"], "torch_dtype": "bfloat16", "hidden_act": "silu", "attention_bias": False,
-            "mlp_bias": False, "bos_token_id": 128000, "eos_token_id": 128001}
-
-
-def tensors_of(shape):
-    """(name, extents) of a checkpoint's."""
-    hidden, wide, width = shape["hidden"], shape["feed_forward"], shape["width"]
-    yield "model.embed_tokens.weight", (VOCABULARY, hidden)
-    yield "model.norm.weight", (hidden,)
-    if not shape["tied"]:
-        yield "lm_head.weight", (VOCABULARY, hidden)
-    for layer in range(shape["layers"]):
-        names = {"input_layernorm": (hidden,), "post_attention_layernorm": (hidden,),
-                 "self_attn.q_proj": (shape["heads"] * width, hidden), "self_attn.k_proj": (shape["key_heads"] * width, hidden),
-                 "self_attn.v_proj": (shape["key_heads"] * width, hidden), "self_attn.o_proj": (hidden, shape["heads"] * width),
-                 "mlp.gate_proj": (wide, hidden), "mlp.up_proj": (wide, hidden), "mlp.down_proj": (hidden, wide)}
-        for name, extents in names.items():
-            yield f"model.layers.{layer}.{name}.weight", extents
-
-
-def write_checkpoint(folder, shape):
-    torch.manual_seed(1)
-    (folder / "config.json").write_text(json.dumps(config_of(shape)))
-    head, at = {}, 0
-    for name, extents in tensors_of(shape):
-        size = 2 * torch.Size(extents).numel()
-        head[name] = {"dtype": "BF16", "shape": extents, "data_offsets": [at, at + size]}
-        at += size
-    text = json.dumps(head).encode()
-    text += b" " * (-len(text) % 8)
-    with open(folder / "model.safetensors", "wb") as file:
-        file.write(struct.pack("<Q", len(text)) + text)
-        for _, extents in tensors_of(shape):
-            weights = torch.randn(extents, device="cuda") * (0.02 if len(extents) == 2 else 0.1) + (len(extents) == 1)
-            file.write(weights.to(BF16).view(torch.int16).cpu().numpy().tobytes())
+def normal(*extents):
+    return (torch.randn(extents, device="cuda") * 0.02).to(BF16)
 
 
 class Layer(torch.nn.Module):
     def __init__(self, shape):
         super().__init__()
-        self.shape = shape
-        names = {name.split(".", 3)[3]: extents for name, extents in tensors_of(shape) if name.startswith("model.layers.0.")}
-        self.weights = torch.nn.ParameterDict({
-            name.split(".")[-2]: torch.nn.Parameter((torch.randn(extents, device="cuda") * 0.02).to(BF16), requires_grad=False)
-            for name, extents in names.items()})
+        hidden, _, heads, key_heads, self.width, between, *_ = make_llama.SHAPES[shape]
+        extents = {"q": (heads * self.width, hidden), "k": (key_heads * self.width, hidden), "v": (key_heads * self.width, hidden),
+                   "o": (hidden, heads * self.width), "gate": (between, hidden), "up": (between, hidden), "down": (hidden, between),
+                   "first_norm": (hidden,), "second_norm": (hidden,)}
+        self.weights = torch.nn.ParameterDict({name: torch.nn.Parameter(normal(*e), requires_grad=False) for name, e in extents.items()})
 
     def forward(self, x, cosines, sines):
-        w, width, rows = self.weights, self.shape["width"], x.shape[0]
+        w, width, rows = self.weights, self.width, x.shape[0]
 
         def heads(name):
             return F.linear(normed, w[name]).view(rows, -1, width).transpose(0, 1)[None]
@@ -94,12 +54,12 @@ class Layer(torch.nn.Module):
         def turned(t):
             return t * cosines + torch.cat((-t[..., width // 2:], t[..., :width // 2]), -1) * sines
 
-        normed = F.rms_norm(x, x.shape[1:], w["input_layernorm"], 1e-5)
-        mixed = F.scaled_dot_product_attention(turned(heads("q_proj")), turned(heads("k_proj")), heads("v_proj"),
+        normed = F.rms_norm(x, x.shape[1:], w["first_norm"], 1e-5)
+        mixed = F.scaled_dot_product_attention(turned(heads("q")), turned(heads("k")), heads("v"),
                                                is_causal=True, enable_gqa=True)
-        x = x + F.linear(mixed[0].transpose(0, 1).reshape(rows, -1), w["o_proj"])
-        normed = F.rms_norm(x, x.shape[1:], w["post_attention_layernorm"], 1e-5)
-        return x + F.linear(F.silu(F.linear(normed, w["gate_proj"])) * F.linear(normed, w["up_proj"]), w["down_proj"])
+        x = x + F.linear(mixed[0].transpose(0, 1).reshape(rows, -1), w["o"])
+        normed = F.rms_norm(x, x.shape[1:], w["second_norm"], 1e-5)
+        return x + F.linear(F.silu(F.linear(normed, w["gate"])) * F.linear(normed, w["up"]), w["down"])
 
 
 def median_of(run):
@@ -116,9 +76,9 @@ def median_of(run):
 
 @torch.no_grad()
 def time_peer(shape, prompts):
-    layers = torch.nn.ModuleList([Layer(shape) for _ in range(shape["layers"])])
-    embedding = (torch.randn(VOCABULARY, shape["hidden"], device="cuda") * 0.02).to(BF16)
-    scale = torch.ones(shape["hidden"], device="cuda", dtype=BF16)
+    hidden, layer_count, _, _, width, _, vocabulary, _ = make_llama.SHAPES[shape]
+    layers = torch.nn.ModuleList([Layer(shape) for _ in range(layer_count)])
+    embedding, scale = normal(vocabulary, hidden), torch.ones(hidden, device="cuda", dtype=BF16)
 
     def model(ids, cosines, sines):
         x = embedding[ids]
@@ -129,7 +89,7 @@ def time_peer(shape, prompts):
     times = {}
     for rows in prompts:
         ids = torch.arange(rows, device="cuda") * 7919 % 128000
-        tables = [torch.randn(rows, shape["width"], device="cuda", dtype=BF16) for _ in range(2)]
+        tables = [torch.randn(rows, width, device="cuda", dtype=BF16) for _ in range(2)]
         compiled = torch.compile(model, dynamic=False)
         for _ in range(3):
             compiled(ids, *tables)
@@ -193,23 +153,15 @@ def main():
     parser.add_argument("--write", type=pathlib.Path)
     arguments = parser.parse_args()
     os.environ["SAMEBIT_LIBRARY"] = arguments.library
-    lines, wrong = [], []
-
-    def say(line):
-        print(line, flush=True)
-        lines.append(line)
-
-    say(f"# {torch.cuda.get_device_name(0)}, PyTorch {torch.__version__}")
+    report, wrong = gpu_timing.Report(arguments.write), []
+    report.line(f"# {torch.cuda.get_device_name(0)}, PyTorch {torch.__version__}")
     prompts = [int(length) for length in arguments.prompts.split(",")]
     for name in arguments.shapes.split(","):
-        peer = time_peer(SHAPES[name], prompts)
+        peer = time_peer(f"llama-{name}", prompts)
         torch.cuda.empty_cache()
         with tempfile.TemporaryDirectory(dir=arguments.folder) as folder:
-            write_checkpoint(pathlib.Path(folder), SHAPES[name])
-            torch.cuda.empty_cache()
-            wrong += time_ours(folder, prompts, peer, name, say, arguments.kernels)
-    if arguments.write:
-        arguments.write.write_text("\n".join(lines) + "\n")
+            make_llama.make(f"llama-{name}", pathlib.Path(folder))
+            wrong += time_ours(folder, prompts, peer, name, report.line, arguments.kernels)
     return 1 if wrong else 0
 
 

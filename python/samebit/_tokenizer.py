@@ -17,7 +17,7 @@ def id_array(tokens, what="tokens"):
         raise ArgumentTypeError(f"{what} are ids, not text: encode it")
     try:
         return array("q", tokens)
-    except (TypeError, AttributeError, OverflowError) as failure:
+    except (TypeError, OverflowError) as failure:
         raise ArgumentTypeError(f"{what} have to be a list of whole numbers: {failure}") from None
 
 

@@ -386,7 +386,9 @@ bool sb_llm_batch_has_device(const sb_llm_batch *batch) {
     return sb_session_has_device(batch->session);
 }
 
-int64_t sb_llm_batch_chunk(const sb_llm_batch *batch) {
+int64_t sb_llm_batch_chunk(const sb_llm_batch *batch, int64_t asked) {
+    if (asked > 0)
+        return asked < SB_LLM_MOST_CHUNK ? asked : SB_LLM_MOST_CHUNK;
     return sb_llm_batch_has_device(batch) ? SB_LLM_MOST_CHUNK : SB_LLM_CHUNK;
 }
 

@@ -60,9 +60,8 @@ static sb_status run_piece(embedding *e, int64_t first, int64_t count, sb_error 
 }
 
 static sb_status run_all(embedding *e, sb_error *error) {
-    int64_t length = sb_llm_session_length(e->session), chunk = sb_llm_batch_chunk(e->session->batch);
-    if (e->about->chunk > 0)
-        chunk = e->about->chunk < SB_LLM_MOST_CHUNK ? e->about->chunk : SB_LLM_MOST_CHUNK;
+    int64_t length = sb_llm_session_length(e->session);
+    int64_t chunk = sb_llm_batch_chunk(e->session->batch, e->about->chunk);
     sb_status status = SB_OK;
     for (int64_t first = 0; first < e->count && status == SB_OK; first += chunk)
         status = run_piece(e, first, e->count - first < chunk ? e->count - first : chunk, error);

@@ -29,16 +29,11 @@ static int most_ahead(const flying *f, const sb_generating *g) {
     return waits || depth < MOST_AHEAD ? 1 : MOST_AHEAD;
 }
 
-/* Tokens of the prompt in one run. */
-static int64_t most_tokens(const flying *f, const sb_generating *g) {
-    return g->about.chunk > 0 ? SB_LLM_MOST_CHUNK : sb_llm_batch_chunk(f->session->batch);
-}
-
 static void give(flying *f, sb_generating *g) {
     departure *d = &f->steps[(f->first + f->count) % MOST_AHEAD];
     sb_llm_batch *batch = f->session->batch;
     d->part.sequence = f->session->sequence;
-    sb_generating_next(g, most_tokens(f, g), &d->part);
+    sb_generating_next(g, sb_llm_batch_chunk(batch, g->about.chunk), &d->part);
     d->chooses = sb_llm_batch_has_device(batch) && sb_generating_may_choose(g, &d->part);
     const sb_llm_choice choice = {.part = 0, .row = d->part.wanted_count - 1, .by = sb_generating_settings(g)};
     const sb_llm_ahead ahead = {

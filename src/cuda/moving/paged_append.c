@@ -60,7 +60,8 @@ static bool scatters_eights(const sb_cuda_paged_scatter *s) {
     return s->to_column == 2 && are_eights(s->to_page | s->to_row | (int64_t)(uintptr_t)s->out);
 }
 
-/* Rows from which on a block takes one whole: fewer are quicker by a thread for each pair, on more multiprocessors. */
+/* Rows from which on a block takes one whole. Measured were 64 and more; where fewer are as quick by threads for pairs, on more
+ * multiprocessors, was not. */
 #define MANY_ROWS 16
 
 /* Whether paged_append_rows.cu is for it. */

@@ -7,6 +7,15 @@
 #include "numerics/scalar.h"
 #include "ops/type_lists.h"
 
+/* The elements of a pair, turned. */
+SB_CUDA_FUNCTION float sb_cuda_turned_first(float x1, float x2, float cosine, float sine) {
+    return sb_fma_f32(-sine, x2, sb_fma_f32(cosine, x1, 0.0f));
+}
+
+SB_CUDA_FUNCTION float sb_cuda_turned_second(float x1, float x2, float cosine, float sine) {
+    return sb_fma_f32(cosine, x2, sb_fma_f32(sine, x1, 0.0f));
+}
+
 /* What a unit of a head is made of: a pair that is turned, or an element behind them. */
 enum { SB_CUDA_UNIT_MOVES, SB_CUDA_UNIT_TURNS, SB_CUDA_UNIT_IS_BEHIND, SB_CUDA_UNIT_IS_ASTRAY };
 typedef struct sb_cuda_unit {
@@ -62,8 +71,8 @@ typedef struct sb_cuda_unit {
         const int64_t first = p->interleaved ? 2 * unit : unit;                                                        \
         const int64_t second = p->interleaved ? 2 * unit + 1 : unit + p->half;                                         \
         const float x1 = found->first, x2 = found->second, c = found->cosine, s = found->sine;                         \
-        SB_CUDA_ELEMENT(type, y, first *y_step) = store(sb_fma_f32(-s, x2, sb_fma_f32(c, x1, 0.0f)));                  \
-        SB_CUDA_ELEMENT(type, y, second *y_step) = store(sb_fma_f32(c, x2, sb_fma_f32(s, x1, 0.0f)));                  \
+        SB_CUDA_ELEMENT(type, y, first *y_step) = store(sb_cuda_turned_first(x1, x2, c, s));                           \
+        SB_CUDA_ELEMENT(type, y, second *y_step) = store(sb_cuda_turned_second(x1, x2, c, s));                         \
     }                                                                                                                  \
     SB_CUDA_FUNCTION void sb_cuda_turn_##suffix(const sb_cuda_rotary *p, int64_t batch, int64_t token, int64_t unit,   \
                                                 const char *x, char *y, int64_t y_step) {                              \
