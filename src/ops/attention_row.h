@@ -28,11 +28,10 @@ static void SB_ATTENTION_NAME(load_scores)(const row *r, int64_t start, int64_t 
         s[j] = work->dtype == SB_F64 ? (SB_ATTENTION_REAL)z.f64[j] : (SB_ATTENTION_REAL)z.f32[j];
 }
 
-/* Takes the scores of a block apart. False when one that is seen is NaN or too large; *largest is the largest exponent,
- * -SB_SPLIT_EXPONENT_LIMIT if no key is seen. */
-static bool SB_ATTENTION_NAME(split_block)(const row *r, int64_t start, int64_t count, int32_t *n, SB_ATTENTION_REAL *f,
-                                           bool *seen, int32_t *largest) {
-    SB_ATTENTION_REAL s[SB_ATTENTION_BLOCK];
+/* Scores of a block, and which of them take part. False when one that is seen is NaN or too large; *largest is the largest exponent,
+ * -SB_SPLIT_EXPONENT_LIMIT if none takes part. */
+static bool SB_ATTENTION_NAME(find_block)(const row *r, int64_t start, int64_t count, SB_ATTENTION_REAL *s, bool *seen,
+                                          int32_t *largest) {
     SB_ATTENTION_NAME(load_scores)(r, start, count, s, seen);
     *largest = -SB_SPLIT_EXPONENT_LIMIT;
     for (int64_t j = 0; j < count; j++) {
@@ -40,12 +39,11 @@ static bool SB_ATTENTION_NAME(split_block)(const row *r, int64_t start, int64_t 
             continue;
         SB_ATTENTION_REAL held = SB_ATTENTION_OTHER(sb_split_hold)(s[j], r->SB_ATTENTION_NAME(split));
         SB_ATTENTION_REAL shifted = SB_ATTENTION_OTHER(sb_split_shifted)(held, r->SB_ATTENTION_NAME(split));
-        n[j] = SB_ATTENTION_OTHER(sb_split_exponent)(shifted);
-        f[j] = SB_ATTENTION_OTHER(sb_split_fraction)(held, shifted, r->SB_ATTENTION_NAME(split));
-        if (held != held || n[j] >= SB_SPLIT_EXPONENT_LIMIT)
+        int32_t n = SB_ATTENTION_OTHER(sb_split_exponent)(shifted);
+        if (held != held || n >= SB_SPLIT_EXPONENT_LIMIT)
             return false;
-        seen[j] = n[j] > -SB_SPLIT_EXPONENT_LIMIT;
-        *largest = n[j] > *largest ? n[j] : *largest;
+        seen[j] = n > -SB_SPLIT_EXPONENT_LIMIT;
+        *largest = n > *largest ? n : *largest;
     }
     return true;
 }
@@ -53,8 +51,8 @@ static bool SB_ATTENTION_NAME(split_block)(const row *r, int64_t start, int64_t 
 /* Weights of a split and the sum of them. False when the row is NaN. */
 static bool SB_ATTENTION_NAME(weigh_split)(const row *r, int64_t start, int64_t end, split_weights *split,
                                            SB_ATTENTION_REAL *sum) {
-    SB_ATTENTION_REAL lanes[SB_SPLIT_LANES] = {0}, f[SB_ATTENTION_BLOCK];
-    int32_t n[SB_ATTENTION_BLOCK], largest;
+    SB_ATTENTION_REAL lanes[SB_SPLIT_LANES] = {0}, s[SB_ATTENTION_BLOCK];
+    int32_t largest;
     bool seen[SB_ATTENTION_BLOCK];
     *split = (split_weights){.start = start, .end = end};
     for (int64_t block = start; block < end; block += SB_ATTENTION_BLOCK) {
@@ -62,7 +60,7 @@ static bool SB_ATTENTION_NAME(weigh_split)(const row *r, int64_t start, int64_t 
         block_weights *at = &split->blocks[(block - start) / SB_ATTENTION_BLOCK];
         if (block + count <= r->at.reach.first || block >= r->at.reach.last)
             continue;
-        if (!SB_ATTENTION_NAME(split_block)(r, block, count, n, f, seen, &largest))
+        if (!SB_ATTENTION_NAME(find_block)(r, block, count, s, seen, &largest))
             return false;
         if (largest == -SB_SPLIT_EXPONENT_LIMIT)
             continue;
@@ -76,7 +74,8 @@ static bool SB_ATTENTION_NAME(weigh_split)(const row *r, int64_t start, int64_t 
         for (int64_t j = 0; j < count; j++) {
             SB_ATTENTION_REAL weight = 0;
             if (seen[j])
-                weight = SB_ATTENTION_OTHER(sb_attention_weight)(r->work->dtype, n[j], f[j], split->maximum);
+                weight = SB_ATTENTION_OTHER(sb_attention_weight)(r->work->dtype, s[j], r->SB_ATTENTION_NAME(split),
+                                                                 split->maximum);
             weight = (SB_ATTENTION_REAL)store_weight(r->work->dtype, &at->weights, j, (double)weight);
             lanes[sb_split_lane(block + j)] += weight;
         }
@@ -119,18 +118,20 @@ static bool SB_ATTENTION_NAME(sum_row)(const row *r, void *total, SB_ATTENTION_N
 
 static void SB_ATTENTION_NAME(store_probabilities)(const row *r, bool known, const SB_ATTENTION_NAME(row_sums) * sums) {
     const sb_attention_array *to = &r->work->scores;
-    SB_ATTENTION_REAL f[SB_ATTENTION_BLOCK], share = SB_ATTENTION_OTHER(sb_div)(1, sums->weights);
-    int32_t n[SB_ATTENTION_BLOCK], largest;
+    SB_ATTENTION_REAL s[SB_ATTENTION_BLOCK], share = SB_ATTENTION_OTHER(sb_div)(1, sums->weights);
+    int32_t largest;
     bool seen[SB_ATTENTION_BLOCK];
     for (int64_t block = 0; block < r->work->keys; block += SB_ATTENTION_BLOCK) {
         int64_t left = r->work->keys - block, count = left < SB_ATTENTION_BLOCK ? left : SB_ATTENTION_BLOCK;
         if (known)
-            SB_ATTENTION_NAME(split_block)(r, block, count, n, f, seen, &largest);
+            SB_ATTENTION_NAME(find_block)(r, block, count, s, seen, &largest);
         char *out = element(to, r, block);
         for (int64_t j = 0; j < count; j++) {
             SB_ATTENTION_REAL p = known ? 0 : SB_ATTENTION_OTHER(sb_nan)();
             if (known && seen[j])
-                p = SB_ATTENTION_OTHER(sb_attention_weight)(r->work->dtype, n[j], f[j], sums->maximum) * share;
+                p = SB_ATTENTION_OTHER(sb_attention_weight)(r->work->dtype, s[j], r->SB_ATTENTION_NAME(split),
+                                                            sums->maximum) *
+                    share;
             sb_number_store(to->dtype, out, j * to->column, (double)p);
         }
     }

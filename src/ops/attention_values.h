@@ -1,8 +1,9 @@
 /* The scalar arithmetic of attention (docs/numerics.md, section 10), once for the definition and for kernels.
  *
- * A weight is P(f) * 2^(n - m): n and f of numerics/exponent_split.h, m the largest n so far. P is a polynomial for 2^f on
- * [-1/2, 1/2] whose error is a small part of the rounding to the type in which weights are stored. The coefficients come
- * from numerics/polynomials.sollya. */
+ * With m, the integer nearest to the largest s * c so far, the weight of a score s is a power of two close to 2^(s * c - m). For
+ * weights that are stored in 16 bits the exponent is rounded to a multiple of 2^-12, so that what is stored is the power itself,
+ * rounded once: whatever computes powers of two to 2^-21 gives its bits. Others are P(f) * 2^(n - m), with n and f of
+ * numerics/exponent_split.h. The coefficients come from numerics/polynomials.sollya. */
 #ifndef SB_OPS_ATTENTION_VALUES_H
 #define SB_OPS_ATTENTION_VALUES_H
 
@@ -19,33 +20,31 @@
 /* Weights below 2^floor of the largest are +0. */
 #define SB_ATTENTION_FLOOR_F32 (-64)
 #define SB_ATTENTION_FLOOR_F64 (-1000)
+/* Those of 16 bits below 2^floor are: the least power that is no subnormal float. */
+#define SB_ATTENTION_FLOOR_HALF (-126)
 
-/* 2^f to 7.5e-5, where rounding to bf16 changes up to 3.9e-3. */
-static SB_HD_HOT float sb_attention_power_bf16(float f) {
-    float p = 0x1.c3f798p-5f;
-    p = sb_fma_f32(p, f, 0x1.f0de26p-3f);
-    p = sb_fma_f32(p, f, 0x1.62f31ap-1f);
-    return sb_fma_f32(p, f, 0x1.fff692p-1f);
+/* 1.5 * 2^11: adding it rounds what lies within +-1024 to a multiple of 2^-12. */
+#define SB_ATTENTION_GRID_SHIFT 3072.0f
+
+/* 2^f to 2^-22: at all 4,097 multiples of 2^-12 its rounding to bf16 is that of 2^f, and its rounding to f16 with whatever exponent but
+ * one, f = 742 / 4096 with 2^-15, where 2^f is nearer to the middle between two than floats tell (tests/ops/test_ops_attention.c). */
+static SB_HD_HOT float sb_attention_power_half(float f) {
+    float p = 0x1.5c08e6p-10f;
+    p = sb_fma_f32(p, f, 0x1.3d0c52p-7f);
+    p = sb_fma_f32(p, f, 0x1.c6b6e4p-5f);
+    p = sb_fma_f32(p, f, 0x1.ebf918p-3f);
+    p = sb_fma_f32(p, f, 0x1.62e428p-1f);
+    return sb_fma_f32(p, f, 1.0f);
 }
 
-/* 2^f to 2.7e-6, where rounding to f16 changes up to 4.9e-4. */
-static SB_HD_HOT float sb_attention_power_f16(float f) {
-    float p = 0x1.39a2a2p-7f;
-    p = sb_fma_f32(p, f, 0x1.ca147ep-5f);
-    p = sb_fma_f32(p, f, 0x1.ec06a6p-3f);
-    p = sb_fma_f32(p, f, 0x1.62e0dcp-1f);
-    return sb_fma_f32(p, f, 0x1.ffffe8p-1f);
-}
-
-/* P in f32, for weights that are stored as `dtype`. */
-static SB_HD_HOT float sb_attention_power_f32(sb_dtype dtype, float f) {
-    return dtype == SB_BF16  ? sb_attention_power_bf16(f)
-           : dtype == SB_F16 ? sb_attention_power_f16(f)
-                             : sb_exp2_fraction_f32(f);
+/* The exponent of a weight of 16 bits: s * scale - maximum, exact, rounded to a multiple of 2^-12. (Below -1024 to some number below
+ * that, of which the weight is +0 all the same.) */
+static SB_HD_HOT float sb_attention_exponent_half(float s, float scale, int32_t maximum) {
+    return sb_fma_f32(s, scale, SB_ATTENTION_GRID_SHIFT - (float)maximum) - SB_ATTENTION_GRID_SHIFT;
 }
 
 /* P in f64, whatever weights are stored as: 2^f to 1.3e-16, which is the roundings'. */
-static SB_HD_HOT double sb_attention_power_f64(sb_dtype dtype, double f) {
+static SB_HD_HOT double sb_attention_power_f64(double f) {
     double p = 0x1.e973178f84e2dp-32;
     p = sb_fma_f64(p, f, 0x1.e61d4332c8c78p-28);
     p = sb_fma_f64(p, f, 0x1.b52522bc19eeep-24);
@@ -60,15 +59,31 @@ static SB_HD_HOT double sb_attention_power_f64(sb_dtype dtype, double f) {
     return sb_fma_f64(p, f, 1.0);
 }
 
-/* The weight of a key, not rounded to `dtype` yet. */
-static SB_HD_HOT float sb_attention_weight_f32(sb_dtype dtype, int32_t n, float f, int32_t maximum) {
-    return n - maximum < SB_ATTENTION_FLOOR_F32 ? 0.0f
-                                                : sb_attention_power_f32(dtype, f) * sb_split_factor_f32(n, maximum);
+/* The weight of a score that is seen, not rounded to `dtype` yet. */
+static SB_HD_HOT float sb_attention_weight_half(float s, sb_split_scale_f32 split, int32_t maximum) {
+    float exponent = sb_attention_exponent_half(s, split.scale, maximum), shifted = exponent + SB_ROUNDING_SHIFT_F32;
+    float power = sb_attention_power_half(exponent - (shifted - SB_ROUNDING_SHIFT_F32)) *
+                  sb_split_factor_f32(sb_shifted_integer_f32(shifted), 0);
+    return exponent < SB_ATTENTION_FLOOR_HALF ? 0.0f : power;
 }
 
-static SB_HD_HOT double sb_attention_weight_f64(sb_dtype dtype, int32_t n, double f, int32_t maximum) {
-    return n - maximum < SB_ATTENTION_FLOOR_F64 ? 0.0
-                                                : sb_attention_power_f64(dtype, f) * sb_split_factor_f64(n, maximum);
+static SB_HD_HOT float sb_attention_weight_f32(sb_dtype dtype, float s, sb_split_scale_f32 split, int32_t maximum) {
+    if (dtype == SB_F16 || dtype == SB_BF16)
+        return sb_attention_weight_half(s, split, maximum);
+    float held = sb_split_hold_f32(s, split), shifted = sb_split_shifted_f32(held, split);
+    int32_t n = sb_split_exponent_f32(shifted);
+    return n - maximum < SB_ATTENTION_FLOOR_F32
+               ? 0.0f
+               : sb_exp2_fraction_f32(sb_split_fraction_f32(held, shifted, split)) * sb_split_factor_f32(n, maximum);
+}
+
+static SB_HD_HOT double sb_attention_weight_f64(sb_dtype dtype, double s, sb_split_scale_f64 split, int32_t maximum) {
+    double held = sb_split_hold_f64(s, split), shifted = sb_split_shifted_f64(held, split);
+    int32_t n = sb_split_exponent_f64(shifted);
+    (void)dtype;
+    return n - maximum < SB_ATTENTION_FLOOR_F64
+               ? 0.0
+               : sb_attention_power_f64(sb_split_fraction_f64(held, shifted, split)) * sb_split_factor_f64(n, maximum);
 }
 
 /* ---- which keys a query sees ---- */

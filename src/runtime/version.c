@@ -5,5 +5,5 @@ const char *sb_version(void) {
 }
 
 int sb_numerics_version(void) {
-    return 1;
+    return 2;
 }

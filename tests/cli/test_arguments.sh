@@ -3,7 +3,7 @@
 model=$digits/digits.onnx
 
 runs 0 "$samebit" --version
-says out "numerics 1"
+says out "numerics 2"
 runs 0 "$samebit" --help
 for command in run dump compare bench profile devices digest generate verify perplexity info conformance; do
     says out "  $command "

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""16-bit products on the tensor cores, and conversions of all 2^32 floats, against the CPU.
+"""16-bit products on the tensor cores, conversions of all 2^32 floats, and all weights of attention in 16 bits, against the CPU.
 
     python check_exact.py --library libsamebit.so [--products N]
 
@@ -24,12 +24,12 @@ import samebit  # noqa: E402
 TYPES = {"f16": TensorProto.FLOAT16, "bf16": TensorProto.BFLOAT16}
 
 
-def save(path, nodes, inputs, output):
+def save(path, nodes, inputs, output, opset=17):
     graph = helper.make_graph(
         nodes, "check",
         [helper.make_tensor_value_info(name, TensorProto.FLOAT, dims) for name, dims in inputs],
         [helper.make_tensor_value_info("y", TensorProto.FLOAT, output)])
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8),
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8 if opset < 23 else 10),
               path)
 
 
@@ -108,6 +108,38 @@ def check_casts(device, folder):
     return total
 
 
+def held_in(name, values):
+    """The values, or most of each, as numbers of a type."""
+    if name == "f16":
+        return values.astype(numpy.float16).astype(numpy.float32)
+    return (values.astype(numpy.float32).view(numpy.uint32) & 0xffff0000).view(numpy.float32)
+
+
+def check_weights(device, folder):
+    """Every exponent that a weight of attention in 16 bits has, a multiple of 2^-12 from 1/2 to -127: a row of its own sees a key with
+    that score, whose value is 1, and a key whose score and value are 0. So what comes out is p / (1 + p): of a weight p of less than
+    2^-9 nearly that, so that another one would be seen."""
+    total, scale = 0, 1 / 1.4426950408889634
+    exponents = numpy.arange(-127 * 4096, 2049, dtype=numpy.float64) / 4096
+    for name, dtype in TYPES.items():
+        path = folder / f"weights-{name}.onnx"
+        inputs = [("q", [1, 1, len(exponents), 16]), ("k", [1, 1, 2, 16]), ("v", [1, 1, 2, 16])]
+        save(path, [*(node("Cast", [each], f"{each}16", to=dtype) for each, _ in inputs),
+                    node("Attention", ["q16", "k16", "v16"], "y16", scale=scale),
+                    node("Cast", ["y16"], "y", to=TensorProto.FLOAT)], inputs, [1, 1, len(exponents), 16], 23)
+        queries, keys, values = (numpy.zeros(dims, numpy.float32) for _, dims in inputs)
+        rest = exponents.copy()
+        for part in range(4):  # what 16 bits hold, of that what is left, and so on: their sum is the score
+            queries[0, 0, :, part] = held_in(name, rest)
+            rest -= queries[0, 0, :, part]
+        keys[0, 0, 1, :4] = 1
+        values[0, 0, 1] = 1
+        different = Pair(device, path).differing({"q": queries, "k": keys, "v": values})
+        print(f"{name}: {different} of {len(exponents)} weights of attention differ")
+        total += different
+    return total
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--library", required=True)
@@ -117,6 +149,7 @@ def main():
     device = samebit.open_device("cuda")
     with tempfile.TemporaryDirectory() as folder:
         different = check_products(device, pathlib.Path(folder), arguments.products)
+        different += check_weights(device, pathlib.Path(folder))
         different += check_casts(device, pathlib.Path(folder))
     return 1 if different else 0
 

@@ -437,7 +437,7 @@ static void test_refusals(void **unused) {
     } cases[] = {
         {"{", "[", "refused.json, byte"},
         {"samebit receipt", "another receipt", "\"format\" is not \"samebit receipt\""},
-        {"\"numerics\": 1", "\"numerics\": 0", "\"numerics\" is no whole number from 1 to 2147483647"},
+        {"\"numerics\": 2", "\"numerics\": 0", "\"numerics\" is no whole number from 1 to 2147483647"},
         {"\"numerics\"", "\"numeric\"", "\"numeric\" is no field of a receipt"},
         {"\"limit\": 9,", "", "has no \"limit\""},
         {"\"limit\": 9,", "\"limit\": 9, \"limit\": 9,", "duplicate"},
@@ -472,7 +472,7 @@ static void test_refusals(void **unused) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         refuse(cases[i].from, cases[i].to, SB_ERROR_INVALID_FILE, cases[i].says);
     refuse("\"version\": 1", "\"version\": 2", SB_ERROR_UNSUPPORTED, "is a receipt of version 2");
-    refuse("\"numerics\": 1", "\"numerics\": 2", SB_ERROR_UNSUPPORTED, "is of numerics version 2");
+    refuse("\"numerics\": 2", "\"numerics\": 1", SB_ERROR_UNSUPPORTED, "is of numerics version 1");
     assert_int_equal(sb_llm_receipt_load("no/such.json", &receipt, &error), SB_ERROR_IO);
     assert_int_equal(sb_llm_receipt_save(receipt, "no/such.json", &error), SB_ERROR_IO);
     /* Sessions that do not fit. */

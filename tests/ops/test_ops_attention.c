@@ -312,28 +312,51 @@ static void threads_change_nothing(void **unused) {
 /* The errors that docs/numerics.md tells of the polynomials; every float was tried once. */
 static void polynomials_are_near(void **unused) {
     enum { STRIDE = 97 };
-    static const sb_dtype stored[] = {SB_BF16, SB_F16, SB_F32};
-    static const double bounds[] = {7.5e-5, 2.7e-6, 6.8e-8};
-    double worst[3] = {0};
+    static const double bounds[] = {2.2e-7, 6.8e-8};
+    double worst[2] = {0};
     long double wide = 0;
     for (uint32_t bits = 0x30800000u; bits <= 0x3f000000u; bits += STRIDE) {
         for (int sign = 0; sign < 2; sign++) {
             float f = sb_bits_to_f32(bits | (uint32_t)sign << 31);
-            for (int i = 0; i < 3; i++)
-                worst[i] = fmax(worst[i], fabs((double)sb_attention_power_f32(stored[i], f) / exp2((double)f) - 1));
+            worst[0] = fmax(worst[0], fabs((double)sb_attention_power_half(f) / exp2((double)f) - 1));
+            worst[1] = fmax(worst[1], fabs((double)sb_exp2_fraction_f32(f) / exp2((double)f) - 1));
         }
     }
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 2; i++) {
         if (!(worst[i] <= bounds[i]) || worst[i] < bounds[i] * 0.9)
-            fail_msg("%s: %g, and the page says %g", sb_dtype_name(stored[i]), worst[i], bounds[i]);
+            fail_msg("polynomial %d: %g, and the page says %g", i, worst[i], bounds[i]);
     }
     random_source source = {7};
     for (int i = 0; i < 200000; i++) {
         double f = (double)random_between(&source, -(INT64_C(1) << 50), INT64_C(1) << 50) * 0x1p-51;
-        wide = fmaxl(wide, fabsl((long double)sb_attention_power_f64(SB_F64, f) / exp2l((long double)f) - 1));
+        wide = fmaxl(wide, fabsl((long double)sb_attention_power_f64(f) / exp2l((long double)f) - 1));
     }
     if (!(wide <= 1.3e-16L))
         fail_msg("f64: %Lg", wide);
+}
+
+/* Every exponent that a weight of 16 bits can have: the weight is the power of two, rounded once, and +0 below 2^-126. `exp2` is near
+ * enough to tell, since no power but those with a whole exponent is nearer than 2^-28 of itself to the middle between two numbers. One weight
+ * of f16 is the lower of two where the power is above their middle, by 2^-25: ex2.approx gives that. */
+static void weights_are_rounded_powers(void **unused) {
+    static const sb_split_scale_f32 plain = {1, 0x1p21f};
+    int exceptions = 0;
+    for (int i = -130 * 4096; i <= 2048; i++) {
+        const double exponent = i / 4096.0, exact = exponent < -126 ? 0 : exp2(exponent);
+        for (int32_t maximum = -100000; maximum <= 100000; maximum += 100000) {
+            /* A score with no more digits than a float has: a multiple of 2^-7 with a large maximum. */
+            if (maximum != 0 && i % 32 != 0)
+                continue;
+            const float weight = sb_attention_weight_half((float)(exponent + maximum), plain, maximum);
+            uint16_t brain = sb_bf16_from_f32(weight), half = sb_f16_from_f32(weight);
+            assert_int_equal(brain, sb_bf16_from_f32((float)exact));
+            if (half == sb_f16_from_f64(exact))
+                continue;
+            assert_int_equal(i, 742 - 15 * 4096);
+            exceptions++;
+        }
+    }
+    assert_int_equal(exceptions, 1);
 }
 
 /* ---- LinearAttention ---- */
@@ -427,10 +450,15 @@ static void failing_allocations_leave_nothing(void **unused) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_do_not_see_each_other), cmocka_unit_test(hidden_keys_change_nothing),
-        cmocka_unit_test(chunks_are_the_whole),       cmocka_unit_test(layouts_and_operators_agree),
-        cmocka_unit_test(threads_change_nothing),     cmocka_unit_test(polynomials_are_near),
-        cmocka_unit_test(states_of_f32_continue),     cmocka_unit_test(failing_allocations_leave_nothing),
+        cmocka_unit_test(rows_do_not_see_each_other),
+        cmocka_unit_test(hidden_keys_change_nothing),
+        cmocka_unit_test(chunks_are_the_whole),
+        cmocka_unit_test(layouts_and_operators_agree),
+        cmocka_unit_test(threads_change_nothing),
+        cmocka_unit_test(polynomials_are_near),
+        cmocka_unit_test(weights_are_rounded_powers),
+        cmocka_unit_test(states_of_f32_continue),
+        cmocka_unit_test(failing_allocations_leave_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -27,21 +27,19 @@ static void finish(const sb_attention_formula *formula, int count, const float *
     }
 }
 
-/* Takes scores apart: n is NOT_SEEN where a key is masked. Returns the largest; *wrong becomes whether one that is seen is NaN
+/* The scores' exponents: n is NOT_SEEN where a key is masked. Returns the largest; *wrong becomes whether one that is seen is NaN
  * or too large. */
-ALWAYS int32_t take_apart(sb_split_scale_f32 split, int count, int first, int last, const float *bias, const float *s,
-                          int32_t *n, float *f, bool *wrong) {
+ALWAYS int32_t find_exponents(sb_split_scale_f32 split, int count, int first, int last, const float *bias,
+                              const float *s, int32_t *n, bool *wrong) {
     int32_t largest = NOT_SEEN, bad = 0;
     for (int j = 0; j < count; j++) {
         const float held = sb_split_hold_f32(s[j], split);
-        const float shifted = sb_split_shifted_f32(held, split);
-        const int32_t exponent = sb_split_exponent_f32(shifted);
+        const int32_t exponent = sb_split_exponent_f32(sb_split_shifted_f32(held, split));
         int32_t seen = (j >= first) & (j < last);
         if (bias != NULL)
             seen &= bias[j] != -sb_infinity_f32();
         bad |= seen & ((held != held) | (exponent >= SB_SPLIT_EXPONENT_LIMIT));
         n[j] = seen ? exponent : NOT_SEEN;
-        f[j] = sb_split_fraction_f32(held, shifted, split);
         largest = n[j] > largest ? n[j] : largest;
     }
     *wrong = bad != 0;
@@ -50,12 +48,12 @@ ALWAYS int32_t take_apart(sb_split_scale_f32 split, int count, int first, int la
 
 /* ---- weights ---- */
 
-/* `dtype` is a constant at every call. Returns how many are not +0. Loops apart, as the compiler takes them. */
-ALWAYS int weigh_as(sb_dtype dtype, int count, const int32_t *n, const float *f, int32_t maximum, float *weights,
-                    uint16_t *stored) {
+/* Scores become weights. `dtype` is a constant at every call. Returns how many are not +0. Loops apart, as the compiler takes them. */
+ALWAYS int weigh_as(sb_dtype dtype, sb_split_scale_f32 split, int count, const int32_t *n, int32_t maximum,
+                    float *weights, uint16_t *stored) {
     int32_t there = 0;
     for (int j = 0; j < count; j++) {
-        const float weight = sb_attention_weight_f32(dtype, n[j], f[j], maximum);
+        const float weight = sb_attention_weight_f32(dtype, weights[j], split, maximum);
         weights[j] = n[j] > NOT_SEEN ? weight : 0.0f;
     }
     for (int j = 0; j < count && dtype != SB_F32; j++)
@@ -84,16 +82,15 @@ static void add_to_lanes(int count, const float *weights, float *lanes) {
 static sb_attention_marks weigh(const sb_attention_formula *formula, int count, int first, int last, const float *bias,
                                 float *scores, uint16_t *stored, sb_attention_sum *row) {
     int32_t n[BLOCK], largest;
-    float f[BLOCK];
     bool wrong;
     sb_attention_marks marks = {.factor = 1};
     const int whole = (count + 15) & ~15;
     if (!formula->direct)
         finish(formula, count, bias, scores);
     if (bias != NULL)
-        largest = take_apart(formula->split, whole, first, last, bias, scores, n, f, &wrong);
+        largest = find_exponents(formula->split, whole, first, last, bias, scores, n, &wrong);
     else
-        largest = take_apart(formula->split, whole, first, last, NULL, scores, n, f, &wrong);
+        largest = find_exponents(formula->split, whole, first, last, NULL, scores, n, &wrong);
     row->is_nan = row->is_nan || wrong;
     if (row->is_nan || largest == NOT_SEEN) {
         memset(scores, 0, (size_t)whole * sizeof *scores);
@@ -110,11 +107,11 @@ static sb_attention_marks weigh(const sb_attention_formula *formula, int count, 
     row->any = true;
     int there;
     if (formula->dtype == SB_BF16)
-        there = weigh_as(SB_BF16, whole, n, f, row->maximum, scores, stored);
+        there = weigh_as(SB_BF16, formula->split, whole, n, row->maximum, scores, stored);
     else if (formula->dtype == SB_F16)
-        there = weigh_as(SB_F16, whole, n, f, row->maximum, scores, stored);
+        there = weigh_as(SB_F16, formula->split, whole, n, row->maximum, scores, stored);
     else
-        there = weigh_as(SB_F32, whole, n, f, row->maximum, scores, NULL);
+        there = weigh_as(SB_F32, formula->split, whole, n, row->maximum, scores, NULL);
     add_to_lanes(whole, scores, row->lanes);
     if (there == 0)
         return marks;

@@ -73,11 +73,11 @@ SB_CUDA_FUNCTION sb_attention_place row_at(const sb_cuda_attention *p, int64_t r
             if (!at.used || key >= at.keys)                                                                            \
                 continue;                                                                                              \
             const sb_cuda_attention_row *found = &p->rows[row];                                                        \
-            R::real share = found->outcome == SB_CUDA_ATTENTION_NAN ? R::nan() : 0, f;                                 \
+            R::real share = found->outcome == SB_CUDA_ATTENTION_NAN ? R::nan() : 0, s;                                 \
             if (found->outcome == SB_CUDA_ATTENTION_SUM) {                                                             \
-                const int32_t n = sb_attention_take_apart<E, R>(p, &at, key, &f);                                      \
+                const int32_t n = sb_attention_find_key<E, R>(p, &at, key, &s);                                        \
                 if (n != -SB_SPLIT_EXPONENT_LIMIT)                                                                     \
-                    share = R::weight(E::dtype, n, f, found->maximum) * R::reciprocal((R::real)found->sum);            \
+                    share = sb_attention_weight<E, R>(p, s, found->maximum) * R::reciprocal((R::real)found->sum);      \
             }                                                                                                          \
             sb_number_store((sb_dtype)p->scores_dtype, p->scores.data,                                                 \
                             sb_attention_at(&p->scores, at.batch, at.head, at.query, key), (double)share);             \

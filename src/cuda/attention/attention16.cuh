@@ -56,40 +56,32 @@ SB_CUDA_FUNCTION float sb_attention16_at_least(float number, float least) {
 #endif
 }
 
-/* P(f) · 2^62: scaled so, each step rounds as it does in sb_attention_power_f32. */
-template <int HALF> SB_CUDA_FUNCTION float sb_attention16_power(float f) {
-    if (HALF == SB_CUDA_BF16) {
-        float p = sb_fma_f32(0x1.c3f798p57f, f, 0x1.f0de26p59f);
-        p = sb_fma_f32(p, f, 0x1.62f31ap61f);
-        return sb_fma_f32(p, f, 0x1.fff692p61f);
-    }
-    float p = sb_fma_f32(0x1.39a2a2p55f, f, 0x1.ca147ep57f);
-    p = sb_fma_f32(p, f, 0x1.ec06a6p59f);
-    p = sb_fma_f32(p, f, 0x1.62e0dcp61f);
-    return sb_fma_f32(p, f, 0x1.ffffe8p61f);
-}
-
-/* max(a + b, 0) */
-SB_CUDA_FUNCTION int32_t sb_attention16_add_floor(int32_t a, int32_t b) {
+/* The power of two of a weight's exponent: its rounding to 16 bits is that of sb_attention_weight_half. ex2.approx is within 2^-22
+ * of the power, which no multiple of 2^-12 has as near to the middle between two numbers of bf16; of f16 all were compared on compute
+ * capability 9.0, for which alone this is compiled (tests/cuda/check_exact.py). Below 2^-126 it is +0. */
+SB_CUDA_FUNCTION float sb_attention16_power(float exponent) {
 #if defined(__CUDA_ARCH__)
-    return __viaddmax_s32(a, b, 0);
+    float power;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(exponent));
+    return power;
 #else
-    const int32_t sum = (int32_t)((uint32_t)a + (uint32_t)b);
-    return sum > 0 ? sum : 0;
+    const float shifted = exponent + SB_ROUNDING_SHIFT_F32;
+    const float power = sb_attention_power_half(exponent - (shifted - SB_ROUNDING_SHIFT_F32)) *
+                        sb_split_factor_f32(sb_shifted_integer_f32(shifted), 0);
+    return exponent < SB_ATTENTION_FLOOR_HALF ? 0.0f : power;
 #endif
 }
 
-/* The weight of a score that is not above bound, not rounded: P(f) · 2^(n - m), and +0 where n - m < -64. A power of two from
- * 2^-62 down, made of the exponent n - m + 65, takes the 2^62 of P back; where that exponent is not positive it is +0. */
-template <int HALF> SB_CUDA_FUNCTION float sb_attention16_weight(float s, sb_split_scale_f32 by, int32_t less) {
-    const float held = sb_attention16_at_least(s, -by.bound);
-    const float shifted = sb_split_shifted_f32(held, by);
-    const int32_t exponent = sb_attention16_add_floor((int32_t)sb_bits_from_f32(shifted), less);
-    return sb_attention16_power<HALF>(sb_split_fraction_f32(held, shifted, by)) *
-           sb_bits_to_f32((uint32_t)exponent << 23);
+/* What with a score times the scale gives a weight's exponent and the shift that rounds it. A maximum of NONE stands for no key that is
+ * seen: all scores are -infinity, or too low to tell apart, and their weights +0. */
+SB_CUDA_FUNCTION float sb_attention16_shift(int32_t maximum) {
+    return SB_ATTENTION_GRID_SHIFT - (float)(maximum == NONE ? 0 : maximum);
 }
-/* What added to the bits of a shifted score gives that exponent: the exponent of +0 is what is to be taken from them. */
-#define LESS(maximum) (65 - (maximum) + sb_split_exponent_f32(0))
+
+/* The weight of a score, not rounded; a NaN for a NaN. */
+SB_CUDA_FUNCTION float sb_attention16_weight(float s, float scale, float shift) {
+    return sb_attention16_power(sb_fma_f32(s, scale, shift) - SB_ATTENTION_GRID_SHIFT);
+}
 
 /* ---- where rows are ---- */
 

@@ -123,12 +123,12 @@ SB_CUDA_FUNCTION void sb_attention16_decode_weigh(const float s[OWN_GROUPS][4], 
                                                   const sb_attention16_decode_sums<D> *sums, uint16_t *weights) {
     const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
     EACH_ROW {
-        const int32_t less = LESS(sums->maximum[r] == NONE ? 0 : sums->maximum[r]);
+        const float shift = sb_attention16_shift(sums->maximum[r]);
         SB_CUDA_UNROLL
         for (int j = 0; j < OWN_GROUPS; j++) {
             uint16_t *to = weights + (lane / 4 + 8 * r) * WEIGHTS_PITCH + warp * OWN_KEYS + 8 * j + lane % 4 * 2;
-            *(uint32_t *)(void *)to = sb_cuda_round_pair<HALF>(sb_attention16_weight<HALF>(s[j][2 * r], by, less),
-                                                               sb_attention16_weight<HALF>(s[j][2 * r + 1], by, less));
+            *(uint32_t *)(void *)to = sb_cuda_round_pair<HALF>(sb_attention16_weight(s[j][2 * r], by.scale, shift),
+                                                               sb_attention16_weight(s[j][2 * r + 1], by.scale, shift));
         }
     }
 }

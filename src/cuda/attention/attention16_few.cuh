@@ -248,11 +248,11 @@ SB_CUDA_FUNCTION void sb_attention16_few_weigh(const sb_attention16_few_maximum 
         if (row >= rows)
             break;
         const int32_t maximum = sb_cuda_shuffle_from_s32(own->maximum, row * FEW_BLOCKS + block);
-        const int32_t less = LESS(maximum == NONE ? 0 : maximum);
+        const float shift = sb_attention16_shift(maximum);
         const sb_cuda_float2 s =
             *(const sb_cuda_float2 *)(const void *)(shared.scores + row * SCORES_PITCH + (int)threadIdx.x * 2);
         *(uint32_t *)(void *)(shared.weights + row * SCORES_PITCH + (int)threadIdx.x * 2) = sb_cuda_round_pair<HALF>(
-            sb_attention16_weight<HALF>(s.x, by, less), sb_attention16_weight<HALF>(s.y, by, less));
+            sb_attention16_weight(s.x, by.scale, shift), sb_attention16_weight(s.y, by.scale, shift));
     }
 }
 

@@ -90,9 +90,8 @@ template <int D> struct sb_prefill_shared {
     uint32_t full, empty;                 /* a barrier of each stage */
     uint32_t queries_full, queries_empty; /* one of each */
     uint32_t turns;                       /* one of each warpgroup: it may begin products */
-    uint32_t open;          /* one at which nobody arrives, so that the phase before its first has ended */
-    float *totals;          /* of both warpgroups */
-    sb_prefill_tile *tiles; /* this one and the next one, which take turns */
+    float *totals;                        /* of both warpgroups */
+    sb_prefill_tile *tiles;               /* this one and the next one, which take turns */
 };
 
 template <int D> struct sb_prefill_place {
@@ -291,7 +290,7 @@ SB_CUDA_FUNCTION void sb_prefill_see(const sb_cuda_attention16_prefill *p, const
     sb_attention16_hide<KEY_GROUPS>(s, rows, block);
 }
 
-/* Has scores, or weights, worked out here, and what is made of them behind. */
+/* Has scores worked out here, and what is made of them behind. */
 SB_CUDA_FUNCTION void sb_prefill_keep(float s[KEY_GROUPS][4]) {
     SB_CUDA_UNROLL
     for (int j = 0; j < KEY_GROUPS; j++)
@@ -299,6 +298,36 @@ SB_CUDA_FUNCTION void sb_prefill_keep(float s[KEY_GROUPS][4]) {
 }
 
 /* ---- weights ---- */
+
+/* The largest of three, as integers, and the least as integers without a sign. */
+SB_CUDA_FUNCTION int32_t sb_prefill_most_of(int32_t a, int32_t b, int32_t c) {
+#if defined(__CUDA_ARCH__)
+    return __vimax3_s32(a, b, c);
+#else
+    const int32_t larger = a > b ? a : b;
+    return larger > c ? larger : c;
+#endif
+}
+
+SB_CUDA_FUNCTION uint32_t sb_prefill_least_of(uint32_t a, uint32_t b, uint32_t c) {
+#if defined(__CUDA_ARCH__)
+    return __vimin3_u32(a, b, c);
+#else
+    const uint32_t less = a < b ? a : b;
+    return less < c ? less : c;
+#endif
+}
+
+/* What a row's threads have of it, from what each has: the four threads that hold a row. */
+SB_CUDA_FUNCTION int32_t sb_prefill_most_of_row(int32_t own) {
+    own = sb_prefill_most_of(own, sb_cuda_shuffle_exchange_s32(own, 1), INT32_MIN);
+    return sb_prefill_most_of(own, sb_cuda_shuffle_exchange_s32(own, 2), INT32_MIN);
+}
+
+SB_CUDA_FUNCTION uint32_t sb_prefill_least_of_row(uint32_t own) {
+    own = sb_prefill_least_of(own, (uint32_t)sb_cuda_shuffle_exchange_s32((int32_t)own, 1), UINT32_MAX);
+    return sb_prefill_least_of(own, (uint32_t)sb_cuda_shuffle_exchange_s32((int32_t)own, 2), UINT32_MAX);
+}
 
 /* Whether it is so for any thread of the warp. */
 SB_CUDA_FUNCTION bool sb_prefill_any(bool is) {
@@ -309,183 +338,111 @@ SB_CUDA_FUNCTION bool sb_prefill_any(bool is) {
 #endif
 }
 
-/* The largest of three. */
-SB_CUDA_FUNCTION int32_t sb_prefill_largest_of(int32_t a, int32_t b, int32_t c) {
-#if defined(__CUDA_ARCH__)
-    return __vimax3_s32(a, b, c);
-#else
-    const int32_t larger = a > b ? a : b;
-    return larger > c ? larger : c;
-#endif
-}
-
-SB_CUDA_FUNCTION uint32_t sb_prefill_most_of(uint32_t a, uint32_t b, uint32_t c) {
-#if defined(__CUDA_ARCH__)
-    return __vimax3_u32(a, b, c);
-#else
-    const uint32_t larger = a > b ? a : b;
-    return larger > c ? larger : c;
-#endif
-}
-
-/* The largest score of each of the thread's rows, and the lowest of the thread's own, 0 at most: as integers, whose order is that
- * of numbers that are not below zero, and the other way round that of those that are. Three at a time, so that both take
- * as many instructions as one by numbers. A largest one below 0 only says that no score is above it. */
-SB_CUDA_FUNCTION void sb_prefill_range(const float s[KEY_GROUPS][4], int32_t largest[2], int32_t lowest[2]) {
-    /* Two of each, so that fewer instructions wait for the one before. */
-    int32_t high[2][2];
-    uint32_t low[2][2];
+/* The largest score of each of the thread's rows, of all threads that hold it, as an integer: three at a time, so that it takes half as
+ * many instructions as by numbers. Integers have the order of numbers that are not below zero. Below zero the order is the other way
+ * round, so that where a row has no other score the least as an integer without a sign is looked for, too; but not where the maximum is no
+ * less than 0 already, which none of those raises. A NaN is the largest, or is passed over: it makes a NaN of the weights' sum. */
+SB_CUDA_FUNCTION void sb_prefill_largest(const float s[KEY_GROUPS][4], const int32_t maximum[2], float largest[2]) {
+    int32_t most[2];
     SB_CUDA_UNROLL
     EACH_ROW {
-        high[r][0] = high[r][1] = INT32_MIN;
-        low[r][0] = low[r][1] = 0;
+        int32_t high[2] = {INT32_MIN, INT32_MIN}; /* so that fewer instructions wait for the one before */
+        SB_CUDA_UNROLL
+        for (int j = 0; j < KEY_GROUPS; j++)
+            high[j % 2] = sb_prefill_most_of(high[j % 2], (int32_t)sb_bits_from_f32(s[j][2 * r]),
+                                             (int32_t)sb_bits_from_f32(s[j][2 * r + 1]));
+        most[r] = sb_prefill_most_of_row(sb_prefill_most_of(high[0], high[1], INT32_MIN));
     }
-    SB_CUDA_UNROLL
-    for (int j = 0; j < KEY_GROUPS; j++) {
+    if (sb_prefill_any((most[0] < 0 && maximum[0] < 0) || (most[1] < 0 && maximum[1] < 0))) {
         SB_CUDA_UNROLL
         EACH_ROW {
-            const uint32_t left = sb_bits_from_f32(s[j][2 * r]), right = sb_bits_from_f32(s[j][2 * r + 1]);
-            high[r][j % 2] = sb_prefill_largest_of(high[r][j % 2], (int32_t)left, (int32_t)right);
-            low[r][j % 2] = sb_prefill_most_of(low[r][j % 2], left, right);
+            uint32_t low[2] = {UINT32_MAX, UINT32_MAX};
+            SB_CUDA_UNROLL
+            for (int j = 0; j < KEY_GROUPS; j++)
+                low[j % 2] =
+                    sb_prefill_least_of(low[j % 2], sb_bits_from_f32(s[j][2 * r]), sb_bits_from_f32(s[j][2 * r + 1]));
+            const uint32_t least = sb_prefill_least_of_row(sb_prefill_least_of(low[0], low[1], UINT32_MAX));
+            most[r] = most[r] < 0 ? (int32_t)least : most[r];
         }
     }
     SB_CUDA_UNROLL
+    EACH_ROW largest[r] = sb_bits_to_f32((uint32_t)most[r]);
+}
+
+/* The exponents of a block's largest scores: what is said of them by sb_attention16_exponent is looked up where one is not far from
+ * the ends of what it tells apart, of a NaN too. */
+SB_CUDA_FUNCTION void sb_prefill_exponents(const float largest[2], sb_split_scale_f32 by, sb_prefill_rows *rows,
+                                           int32_t n[2]) {
+    bool is_near = true;
+    SB_CUDA_UNROLL
     EACH_ROW {
-        largest[r] = sb_prefill_largest_of(high[r][0], high[r][1], INT32_MIN);
-        largest[r] = sb_prefill_largest_of(largest[r], sb_cuda_shuffle_exchange_s32(largest[r], 1), INT32_MIN);
-        largest[r] = sb_prefill_largest_of(largest[r], sb_cuda_shuffle_exchange_s32(largest[r], 2), INT32_MIN);
-        /* Not as the largest of three of which one is 0: of that nvcc 13.0 takes the upper bit to be 0. */
-        lowest[r] = (int32_t)(low[r][0] > low[r][1] ? low[r][0] : low[r][1]);
-        lowest[r] = lowest[r] < 0 ? lowest[r] : 0;
+        n[r] = sb_split_exponent_f32(sb_split_shifted_f32(largest[r], by));
+        is_near &= (uint32_t)n[r] + (uint32_t)(-NONE / 2) < (uint32_t)-NONE;
+    }
+    if (SB_CUDA_SELDOM(!is_near)) {
+        SB_CUDA_UNROLL
+        EACH_ROW n[r] = sb_attention16_exponent(largest[r], by, &rows->is_nan[r], &rows->again[r]);
     }
 }
 
-/* Below so large exponents no product of a score and the scale lies in the middle between two integers: the product is a multiple
- * of the scale's odd part, or of a power of two below one half. */
-SB_CUDA_FUNCTION int32_t sb_prefill_untied(sb_split_scale_f32 by) {
-    const uint32_t whole = (sb_bits_from_f32(by.scale) & 0x7fffffu) | 0x800000u, odd = whole / (whole & (0u - whole));
-    const int32_t most = (int32_t)(odd / 2) - 66;
-    return most < SB_SPLIT_EXPONENT_LIMIT - 66 ? most : SB_SPLIT_EXPONENT_LIMIT - 66;
-}
-
-/* Whether the weights of a thread's row need no look at each score: none is below 2^-64, where +0 stands for it, and the
- * exponents are small enough that it does not matter which way ties go. */
-SB_CUDA_FUNCTION bool sb_prefill_is_plain(int32_t lowest, int32_t maximum, sb_split_scale_f32 by, int32_t untied) {
-    const float held = sb_attention16_at_least(sb_bits_to_f32((uint32_t)lowest), -by.bound);
-    return sb_split_exponent_f32(sb_split_shifted_f32(held, by)) >= maximum - 64 && maximum <= untied &&
-           maximum >= -untied;
-}
-
-/* The weight of such a score: the shift that rounds has the maximum in it, so that its low bits are n - m, and are added to the exponent
- * of P(f) as they are. `shift` is SB_ROUNDING_SHIFT_F32 - m - 62. */
-template <int HALF> SB_CUDA_FUNCTION float sb_prefill_plain_weight(float s, float scale, float shift) {
-    const float shifted = sb_fma_f32(s, scale, shift);
-    const float fraction = sb_fma_f32(s, scale, -(shifted - shift));
-    return sb_bits_to_f32(sb_bits_from_f32(sb_attention16_power<HALF>(fraction)) + (sb_bits_from_f32(shifted) << 23));
-}
-
-/* Scores of a block to weights that are not rounded. `factors` are what the split's sums of values are to be multiplied by. */
-template <int HALF>
-SB_CUDA_FUNCTION void sb_prefill_weigh(float s[KEY_GROUPS][4], sb_split_scale_f32 by, int32_t untied,
-                                       sb_prefill_rows *rows, float factors[2]) {
-    int32_t top[2], lowest[2];
+/* Finds the maxima of the rows' split with a block's scores. `factors` are what the split's sums of values are to be multiplied by. */
+SB_CUDA_FUNCTION void sb_prefill_raise(float s[KEY_GROUPS][4], sb_split_scale_f32 by, sb_prefill_rows *rows,
+                                       float factors[2]) {
+    int32_t n[2];
     float largest[2];
-    bool is_plain = true;
-    /* Else the compiler takes them for integers ahead of the wait for them, and so makes products wait for each other. */
+    /* Else the compiler makes something of them ahead of the wait for them, and so makes products wait for each other. */
     sb_prefill_keep(s);
-    sb_prefill_range(s, top, lowest);
-    SB_CUDA_UNROLL
-    EACH_ROW largest[r] = sb_bits_to_f32((uint32_t)top[r]);
-    if (SB_CUDA_SELDOM(sb_prefill_any(top[0] < 0 || top[1] < 0)))
-        sb_attention16_largest<KEY_GROUPS>(s, largest);
+    sb_prefill_largest(s, rows->maximum, largest);
+    sb_prefill_exponents(largest, by, rows, n);
     SB_CUDA_UNROLL
     EACH_ROW {
-        const int32_t n = sb_attention16_exponent(largest[r], by, &rows->is_nan[r], &rows->again[r]);
-        const bool rises = n > rows->maximum[r];
-        factors[r] = rises ? sb_split_factor_f32(rows->maximum[r], n) : 1.0f;
+        const int32_t maximum = n[r] > rows->maximum[r] ? n[r] : rows->maximum[r];
+        factors[r] = sb_split_factor_f32(rows->maximum[r], maximum);
         rows->lanes[r] = rows->lanes[r] * factors[r];
-        rows->maximum[r] = rises ? n : rows->maximum[r];
-        is_plain &= sb_prefill_is_plain(lowest[r], rows->maximum[r], by, untied);
+        rows->maximum[r] = maximum;
     }
-    if (SB_CUDA_SELDOM(sb_prefill_any(!is_plain))) {
-        int32_t less[2];
-        SB_CUDA_UNROLL
-        EACH_ROW less[r] = LESS(rows->maximum[r] == NONE ? 0 : rows->maximum[r]);
-        SB_CUDA_UNROLL
-        for (int j = 0; j < KEY_GROUPS; j++)
-            SB_CUDA_UNROLL for (int i = 0; i < 4; i++) s[j][i] = sb_attention16_weight<HALF>(s[j][i], by, less[i / 2]);
-    } else {
-        float shifts[2];
-        SB_CUDA_UNROLL
-        EACH_ROW shifts[r] = sb_bits_to_f32(sb_bits_from_f32(SB_ROUNDING_SHIFT_F32) - (uint32_t)rows->maximum[r] - 62u);
-        SB_CUDA_UNROLL
-        for (int j = 0; j < KEY_GROUPS; j++)
-            SB_CUDA_UNROLL for (int i = 0; i < 4; i++) s[j][i] =
-                sb_prefill_plain_weight<HALF>(s[j][i], by.scale, shifts[i / 2]);
-    }
-    sb_prefill_keep(s);
 }
 
-/* Rounds a block's weights, as the left factor of its values. No product may be in flight: those that read weights would have to end
- * before the first of these is written. */
-template <int HALF> SB_CUDA_FUNCTION void sb_prefill_round(float s[KEY_GROUPS][4], uint32_t weights[KEYS / 16][4]) {
-    sb_prefill_keep(s);
-    SB_CUDA_UNROLL
-    for (int j = 0; j < KEY_GROUPS; j++)
-        SB_CUDA_UNROLL EACH_ROW weights[j / 2][j % 2 * 2 + r] = sb_cuda_round_pair<HALF>(s[j][2 * r], s[j][2 * r + 1]);
-}
-
-/* Adds up rounded weights: one behind the other, so that it takes as long as their number, while products go on that read them, too. */
+/* Scores of a block to rounded weights, as the left factor of its values, and their sums. No product may be in flight: those that read
+ * weights would have to end before the first of these is written. Powers of two keep their unit busy longest: what is done to them, sums one
+ * behind the other too, goes on beside. */
 template <int HALF>
-SB_CUDA_FUNCTION void sb_prefill_add_up(sb_prefill_rows *rows, const uint32_t weights[KEYS / 16][4]) {
+SB_CUDA_FUNCTION void sb_prefill_weigh(const float s[KEY_GROUPS][4], sb_split_scale_f32 by, sb_prefill_rows *rows,
+                                       uint32_t weights[KEYS / 16][4]) {
+    float shift[2];
+    SB_CUDA_UNROLL
+    EACH_ROW shift[r] = sb_attention16_shift(rows->maximum[r]);
     SB_CUDA_UNROLL
     for (int j = 0; j < KEY_GROUPS; j++) {
         SB_CUDA_UNROLL
         EACH_ROW {
             float low, high;
-            sb_cuda_widen_pair<HALF>(weights[j / 2][j % 2 * 2 + r], &low, &high);
+            const uint32_t pair = sb_cuda_round_pair<HALF>(sb_attention16_weight(s[j][2 * r], by.scale, shift[r]),
+                                                           sb_attention16_weight(s[j][2 * r + 1], by.scale, shift[r]));
+            sb_cuda_widen_pair<HALF>(pair, &low, &high);
             rows->lanes[r] = rows->lanes[r] + low;
             rows->lanes[r] = rows->lanes[r] + high;
+            weights[j / 2][j % 2 * 2 + r] = pair;
         }
     }
-}
-
-/* Makes what is done to the lanes behind it come behind what is ahead of it: else the compiler has it between the products, which then
- * begin later. To it the lanes depend on whether a barrier is open, which `open` always is. */
-SB_CUDA_FUNCTION void sb_prefill_follow(uint32_t open, sb_prefill_rows *rows) {
-#if defined(__CUDA_ARCH__)
-    SB_CUDA_UNROLL
-    EACH_ROW asm volatile("{\n\t.reg .pred done;\n\t"
-                          "mbarrier.test_wait.parity.shared::cta.b64 done, [%1], 1;\n\t"
-                          "selp.f32 %0, %0, 0f00000000, done;\n\t}"
-                          : "+f"(rows->lanes[r])
-                          : "r"(open)
-                          : "memory");
-#else
-    (void)open;
-    (void)rows;
-#endif
 }
 
 /* Multiplies the split's sums by the powers between two maxima. */
 template <int D> SB_CUDA_FUNCTION void sb_prefill_rescale(const float factors[2], float *sums) {
+    if (factors[0] == 1 && factors[1] == 1)
+        return;
     SB_CUDA_UNROLL
-    EACH_ROW {
-        if (factors[r] == 1)
-            continue;
-        SB_CUDA_UNROLL
-        for (int j = 0; j < GROUP_COLUMNS(D) / 8; j++) {
-            sums[4 * j + 2 * r] = sums[4 * j + 2 * r] * factors[r];
-            sums[4 * j + 2 * r + 1] = sums[4 * j + 2 * r + 1] * factors[r];
-        }
-    }
+    for (int i = 0; i < GROUP_COLUMNS(D) / 2; i++)
+        sums[i] = sums[i] * factors[i / 2 % 2];
 }
 
 /* Ends the split but for its values, and begins the next one. */
 SB_CUDA_FUNCTION void sb_prefill_end_split(sb_prefill_rows *rows, sb_attention16_factors by[2]) {
     SB_CUDA_UNROLL
     EACH_ROW {
-        by[r] = sb_attention16_fold_row(&rows->totals[r], rows->maximum[r], sb_attention16_join(rows->lanes[r]));
+        const float sum = sb_attention16_join(rows->lanes[r]);
+        rows->is_nan[r] |= sum != sum;
+        by[r] = sb_attention16_fold_row(&rows->totals[r], rows->maximum[r], sum);
         rows->maximum[r] = NONE;
         rows->lanes[r] = 0;
     }
@@ -555,7 +512,7 @@ SB_CUDA_FUNCTION void sb_prefill_sum(const sb_cuda_attention16_prefill *p, const
     float scores[KEY_GROUPS * 4], factors[2];
     uint32_t weights[KEYS / 16][4];
     sb_attention16_factors folding[2];
-    const int last = tile->block + (tile->blocks - 1) * KEYS, untied = sb_prefill_untied(by);
+    const int last = tile->block + (tile->blocks - 1) * KEYS;
     const sb_prefill_plain plain = sb_prefill_find_plain(tile);
     int block = tile->block, adds = 0;
     sb_prefill_begin_scores<HALF, D>(shared, &group->at, group->queries, scores);
@@ -563,8 +520,8 @@ SB_CUDA_FUNCTION void sb_prefill_sum(const sb_cuda_attention16_prefill *p, const
     sb_prefill_release<D>(shared, group, group->at.stage);
     sb_prefill_next<D>(&group->at);
     sb_prefill_see<D>(p, tile, block, plain, (float(*)[4])scores);
-    sb_prefill_weigh<HALF>((float(*)[4])scores, by, untied, rows, factors);
-    sb_prefill_round<HALF>((float(*)[4])scores, weights);
+    sb_prefill_raise((float(*)[4])scores, by, rows, factors);
+    sb_prefill_weigh<HALF>((const float(*)[4])scores, by, rows, weights);
     SB_CUDA_KEEP_LOOP
     for (; block < last; block += KEYS) {
         const bool ends = (block + KEYS) % SB_ATTENTION_SPLIT == 0;
@@ -578,18 +535,12 @@ SB_CUDA_FUNCTION void sb_prefill_sum(const sb_cuda_attention16_prefill *p, const
         __syncwarp();
         if (threadIdx.x % 32 == 0)
             sb_barrier_arrive(shared->turns + 8 * (1 - group->number));
-        sb_prefill_follow(shared->open, rows);
-        sb_prefill_add_up<HALF>(rows, weights);
-        sb_barrier_wait(shared->open, 1);
         SB_WGMMA_WAIT(1);
         sb_prefill_release<D>(shared, group, keys_stage);
         if (ends)
             sb_prefill_end_split(rows, folding);
         sb_prefill_see<D>(p, tile, block + KEYS, plain, (float(*)[4])scores);
-        sb_prefill_weigh<HALF>((float(*)[4])scores, by, untied, rows, factors);
-        /* Which is none. Without something in between that could wait, the compiler has the next wait ahead of the weights, and
-         * what they are computed in where the left factor lies. */
-        sb_barrier_wait(shared->open, 1);
+        sb_prefill_raise((float(*)[4])scores, by, rows, factors);
         SB_WGMMA_WAIT(0);
         sb_prefill_release<D>(shared, group, group->at.stage);
         sb_prefill_next<D>(&group->at);
@@ -598,13 +549,12 @@ SB_CUDA_FUNCTION void sb_prefill_sum(const sb_cuda_attention16_prefill *p, const
         else
             sb_prefill_rescale<D>(factors, sums);
         adds = !ends;
-        sb_prefill_round<HALF>((float(*)[4])scores, weights);
+        sb_prefill_weigh<HALF>((const float(*)[4])scores, by, rows, weights);
     }
     if (group->leads)
         sb_barrier_arrive(shared->queries_empty);
     sb_prefill_await_values<D>(shared, group, tile, plain, block);
     sb_prefill_begin_values<HALF, D>(shared, &group->at, group->column_bytes, adds, weights, sums);
-    sb_prefill_add_up<HALF>(rows, weights);
     SB_WGMMA_WAIT(0);
     sb_prefill_release<D>(shared, group, group->at.stage);
     sb_prefill_next<D>(&group->at);
@@ -710,7 +660,7 @@ SB_CUDA_FUNCTION void sb_prefill_compute(const sb_cuda_attention16_prefill *p, c
         SB_HOPPER_BARRIERS(full_barriers, SB_CUDA_ATTENTION16_PREFILL_STAGES(width));                                  \
         SB_HOPPER_BARRIERS(empty_barriers, SB_CUDA_ATTENTION16_PREFILL_STAGES(width));                                 \
         SB_HOPPER_BARRIERS(queries_barriers, 2);                                                                       \
-        SB_HOPPER_BARRIERS(turn_barriers, 3);                                                                          \
+        SB_HOPPER_BARRIERS(turn_barriers, 2);                                                                          \
         SB_CUDA_SHARED sb_prefill_tile tiles[2];                                                                       \
         const uint32_t begin = sb_shared_address(shared_memory), first = (begin + 1023) / 1024 * 1024;                 \
         sb_prefill_shared<width> shared;                                                                               \
@@ -721,7 +671,6 @@ SB_CUDA_FUNCTION void sb_prefill_compute(const sb_cuda_attention16_prefill *p, c
         shared.queries_full = sb_shared_address(queries_barriers);                                                     \
         shared.queries_empty = shared.queries_full + 8;                                                                \
         shared.turns = sb_shared_address(turn_barriers);                                                               \
-        shared.open = shared.turns + 16;                                                                               \
         shared.totals =                                                                                                \
             (float *)(void *)(shared_memory + (first - begin) + SB_CUDA_ATTENTION16_PREFILL_QUERIES(width) +           \
                               SB_CUDA_ATTENTION16_PREFILL_STAGES(width) * SB_CUDA_ATTENTION16_PREFILL_UNIT(width));    \
@@ -734,9 +683,6 @@ SB_CUDA_FUNCTION void sb_prefill_compute(const sb_cuda_attention16_prefill *p, c
                 sb_barrier_init(shared.queries_full + 8 * thread, 1 + thread);                                         \
                 sb_barrier_init(shared.turns + 8 * thread, 4);                                                         \
             }                                                                                                          \
-            sb_barrier_init_done();                                                                                    \
-        } else if (thread == GROUP_THREADS) {                                                                          \
-            sb_barrier_init(shared.open, 1);                                                                           \
             sb_barrier_init_done();                                                                                    \
         }                                                                                                              \
         __syncthreads();                                                                                               \

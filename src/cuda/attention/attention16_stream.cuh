@@ -180,13 +180,13 @@ SB_CUDA_FUNCTION void sb_stream_weigh(const float s[STAGES][4], sb_split_scale_f
     SB_CUDA_UNROLL
     for (int stage = 0; stage < STAGES; stage += 2) {
         const int32_t *maximum = rows->maximum[stage / BLOCK_STAGES];
-        const int32_t less[2] = {LESS(maximum[0] == NONE ? 0 : maximum[0]), LESS(maximum[1] == NONE ? 0 : maximum[1])};
+        const float shift[2] = {sb_attention16_shift(maximum[0]), sb_attention16_shift(maximum[1])};
         uint32_t pairs[4];
         SB_CUDA_UNROLL
         for (int i = 0; i < 4; i++) {
             const float *own = s[stage + i / 2] + i % 2 * 2;
-            pairs[i] = sb_cuda_round_pair<HALF>(sb_attention16_weight<HALF>(own[0], by, less[0]),
-                                                sb_attention16_weight<HALF>(own[1], by, less[1]));
+            pairs[i] = sb_cuda_round_pair<HALF>(sb_attention16_weight(own[0], by.scale, shift[0]),
+                                                sb_attention16_weight(own[1], by.scale, shift[1]));
         }
         const int unit = (stage + lane / 16) * WARPS + sb_stream_warp();
         const uint16_t *to = weights + lane % 8 * WEIGHTS_PITCH + unit * UNIT_KEYS + lane / 8 % 2 * 8;

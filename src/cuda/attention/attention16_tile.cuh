@@ -192,8 +192,7 @@ SB_CUDA_FUNCTION void sb_attention16_tile_see(const sb_cuda_attention *p, const 
 template <int HALF, int D>
 SB_CUDA_FUNCTION void sb_attention16_tile_weigh(const float s[KEY_GROUPS][4], sb_split_scale_f32 by,
                                                 sb_attention16_tile_sums<D> *sums, uint32_t weights[KEYS / 16][4]) {
-    int32_t less[2];
-    float largest[2];
+    float largest[2], shift[2];
     sb_attention16_largest<KEY_GROUPS>(s, largest);
     EACH_ROW {
         const int32_t n = sb_attention16_exponent(largest[r], by, &sums->is_nan[r], &sums->again);
@@ -207,14 +206,14 @@ SB_CUDA_FUNCTION void sb_attention16_tile_weigh(const float s[KEY_GROUPS][4], sb
             }
             sums->maximum[r] = n;
         }
-        less[r] = LESS(sums->maximum[r] == NONE ? 0 : sums->maximum[r]);
+        shift[r] = sb_attention16_shift(sums->maximum[r]);
     }
     SB_CUDA_UNROLL
     for (int j = 0; j < KEY_GROUPS; j++) {
         EACH_ROW {
             float low, high;
-            const uint32_t pair = sb_cuda_round_pair<HALF>(sb_attention16_weight<HALF>(s[j][2 * r], by, less[r]),
-                                                           sb_attention16_weight<HALF>(s[j][2 * r + 1], by, less[r]));
+            const uint32_t pair = sb_cuda_round_pair<HALF>(sb_attention16_weight(s[j][2 * r], by.scale, shift[r]),
+                                                           sb_attention16_weight(s[j][2 * r + 1], by.scale, shift[r]));
             sb_cuda_widen_pair<HALF>(pair, &low, &high);
             sums->lanes[r] = sums->lanes[r] + low;
             sums->lanes[r] = sums->lanes[r] + high;

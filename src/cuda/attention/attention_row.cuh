@@ -45,16 +45,15 @@ SB_DEFINE_ATTENTION_ELEMENT(F64, f64, false, double, double, sb_chain_f64, sb_fm
         SB_CUDA_FUNCTION scale scale_of(double factor) {                                                               \
             return sb_split_scale_of_##suffix((type)factor);                                                           \
         }                                                                                                              \
-        SB_CUDA_FUNCTION void split(real s, scale by, int32_t *n, real *f) {                                           \
+        SB_CUDA_FUNCTION int32_t exponent(real s, scale by) {                                                          \
             const real held = sb_split_hold_##suffix(s, by), shifted = sb_split_shifted_##suffix(held, by);            \
-            *n = held != held ? SB_SPLIT_EXPONENT_LIMIT : sb_split_exponent_##suffix(shifted);                         \
-            *f = sb_split_fraction_##suffix(held, shifted, by);                                                        \
+            return held != held ? SB_SPLIT_EXPONENT_LIMIT : sb_split_exponent_##suffix(shifted);                       \
         }                                                                                                              \
         SB_CUDA_FUNCTION real factor(int32_t exponent, int32_t maximum) {                                              \
             return sb_split_factor_##suffix(exponent, maximum);                                                        \
         }                                                                                                              \
-        SB_CUDA_FUNCTION real weight(sb_dtype dtype, int32_t n, real f, int32_t maximum) {                             \
-            return sb_attention_weight_##suffix(dtype, n, f, maximum);                                                 \
+        SB_CUDA_FUNCTION real weight(sb_dtype dtype, real s, scale by, int32_t maximum) {                              \
+            return sb_attention_weight_##suffix(dtype, s, by, maximum);                                                \
         }                                                                                                              \
         SB_CUDA_FUNCTION real fold(const real *lanes) {                                                                \
             return sb_split_fold_##suffix(lanes[0], lanes[1], lanes[2], lanes[3]);                                     \
@@ -256,17 +255,23 @@ SB_CUDA_FUNCTION typename R::real sb_attention_score(const sb_cuda_attention *p,
     return (typename R::real)sb_attention_finish(z, p->scale, p->cap, p->mask_kind == SB_CUDA_ATTENTION_BIAS, bias);
 }
 
-/* A key taken apart. Its exponent is -SB_SPLIT_EXPONENT_LIMIT if it takes no part, and SB_SPLIT_EXPONENT_LIMIT or more if
+/* The score of a key, and its exponent: -SB_SPLIT_EXPONENT_LIMIT if it takes no part, and SB_SPLIT_EXPONENT_LIMIT or more if
  * the row is NaN for it. */
 template <class E, class R>
-SB_CUDA_FUNCTION int32_t sb_attention_take_apart(const sb_cuda_attention *p, const sb_attention_place *at, int64_t key,
-                                                 typename R::real *f) {
+SB_CUDA_FUNCTION int32_t sb_attention_find_key(const sb_cuda_attention *p, const sb_attention_place *at, int64_t key,
+                                               typename R::real *s) {
     double bias;
-    int32_t n = -SB_SPLIT_EXPONENT_LIMIT;
-    *f = 0;
-    if (key < at->keys && sb_attention_look(p, at, E::dtype, key, &bias))
-        R::split(sb_attention_score<E, R>(p, at, key, bias), R::scale_of(sb_attention_factor(p)), &n, f);
-    return n;
+    *s = 0;
+    if (key >= at->keys || !sb_attention_look(p, at, E::dtype, key, &bias))
+        return -SB_SPLIT_EXPONENT_LIMIT;
+    *s = sb_attention_score<E, R>(p, at, key, bias);
+    return R::exponent(*s, R::scale_of(sb_attention_factor(p)));
+}
+
+/* The weight of a key that takes part. */
+template <class E, class R>
+SB_CUDA_FUNCTION typename R::real sb_attention_weight(const sb_cuda_attention *p, typename R::real s, int32_t maximum) {
+    return R::weight(E::dtype, s, R::scale_of(sb_attention_factor(p)), maximum);
 }
 
 /* ---- splits ---- */
@@ -346,10 +351,10 @@ SB_CUDA_FUNCTION void sb_attention_split(const sb_cuda_attention *p, const sb_at
     for (int64_t block = start; block < end; block += SB_ATTENTION_BLOCK) {
         if (block + SB_ATTENTION_BLOCK <= at->reach.first || block >= at->reach.last)
             continue;
-        typename R::real f = 0;
+        typename R::real s = 0;
         int32_t n = -SB_SPLIT_EXPONENT_LIMIT;
         if (thread < SB_ATTENTION_THREADS)
-            n = sb_attention_take_apart<E, R>(p, at, block + thread, &f);
+            n = sb_attention_find_key<E, R>(p, at, block + thread, &s);
         const int32_t largest = sb_attention_largest<E, R>(n, shared);
         if (largest >= SB_SPLIT_EXPONENT_LIMIT) {
             sums->outcome = SB_CUDA_ATTENTION_NAN;
@@ -366,7 +371,8 @@ SB_CUDA_FUNCTION void sb_attention_split(const sb_cuda_attention *p, const sb_at
             sums->outcome = SB_CUDA_ATTENTION_SUM;
             if (thread < SB_ATTENTION_THREADS)
                 sb_number_store(E::dtype, shared->weights, thread,
-                                n != -SB_SPLIT_EXPONENT_LIMIT ? (double)R::weight(E::dtype, n, f, sums->maximum) : 0.0);
+                                n != -SB_SPLIT_EXPONENT_LIMIT ? (double)sb_attention_weight<E, R>(p, s, sums->maximum)
+                                                              : 0.0);
             SB_ATTENTION_BARRIER();
             for (int i = 0; i < SB_ATTENTION_BLOCK && thread < SB_SPLIT_LANES; i++) {
                 if (sb_split_lane(i) == thread)
