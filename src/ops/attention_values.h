@@ -59,12 +59,17 @@ static SB_HD_HOT double sb_attention_power_f64(double f) {
     return sb_fma_f64(p, f, 1.0);
 }
 
-/* The weight of a score that is seen, not rounded to `dtype` yet. */
-static SB_HD_HOT float sb_attention_weight_half(float s, sb_split_scale_f32 split, int32_t maximum) {
-    float exponent = sb_attention_exponent_half(s, split.scale, maximum), shifted = exponent + SB_ROUNDING_SHIFT_F32;
+/* The weight of 16 bits that has such an exponent, not rounded yet. */
+static SB_HD_HOT float sb_attention_weight_of_exponent(float exponent) {
+    float shifted = exponent + SB_ROUNDING_SHIFT_F32;
     float power = sb_attention_power_half(exponent - (shifted - SB_ROUNDING_SHIFT_F32)) *
                   sb_split_factor_f32(sb_shifted_integer_f32(shifted), 0);
     return exponent < SB_ATTENTION_FLOOR_HALF ? 0.0f : power;
+}
+
+/* The weight of a score that is seen, not rounded to `dtype` yet. */
+static SB_HD_HOT float sb_attention_weight_half(float s, sb_split_scale_f32 split, int32_t maximum) {
+    return sb_attention_weight_of_exponent(sb_attention_exponent_half(s, split.scale, maximum));
 }
 
 static SB_HD_HOT float sb_attention_weight_f32(sb_dtype dtype, float s, sb_split_scale_f32 split, int32_t maximum) {

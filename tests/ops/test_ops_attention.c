@@ -335,8 +335,8 @@ static void polynomials_are_near(void **unused) {
         fail_msg("f64: %Lg", wide);
 }
 
-/* Every exponent that a weight of 16 bits can have: the weight is the power of two, rounded once, and +0 below 2^-126. `exp2` is near
- * enough to tell, since no power but those with a whole exponent is nearer than 2^-28 of itself to the middle between two numbers. One weight
+/* Every exponent that a weight of 16 bits can have: the weight is the power of two, rounded once, and +0 below 2^-126. `exp2` in f64
+ * is near enough to tell. One weight
  * of f16 is the lower of two where the power is above their middle, by 2^-25: ex2.approx gives that. */
 static void weights_are_rounded_powers(void **unused) {
     static const sb_split_scale_f32 plain = {1, 0x1p21f};

@@ -56,7 +56,7 @@ SB_CUDA_FUNCTION float sb_attention16_at_least(float number, float least) {
 #endif
 }
 
-/* The power of two of a weight's exponent: its rounding to 16 bits is that of sb_attention_weight_half. ex2.approx is within 2^-22
+/* The power of two of a weight's exponent: its rounding to 16 bits is that of sb_attention_weight_of_exponent. ex2.approx is within 2^-22
  * of the power, which no multiple of 2^-12 has as near to the middle between two numbers of bf16; of f16 all were compared on compute
  * capability 9.0, for which alone this is compiled (tests/cuda/check_exact.py). Below 2^-126 it is +0. */
 SB_CUDA_FUNCTION float sb_attention16_power(float exponent) {
@@ -65,10 +65,7 @@ SB_CUDA_FUNCTION float sb_attention16_power(float exponent) {
     asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(exponent));
     return power;
 #else
-    const float shifted = exponent + SB_ROUNDING_SHIFT_F32;
-    const float power = sb_attention_power_half(exponent - (shifted - SB_ROUNDING_SHIFT_F32)) *
-                        sb_split_factor_f32(sb_shifted_integer_f32(shifted), 0);
-    return exponent < SB_ATTENTION_FLOOR_HALF ? 0.0f : power;
+    return sb_attention_weight_of_exponent(exponent);
 #endif
 }
 
