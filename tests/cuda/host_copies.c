@@ -131,7 +131,7 @@ static void describe_barrier(const host_condition *condition, char *text, size_t
 
 /* ---- threads ---- */
 
-enum { MOST_WRITES = 256, MOST_INITS = 4 };
+enum { MOST_WRITES = 256, MOST_INITS = 8 };
 
 /* What a thread has begun and made nothing known of. */
 typedef struct actions {

@@ -413,20 +413,26 @@ SB_CUDA_FUNCTION int sb_attention16_within(int64_t key) {
     return key < 0 ? 0 : key > KEYS ? KEYS : (int)key;
 }
 
+/* Scores of a row become -infinity but for keys `begin` to `end` of the block, where they begin with the thread's pair. */
+template <int GROUPS>
+SB_CUDA_FUNCTION void sb_attention16_hide_outside(float s[GROUPS][4], const int begin[2], const int end[2]) {
+    /* One by one, as seldom both are within the block. */
+    if (end[0] < 8 * GROUPS || end[1] < 8 * GROUPS)
+        EACH_SCORE s[j][i] = 8 * j + i % 2 < end[i / 2] ? s[j][i] : -sb_infinity_f32();
+    if (begin[0] > 0 || begin[1] > 0)
+        EACH_SCORE s[j][i] = 8 * j + i % 2 >= begin[i / 2] ? s[j][i] : -sb_infinity_f32();
+}
+
 /* Keys that a row does not see become -infinity. */
 template <int GROUPS>
 SB_CUDA_FUNCTION void sb_attention16_hide(float s[GROUPS][4], const sb_attention_place *rows, int64_t first) {
     const int pair = (int)threadIdx.x % 4 * 2;
     int begin[2], end[2];
     EACH_ROW {
-        begin[r] = sb_attention16_within(rows[r].reach.first - first);
-        end[r] = sb_attention16_within(rows[r].reach.last - first);
+        begin[r] = sb_attention16_within(rows[r].reach.first - first) - pair;
+        end[r] = sb_attention16_within(rows[r].reach.last - first) - pair;
     }
-    EACH_SCORE {
-        const int key = 8 * j + pair + i % 2;
-        if (key < begin[i / 2] || key >= end[i / 2])
-            s[j][i] = -sb_infinity_f32();
-    }
+    sb_attention16_hide_outside<GROUPS>(s, begin, end);
 }
 
 /* Scale, cap and mask, element by element. */

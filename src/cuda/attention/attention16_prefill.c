@@ -23,6 +23,10 @@ const char *sb_cuda_attention16_refuses_prefill(const sb_cuda_attention_call *ma
         !sb_attention16_has_steps(&p->k, a->batch, a->key_heads, a->keys) ||
         !sb_attention16_has_steps(&p->v, a->batch, a->key_heads, a->keys))
         return "queries, keys or values are repeated or lie backwards";
+    if ((uintptr_t)p->y.data % 16 != 0 || !sb_attention16_has_steps(&p->y, a->batch, a->heads, a->queries))
+        return "the output does not lie in aligned pieces of 8 elements";
+    if ((a->heads > 1 && p->y.head > INT32_MAX) || (a->queries > 1 && p->y.row > INT32_MAX))
+        return "2^31 elements or more of the output lie from a head or a query to the next";
     if (a->batch > INT32_MAX || a->heads > INT32_MAX || a->queries > INT32_MAX)
         return "there are 2^31 samples, heads or queries";
     return NULL;
@@ -58,6 +62,9 @@ static sb_status describe_tiles(sb_call *call, const sb_cuda_attention_call *mad
     tiles->attention = made->parameters;
     tiles->queries = (int32_t)(sb_cuda_attention16_prefill_rows(a) / group);
     tiles->rows = (int32_t)group * tiles->queries;
+    tiles->head_bytes = a->heads > 1 ? (uint32_t)tiles->attention.y.head * 2 : 0;
+    tiles->query_bytes = a->queries > 1 ? (uint32_t)tiles->attention.y.row * 2 : 0;
+    tiles->inverse = (int32_t)up(1 << 16, group);
     tiles->row_warps = sb_cuda_attention16_prefill_rows(a) / 16;
     tiles->attention.row_tiles = up(a->queries, tiles->queries);
     if (__builtin_mul_overflow(a->batch * a->key_heads, tiles->attention.row_tiles, &tiles->tiles) ||
@@ -90,6 +97,9 @@ static sb_status launch_tiles(sb_call *call, const sb_cuda_attention_call *made,
     return sb_cuda_call_launch(call, work);
 }
 
+/* Words that a block of threads looks at: it has as many threads, but where some are set they are better shared out among more of them. */
+enum { AGAIN_WORDS = 32 };
+
 /* The rows that only the definition can compute, which only the device knows. */
 static sb_status launch_again(sb_call *call, const sb_cuda_attention_call *made, sb_cuda_work *work,
                               const sb_cuda_attention16_tiles *tiles) {
@@ -101,7 +111,7 @@ static sb_status launch_again(sb_call *call, const sb_cuda_attention_call *made,
     work->parameters = tiles;
     work->parameter_bytes = sizeof *tiles;
     work->threads = SB_CUDA_ATTENTION16_THREADS;
-    work->blocks = sb_cuda_call_blocks(call, tiles->tiles);
+    work->blocks = sb_cuda_call_blocks(call, up(tiles->tiles * SB_CUDA_ATTENTION16_PREFILL_WARPS, AGAIN_WORDS));
     work->shared_bytes = 0;
     return sb_cuda_call_launch(call, work);
 }

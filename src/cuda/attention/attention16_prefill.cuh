@@ -1,169 +1,76 @@
 /* Attention of many rows by warpgroups: tiles of 128 rows against blocks of 128 keys, by TMA and wgmma. Of heads of more than 128 elements
  * a tile has 64 rows: both warpgroups score them, and each sums half of the values' columns, as sums of all have no room in registers.
  *
- * A thread of one warpgroup fetches: the queries of a tile once, then blocks of keys and values through a ring, in the order in
- * which they are used: K0, K1, V0, K2, V1, … The two other warpgroups have 64 rows each, from scores to the output. Each begins
+ * A thread of one warpgroup fetches (attention16_prefill_fetch.cuh). The two other warpgroups have 64 rows each, from scores to the output. Each begins
  * the scores of a block and behind them the values of the block before, whose weights are in registers as the left factor, and
  * computes weights while the values are summed. The warpgroups take turns at beginning products, so that the weights of one are
- * computed while the other's products go on.
+ * computed while the other's products go on. So it goes through all blocks of all its tiles: the block behind a tile's last is the next
+ * tile's first, so that the products of one tile hide the output of the one before.
  *
  * The definition's order (docs/numerics.md, section 10) is that of today's tiles of 64 rows (attention16_tile.cuh): a maximum of
  * each block of 128 keys, whose sums are multiplied by the power between two maxima before the block's values are added; chains over
  * 512 keys that begin at +0, where sums lie in registers; and totals of the splits before, which lie in shared memory, each
  * thread's own.
  *
- * Rows whose sums are NaN without a score that is, and those with a block whose scores are all below about -0.7 million, leave
+ * Warps with a row that is NaN or sees no key, or has a block whose scores are all below about -0.7 million, leave
  * nothing but a word, for attention16_again.cu to compute by the definition. */
 #ifndef SB_CUDA_ATTENTION_ATTENTION16_PREFILL_CUH
 #define SB_CUDA_ATTENTION_ATTENTION16_PREFILL_CUH
 
-#include "cuda/attention/attention16.cuh"
-#include "cuda/attention/attention16_prefill_parameters.h"
-#include "cuda/contraction/hopper.cuh"
+#include "cuda/attention/attention16_prefill_fetch.cuh"
 #include "cuda/contraction/wgmma.cuh"
 
 #define KEY_GROUPS (KEYS / 8)
 #define GROUP_THREADS 128
-#define GROUP_ROWS 64
-/* A tile's rows, and whether both warpgroups have the same, with columns of values of their own. */
-#define TILE_ROWS(D) SB_CUDA_ATTENTION16_PREFILL_ROWS(D)
-#define SHARES_ROWS(D) (TILE_ROWS(D) == GROUP_ROWS)
 #define GROUP_COLUMNS(D) (SHARES_ROWS(D) ? (D) / 2 : (D))
-/* Bytes from 64 elements of a tile's queries to the next. */
-#define QUERY_CHUNK_BYTES(D) (TILE_ROWS(D) * 128)
-/* Bytes of 128 lines of 64 elements: what a copy brings, and from 64 elements to the next. */
-#define CHUNK_BYTES (128 * 128)
 
 #if SB_HOPPER
 
-/* ---- tiles ---- */
+/* ---- a warpgroup ---- */
 
-/* A tile, found by the thread that fetches. Keys are numbers of 32 bits (attention16.c). */
-struct sb_prefill_tile {
-    sb_attention16_tile whole;
-    int32_t first_query;
-    int32_t block, blocks;                    /* the first key of the first of so many blocks of keys */
-    int32_t begin, end, full_begin, full_end; /* as in `whole` */
-    bool there;                               /* else it is behind the last one */
+/* What a warpgroup goes by. */
+template <int D> struct sb_prefill_group {
+    int number; /* 0 or 1 */
+    bool leads; /* the thread that speaks for it */
+    sb_prefill_ring<D> ring;
+    uint32_t queries; /* the address of its rows of a tile */
+    int tiles, turns; /* that it has taken */
+    float *totals;
 };
-
-/* The block's tile of round `number`: the grid's tiles of a round go to its blocks forwards and backwards in turn, so that
- * the block with the longest tile of one has the shortest of the next. */
-SB_CUDA_FUNCTION uint32_t sb_prefill_index(int number) {
-    const uint32_t place = number % 2 != 0 ? gridDim.x - 1 - blockIdx.x : blockIdx.x;
-    return (uint32_t)number * gridDim.x + place;
-}
-
-SB_CUDA_FUNCTION int32_t sb_prefill_within(int64_t key) {
-    const int64_t most = INT32_MAX - KEYS;
-    return (int32_t)(key < 0 ? 0 : key < most ? key : most);
-}
-
-/* Tile `index`: as sb_attention16_find_tile counts them, with numbers of 32 bits. */
-SB_CUDA_FUNCTION void sb_prefill_find(const sb_cuda_attention16_tiles *p, uint32_t index, sb_prefill_tile *tile) {
-    const sb_cuda_attention *attention = &p->attention;
-    const uint32_t key_heads = (uint32_t)attention->key_heads, batches = (uint32_t)attention->batch;
-    const uint32_t rest = index / key_heads, number = (uint32_t)attention->row_tiles - 1 - rest / batches;
-    const int64_t queries = sb_cuda_used(attention->used_queries, attention->queries);
-    const int32_t first = (int32_t)number * p->queries;
-    const int64_t last = first + p->queries < queries ? first + p->queries - 1 : queries - 1;
-    sb_attention16_tile *whole = &tile->whole;
-    sb_attention16_place_tile(attention, whole, rest % batches, index % key_heads, queries);
-    whole->first_row = (int64_t)first * whole->group;
-    sb_attention16_bound_queries(attention, whole, first, last, -1);
-    const bool is_empty = first >= queries || whole->begin >= whole->end;
-    tile->there = true;
-    tile->first_query = first;
-    tile->begin = sb_prefill_within(whole->begin);
-    tile->end = sb_prefill_within(whole->end);
-    tile->full_begin = sb_prefill_within(whole->full_begin);
-    tile->full_end = sb_prefill_within(whole->full_end);
-    tile->block = tile->begin / KEYS * KEYS;
-    tile->blocks = is_empty ? 0 : (tile->end - tile->block + KEYS - 1) / KEYS;
-}
-
-/* ---- shared memory ---- */
-
-/* Addresses of shared memory, and what of it threads read and write by themselves. */
-template <int D> struct sb_prefill_shared {
-    uint32_t queries, ring;
-    uint32_t full, empty;                 /* a barrier of each stage */
-    uint32_t queries_full, queries_empty; /* one of each */
-    uint32_t turns;                       /* one of each warpgroup: it may begin products */
-    float *totals;                        /* of both warpgroups */
-    sb_prefill_tile *tiles;               /* this one and the next one, which take turns */
-};
-
-template <int D> struct sb_prefill_place {
-    int stage;
-    uint32_t phase;
-};
-
-template <int D> SB_CUDA_FUNCTION void sb_prefill_next(sb_prefill_place<D> *at) {
-    if (++at->stage == SB_CUDA_ATTENTION16_PREFILL_STAGES(D)) {
-        at->stage = 0;
-        at->phase ^= 1;
-    }
-}
 
 template <int D>
-SB_CUDA_FUNCTION uint32_t sb_prefill_stage(const sb_prefill_shared<D> *shared, const sb_prefill_place<D> *at) {
-    return shared->ring + (uint32_t)at->stage * SB_CUDA_ATTENTION16_PREFILL_UNIT(D);
+SB_CUDA_FUNCTION void sb_prefill_release(const sb_prefill_shared *shared, const sb_prefill_group<D> *group, int stage) {
+    if (group->leads)
+        sb_barrier_arrive(shared->empty + 8 * stage);
 }
 
-/* ---- fetching ---- */
-
+/* The same of a block's parts, from `stage` on. */
 template <int D>
-SB_CUDA_FUNCTION void sb_prefill_fetch_block(const sb_prefill_shared<D> *shared, const sb_tensor_map *map, int key,
-                                             int head, int batch, sb_prefill_place<D> *at) {
-    const uint32_t arrived = shared->full + 8 * at->stage;
-    sb_barrier_wait(shared->empty + 8 * at->stage, at->phase ^ 1);
-    sb_barrier_expect(arrived, SB_CUDA_ATTENTION16_PREFILL_UNIT(D));
+SB_CUDA_FUNCTION void sb_prefill_release_block(const sb_prefill_shared *shared, const sb_prefill_group<D> *group,
+                                               int stage) {
     SB_CUDA_UNROLL
-    for (int i = 0; i < D / 64; i++)
-        sb_tensor_load(sb_prefill_stage(shared, at) + i * CHUNK_BYTES, map, arrived, 64 * i, key, head, batch);
-    sb_prefill_next(at);
+    for (int part = 0; part < PARTS(D); part++)
+        sb_prefill_release<D>(shared, group, (stage + part) % STAGES(D));
 }
 
-/* Queries, then the blocks of keys and values. */
+/* Says that this warp is done with the tile before the one that it took last. */
 template <int D>
-SB_CUDA_FUNCTION void sb_prefill_fetch_tile(const sb_cuda_attention16_prefill *p, const sb_prefill_shared<D> *shared,
-                                            const sb_prefill_tile *tile, sb_prefill_place<D> *at) {
-    const int blocks = tile->blocks, first = tile->block;
-    const int head = (int)tile->whole.at.key_head, batch = (int)tile->whole.at.batch;
-    if (blocks == 0) {
-        sb_barrier_arrive(shared->queries_full);
-        return;
-    }
-    sb_barrier_expect(shared->queries_full, (uint32_t)(D / 64 * p->work.rows * 128));
-    SB_CUDA_UNROLL
-    for (int i = 0; i < D / 64; i++)
-        sb_tensor_load(shared->queries + i * QUERY_CHUNK_BYTES(D), &p->q, shared->queries_full, 64 * i,
-                       head * tile->whole.group, tile->first_query, batch);
-    sb_prefill_fetch_block<D>(shared, &p->k, first, head, batch, at);
-    SB_CUDA_KEEP_LOOP
-    for (int block = 1; block <= blocks; block++) {
-        if (block < blocks)
-            sb_prefill_fetch_block<D>(shared, &p->k, first + block * KEYS, head, batch, at);
-        sb_prefill_fetch_block<D>(shared, &p->v, first + (block - 1) * KEYS, head, batch, at);
-    }
+SB_CUDA_FUNCTION void sb_prefill_leave_tile(const sb_prefill_shared *shared, const sb_prefill_group<D> *group) {
+    __syncwarp();
+    if (threadIdx.x % 32 == 0)
+        sb_barrier_arrive(shared->tile_empty + 8 * (uint32_t)((group->tiles - 2) % TILES));
 }
 
+/* Waits for the tile's queries, behind the last scores of the tile before, whose room is free by that. It is said when all warps have seen
+ * them, and not behind products: the last values of the tile before may need the room. */
 template <int D>
-SB_CUDA_FUNCTION void sb_prefill_fetch(const sb_cuda_attention16_prefill *p, const sb_prefill_shared<D> *shared) {
-    sb_prefill_place<D> at = {0, 0};
-    int number = 0;
-    SB_CUDA_KEEP_LOOP
-    for (uint32_t index; (index = sb_prefill_index(number)) < (uint32_t)p->work.tiles; number++) {
-        sb_prefill_tile *tile = &shared->tiles[number % 2];
-        /* Behind the last scores of the tile before, so that nobody is still at the tile before that. */
-        sb_barrier_wait(shared->queries_empty, (uint32_t)(number & 1) ^ 1);
-        sb_prefill_find(&p->work, index, tile);
-        sb_prefill_fetch_tile<D>(p, shared, tile, &at);
-    }
-    sb_barrier_wait(shared->queries_empty, (uint32_t)(number & 1) ^ 1);
-    shared->tiles[number % 2].there = false;
-    sb_barrier_arrive(shared->queries_full);
+SB_CUDA_FUNCTION void sb_prefill_take_queries(const sb_prefill_shared *shared, sb_prefill_group<D> *group) {
+    sb_barrier_wait(shared->full + 8 * group->ring.stage, group->ring.phase);
+    group->queries =
+        sb_prefill_exchange(shared, &group->ring) + (SHARES_ROWS(D) ? 0 : (uint32_t)group->number * (GROUP_ROWS * 128));
+    sb_warpgroup_sync(1 + group->number);
+    sb_prefill_release<D>(shared, group, group->ring.stage);
+    sb_prefill_next(&group->ring);
 }
 
 /* ---- products ---- */
@@ -188,43 +95,65 @@ SB_CUDA_FUNCTION void sb_prefill_multiply_values(float *sums, int adds, const ui
         SB_WGMMA_LEFT_64(sums, adds, weights, values, "bf16", 1);
 }
 
-/* Begins the scores of the block in a stage. */
+/* Begins the scores of the block that comes next in the ring. */
 template <int HALF, int D>
-SB_CUDA_FUNCTION void sb_prefill_begin_scores(const sb_prefill_shared<D> *shared, const sb_prefill_place<D> *at,
-                                              uint32_t queries_address, float *scores) {
-    const uint64_t queries = sb_matrix_descriptor(queries_address, QUERY_CHUNK_BYTES(D), 1024);
-    const uint64_t keys = sb_matrix_descriptor(sb_prefill_stage(shared, at), CHUNK_BYTES, 1024);
-    sb_barrier_wait(shared->full + 8 * at->stage, at->phase);
+SB_CUDA_FUNCTION void sb_prefill_begin_scores(const sb_prefill_shared *shared, sb_prefill_group<D> *group,
+                                              float *scores) {
+    const int chunk = 64 / 16;
+    const uint64_t queries = sb_matrix_descriptor(group->queries, QUERY_CHUNK_BYTES(D), 1024);
+    uint64_t keys[PARTS(D)];
+    SB_CUDA_UNROLL
+    for (int part = 0; part < PARTS(D); part++) {
+        keys[part] = sb_matrix_descriptor(sb_prefill_unit(shared, &group->ring), CHUNK_BYTES, 1024);
+        sb_barrier_wait(shared->full + 8 * group->ring.stage, group->ring.phase);
+        sb_prefill_next(&group->ring);
+    }
     SB_WGMMA_BEGIN();
     SB_CUDA_UNROLL
     for (int k = 0; k < D / 16; k++) {
-        const int within = k % 4 * (32 / 16);
-        sb_prefill_multiply_keys<HALF>(scores, k > 0, queries + k / 4 * (QUERY_CHUNK_BYTES(D) / 16) + within,
-                                       keys + k / 4 * (CHUNK_BYTES / 16) + within);
+        const int within = k % chunk * (32 / 16), part = k / chunk / UNIT_CHUNKS(D);
+        sb_prefill_multiply_keys<HALF>(scores, k > 0, queries + k / chunk * (QUERY_CHUNK_BYTES(D) / 16) + within,
+                                       keys[part] + k / chunk % UNIT_CHUNKS(D) * (CHUNK_BYTES / 16) + within);
     }
     SB_WGMMA_END();
 }
 
-/* Makes zeros of the values in a stage that no row of the tile sees: lines before `begin` and from `end` on. Both warpgroups do,
- * since each would have to wait for the other. */
-template <int D> SB_CUDA_FUNCTION void sb_prefill_clear(uint32_t values, int begin, int end, int group) {
+/* Makes zeros of the values in a unit from line `known` on. Both warpgroups do, since each would have to wait for the other. */
+template <int D> SB_CUDA_FUNCTION void sb_prefill_clear(uint32_t values, int known, int group) {
     const int thread = (int)threadIdx.x % GROUP_THREADS;
     SB_CUDA_KEEP_LOOP
-    for (int piece = thread; piece < KEYS * D / 8; piece += GROUP_THREADS) {
+    for (int piece = thread; piece < UNIT(D) / 16; piece += GROUP_THREADS) {
         const int line = piece / 8 % KEYS;
-        if (line < begin || line >= end)
+        if (line >= known)
             sb_shared_clear(values + 16 * piece);
     }
     sb_shared_written();
     sb_warpgroup_sync(1 + group);
 }
 
+/* Waits until the values of `block`, which come next in the ring, are there, without those that may be anything, and returns where those are that the
+ * warpgroup sums. Values that a row does not see but another one does are numbers as a rule: where they are not, the row is computed again. */
+template <int D>
+SB_CUDA_FUNCTION uint32_t sb_prefill_await_values(const sb_prefill_shared *shared, sb_prefill_group<D> *group,
+                                                  const sb_prefill_tile *tile, int block) {
+    uint32_t values = 0;
+    SB_CUDA_UNROLL
+    for (int part = 0; part < PARTS(D); part++) {
+        sb_barrier_wait(shared->full + 8 * group->ring.stage, group->ring.phase);
+        if (part == 0 || part == group->number)
+            values = sb_prefill_unit(shared, &group->ring);
+        sb_prefill_next(&group->ring);
+    }
+    if (SB_CUDA_SELDOM(block > tile->known - KEYS))
+        sb_prefill_clear<D>(values, tile->known - block, group->number);
+    return values;
+}
+
 /* Begins to add a block's weighted values to those before it, or with `adds` 0 to +0. */
 template <int HALF, int D>
-SB_CUDA_FUNCTION void sb_prefill_begin_values(const sb_prefill_shared<D> *shared, const sb_prefill_place<D> *at,
-                                              uint32_t column_bytes, int adds, const uint32_t weights[KEYS / 16][4],
+SB_CUDA_FUNCTION void sb_prefill_begin_values(uint32_t from, int adds, const uint32_t weights[KEYS / 16][4],
                                               float *sums) {
-    const uint64_t values = sb_matrix_descriptor(sb_prefill_stage(shared, at) + column_bytes, CHUNK_BYTES, 1024);
+    const uint64_t values = sb_matrix_descriptor(from, CHUNK_BYTES, 1024);
     SB_WGMMA_BEGIN();
     SB_CUDA_UNROLL
     for (int k = 0; k < KEYS / 16; k++)
@@ -239,8 +168,17 @@ struct sb_prefill_rows {
     int32_t maximum[2]; /* of the split; NONE while the row has seen no key of it */
     float lanes[2];
     sb_attention16_total totals[2]; /* of the splits before */
-    bool is_nan[2], again[2];
+    bool again[2]; /* whether the definition has to compute it: of a NaN, and of scores too low to tell apart */
 };
+
+SB_CUDA_FUNCTION void sb_prefill_begin_rows(sb_prefill_rows *rows) {
+    SB_CUDA_UNROLL
+    EACH_ROW {
+        rows->maximum[r] = rows->totals[r].maximum = NONE;
+        rows->lanes[r] = rows->totals[r].sum = 0;
+        rows->again[r] = false;
+    }
+}
 
 /* The thread's number, worked out where it is asked for: what follows from it would take registers of all loops. */
 SB_CUDA_FUNCTION int sb_prefill_thread(void) {
@@ -255,39 +193,21 @@ template <int D> SB_CUDA_FUNCTION int sb_prefill_own_row(int r) {
     return thread / 32 * 16 % TILE_ROWS(D) + thread % 32 / 4 + 8 * r;
 }
 
-template <int D>
-SB_CUDA_FUNCTION bool sb_prefill_is_used(const sb_cuda_attention16_prefill *p, const sb_prefill_tile *tile, int r) {
-    const int own = sb_prefill_own_row<D>(r);
-    return own < p->work.rows && tile->whole.first_row + own < tile->whole.rows;
-}
-
-/* Blocks of keys that all rows see, so many keys from `first` on, which lie in registers: nothing is hidden of them or cleared. */
-struct sb_prefill_plain {
-    int32_t first;
-    uint32_t keys;
-};
-
-SB_CUDA_FUNCTION sb_prefill_plain sb_prefill_find_plain(const sb_prefill_tile *tile) {
-    const int32_t first = (tile->full_begin + KEYS - 1) / KEYS * KEYS, end = tile->full_end / KEYS * KEYS;
-    const sb_prefill_plain plain = {first, first < end ? (uint32_t)(end - first) : 0};
-    return plain;
-}
-
-SB_CUDA_FUNCTION bool sb_prefill_is_inside(sb_prefill_plain plain, int32_t block) {
-    return (uint32_t)block - (uint32_t)plain.first < plain.keys;
-}
-
 /* Hides keys that a row does not see. Rows that are not there may see any. */
 template <int D>
 SB_CUDA_FUNCTION void sb_prefill_see(const sb_cuda_attention16_prefill *p, const sb_prefill_tile *tile, int block,
-                                     sb_prefill_plain plain, float s[KEY_GROUPS][4]) {
-    sb_attention_place rows[2];
-    if (!SB_CUDA_SELDOM(!sb_prefill_is_inside(plain, block)))
+                                     float s[KEY_GROUPS][4]) {
+    int begin[2], end[2];
+    if (!SB_CUDA_SELDOM(!sb_prefill_is_inside(tile->plain, block)))
         return;
     SB_CUDA_UNROLL
-    EACH_ROW rows[r].reach = sb_attention16_reach(&p->work.attention, &tile->whole,
-                                                  tile->first_query + sb_prefill_own_row<D>(r) / tile->whole.group);
-    sb_attention16_hide<KEY_GROUPS>(s, rows, block);
+    EACH_ROW {
+        const int query = sb_prefill_query(p, sb_prefill_own_row<D>(r)), pair = sb_prefill_thread() % 4 * 2;
+        const int first = tile->begin + query, behind = tile->end + query;
+        begin[r] = (first > 0 ? first : 0) - block - pair;
+        end[r] = (behind < 0 ? 0 : behind < tile->length ? behind : tile->length) - block - pair;
+    }
+    sb_attention16_hide_outside<KEY_GROUPS>(s, begin, end);
 }
 
 /* Has scores worked out here, and what is made of them behind. */
@@ -381,7 +301,7 @@ SB_CUDA_FUNCTION void sb_prefill_exponents(const float largest[2], sb_split_scal
     }
     if (SB_CUDA_SELDOM(!is_near)) {
         SB_CUDA_UNROLL
-        EACH_ROW n[r] = sb_attention16_exponent(largest[r], by, &rows->is_nan[r], &rows->again[r]);
+        EACH_ROW n[r] = sb_attention16_exponent(largest[r], by, &rows->again[r], &rows->again[r]);
     }
 }
 
@@ -441,7 +361,7 @@ SB_CUDA_FUNCTION void sb_prefill_end_split(sb_prefill_rows *rows, sb_attention16
     SB_CUDA_UNROLL
     EACH_ROW {
         const float sum = sb_attention16_join(rows->lanes[r]);
-        rows->is_nan[r] |= sum != sum;
+        rows->again[r] |= sum != sum;
         by[r] = sb_attention16_fold_row(&rows->totals[r], rows->maximum[r], sum);
         rows->maximum[r] = NONE;
         rows->lanes[r] = 0;
@@ -452,6 +372,8 @@ SB_CUDA_FUNCTION void sb_prefill_end_split(sb_prefill_rows *rows, sb_attention16
 template <int D, bool IS_LAST>
 SB_CUDA_FUNCTION void sb_prefill_fold(const sb_attention16_factors by[2], float *totals, float *sums) {
     const int thread = (int)threadIdx.x % GROUP_THREADS;
+    if (IS_LAST && !sb_prefill_any(by[0].is_none || by[1].is_none || !by[0].is_first || !by[1].is_first))
+        return;
     SB_CUDA_UNROLL
     for (int j = 0; j < GROUP_COLUMNS(D) / 8; j++) {
         sb_cuda_words4 *place = &((sb_cuda_words4 *)(void *)totals)[j * GROUP_THREADS + thread];
@@ -475,214 +397,221 @@ SB_CUDA_FUNCTION void sb_prefill_fold(const sb_attention16_factors by[2], float 
     }
 }
 
-/* ---- a warpgroup's rows of a tile ---- */
+/* ---- output ---- */
 
-/* What a warpgroup goes by. */
-template <int D> struct sb_prefill_group {
-    int number;                     /* 0 or 1 */
-    uint32_t queries, column_bytes; /* of its rows, and from a unit's beginning to its columns of values */
-    float *totals;
-    sb_prefill_place<D> at; /* in the ring */
-    int turns;              /* that it has had */
-    bool leads;             /* the thread that speaks for it */
+/* Rows that have been summed, but for their sums of values. */
+struct sb_prefill_done {
+    float shares[2]; /* what those are to be multiplied by */
+    bool again[2];
 };
 
-template <int D>
-SB_CUDA_FUNCTION void sb_prefill_release(const sb_prefill_shared<D> *shared, const sb_prefill_group<D> *group,
-                                         int stage) {
-    if (group->leads)
-        sb_barrier_arrive(shared->empty + 8 * stage);
-}
-
-/* Waits until the values of `block` are there, without those that no row sees. */
-template <int D>
-SB_CUDA_FUNCTION void sb_prefill_await_values(const sb_prefill_shared<D> *shared, const sb_prefill_group<D> *group,
-                                              const sb_prefill_tile *tile, sb_prefill_plain plain, int block) {
-    sb_barrier_wait(shared->full + 8 * group->at.stage, group->at.phase);
-    if (SB_CUDA_SELDOM(!sb_prefill_is_inside(plain, block)) && (block < tile->begin || block + KEYS > tile->end))
-        sb_prefill_clear<D>(sb_prefill_stage(shared, &group->at), sb_attention16_within(tile->begin - block),
-                            sb_attention16_within(tile->end - block), group->number);
-}
-
-/* The blocks of a tile, of which there is one at least. Behind it the sums are what the rows come to. */
-template <int HALF, int D>
-SB_CUDA_FUNCTION void sb_prefill_sum(const sb_cuda_attention16_prefill *p, const sb_prefill_shared<D> *shared,
-                                     const sb_prefill_tile *tile, sb_split_scale_f32 by, sb_prefill_group<D> *group,
-                                     sb_prefill_rows *rows, float *sums) {
-    float scores[KEY_GROUPS * 4], factors[2];
-    uint32_t weights[KEYS / 16][4];
-    sb_attention16_factors folding[2];
-    const int last = tile->block + (tile->blocks - 1) * KEYS;
-    const sb_prefill_plain plain = sb_prefill_find_plain(tile);
-    int block = tile->block, adds = 0;
-    sb_prefill_begin_scores<HALF, D>(shared, &group->at, group->queries, scores);
-    SB_WGMMA_WAIT(0);
-    sb_prefill_release<D>(shared, group, group->at.stage);
-    sb_prefill_next<D>(&group->at);
-    sb_prefill_see<D>(p, tile, block, plain, (float(*)[4])scores);
-    sb_prefill_raise((float(*)[4])scores, by, rows, factors);
-    sb_prefill_weigh<HALF>((const float(*)[4])scores, by, rows, weights);
-    SB_CUDA_KEEP_LOOP
-    for (; block < last; block += KEYS) {
-        const bool ends = (block + KEYS) % SB_ATTENTION_SPLIT == 0;
-        sb_barrier_wait(shared->turns + 8 * group->number, (uint32_t)(group->turns++ + (group->number == 0)) & 1);
-        sb_prefill_begin_scores<HALF, D>(shared, &group->at, group->queries, scores);
-        const int keys_stage = group->at.stage;
-        sb_prefill_next<D>(&group->at);
-        sb_prefill_await_values<D>(shared, group, tile, plain, block);
-        sb_prefill_begin_values<HALF, D>(shared, &group->at, group->column_bytes, adds, weights, sums);
-        /* Each warp by itself: else the turn could be this warpgroup's again before its last warp has seen this one. */
-        __syncwarp();
-        if (threadIdx.x % 32 == 0)
-            sb_barrier_arrive(shared->turns + 8 * (1 - group->number));
-        SB_WGMMA_WAIT(1);
-        sb_prefill_release<D>(shared, group, keys_stage);
-        if (ends)
-            sb_prefill_end_split(rows, folding);
-        sb_prefill_see<D>(p, tile, block + KEYS, plain, (float(*)[4])scores);
-        sb_prefill_raise((float(*)[4])scores, by, rows, factors);
-        SB_WGMMA_WAIT(0);
-        sb_prefill_release<D>(shared, group, group->at.stage);
-        sb_prefill_next<D>(&group->at);
-        if (ends)
-            sb_prefill_fold<D, false>(folding, group->totals, sums);
-        else
-            sb_prefill_rescale<D>(factors, sums);
-        adds = !ends;
-        sb_prefill_weigh<HALF>((const float(*)[4])scores, by, rows, weights);
+SB_CUDA_FUNCTION sb_prefill_done sb_prefill_end_rows(const sb_prefill_rows *rows) {
+    sb_prefill_done done;
+    SB_CUDA_UNROLL
+    EACH_ROW {
+        done.shares[r] = sb_div_f32(1, rows->totals[r].sum);
+        done.again[r] = rows->again[r] || rows->totals[r].maximum == NONE;
     }
-    if (group->leads)
-        sb_barrier_arrive(shared->queries_empty);
-    sb_prefill_await_values<D>(shared, group, tile, plain, block);
-    sb_prefill_begin_values<HALF, D>(shared, &group->at, group->column_bytes, adds, weights, sums);
-    SB_WGMMA_WAIT(0);
-    sb_prefill_release<D>(shared, group, group->at.stage);
-    sb_prefill_next<D>(&group->at);
-    sb_prefill_end_split(rows, folding);
-    sb_prefill_fold<D, true>(folding, group->totals, sums);
+    return done;
 }
 
-/* Gives out the rows, or says that the definition has to compute the warp's. */
+/* The columns of a row that a warp has, in pieces of 16 bytes, and how many such rows 512 bytes hold. */
+#define PIECES(D) (GROUP_COLUMNS(D) / 8)
+#define ROWS_OF_512_BYTES(D) (32 / PIECES(D))
+
+/* Where a piece of one of a warp's rows is put together, in the room that the warp has for totals: 512 bytes of each of the four warps side by
+ * side. Pieces are turned about, so that eight rows of a matrix are in different banks. */
+template <int D> SB_CUDA_FUNCTION uint32_t sb_prefill_piece(uint32_t totals, int row, int piece) {
+    return totals + (uint32_t)(row / ROWS_OF_512_BYTES(D) * 2048 + row % ROWS_OF_512_BYTES(D) * (16 * PIECES(D)) +
+                               (piece ^ (row & 7)) * 16);
+}
+
+/* Puts the warp's rows together, as they are rounded. */
 template <int HALF, int D>
-SB_CUDA_FUNCTION void sb_prefill_give(const sb_cuda_attention16_prefill *p, const sb_prefill_tile *tile, uint32_t index,
-                                      const sb_prefill_rows *rows, const float *sums) {
-    const int thread = sb_prefill_thread(), lane = thread % 32, warp = thread / 32;
-    const int first_column = SHARES_ROWS(D) ? warp / 4 * GROUP_COLUMNS(D) : 0;
+SB_CUDA_FUNCTION void sb_prefill_round(uint32_t totals, const float shares[2], const float *sums) {
+    const int lane = sb_prefill_thread() % 32;
+    SB_CUDA_UNROLL
+    for (int j = 0; j < PIECES(D); j += 2) {
+        uint32_t pairs[4];
+        SB_CUDA_UNROLL
+        for (int i = 0; i < 4; i++)
+            pairs[i] =
+                sb_cuda_round_pair<HALF>(sums[4 * j + 2 * i] * shares[i % 2], sums[4 * j + 2 * i + 1] * shares[i % 2]);
+        sb_store_matrices(sb_prefill_piece<D>(totals, lane % 16, j + lane / 16), pairs[0], pairs[1], pairs[2],
+                          pairs[3]);
+    }
+}
+
+/* Gives out the rows, or says that the definition has to compute the warp's: where a sum is NaN, too. What is left in the room for totals is
+ * not read before it is written. */
+template <int HALF, int D>
+SB_CUDA_FUNCTION void sb_prefill_give(const sb_cuda_attention16_prefill *p, const sb_prefill_tile *tile,
+                                      const sb_prefill_done *done, float *totals, const float *sums) {
+    const int thread = sb_prefill_thread(), lane = thread % 32, first_row = thread / 32 * 16 % TILE_ROWS(D);
     bool again = false;
     SB_CUDA_UNROLL
     EACH_ROW {
-        bool has_nan = false;
+        bool is_again = done->again[r];
         SB_CUDA_UNROLL
         for (int j = 0; j < GROUP_COLUMNS(D) / 8; j++)
-            has_nan |= sums[4 * j + 2 * r] != sums[4 * j + 2 * r] || sums[4 * j + 2 * r + 1] != sums[4 * j + 2 * r + 1];
-        has_nan &= !rows->is_nan[r] && rows->totals[r].maximum != NONE;
-        again |= sb_prefill_is_used<D>(p, tile, r) && (rows->again[r] || has_nan);
+            is_again |=
+                sums[4 * j + 2 * r] != sums[4 * j + 2 * r] || sums[4 * j + 2 * r + 1] != sums[4 * j + 2 * r + 1];
+        again |= sb_prefill_own_row<D>(r) < tile->used && is_again;
     }
-    const bool any = sb_cuda_first_lane(again) >= 0;
+    again = sb_prefill_any(again);
     if (lane == 0)
-        p->work.again[index * SB_CUDA_ATTENTION16_PREFILL_WARPS + (uint32_t)warp] = any;
-    if (SB_CUDA_SELDOM(any))
+        p->work.again[tile->index * SB_CUDA_ATTENTION16_PREFILL_WARPS + (uint32_t)(thread / 32)] = again;
+    if (SB_CUDA_SELDOM(again))
         return;
+    const uint32_t room = sb_shared_address(totals) + (uint32_t)(thread % GROUP_THREADS / 32 * 512);
+    sb_prefill_round<HALF, D>(room, done->shares, sums);
+    sb_shared_written();
+    __syncwarp();
+    const int piece = lane % PIECES(D);
+    const int column = 8 * piece + (SHARES_ROWS(D) ? thread / GROUP_THREADS * GROUP_COLUMNS(D) : 0);
+    const int rows = column < p->work.attention.value_width ? tile->used - first_row : 0;
+    char *first = sb_prefill_output(p, tile, column);
     SB_CUDA_UNROLL
-    EACH_ROW {
-        const sb_cuda_attention *attention = &p->work.attention;
-        const int own = sb_prefill_own_row<D>(r), group = tile->whole.group;
-        const int64_t first =
-            sb_attention_at(&attention->y, tile->whole.at.batch, tile->whole.at.key_head * group + own % group,
-                            tile->first_query + own / group, first_column + lane % 4 * 2);
-        const float share = sb_div_f32(1, rows->totals[r].sum);
-        const bool is_nan = rows->is_nan[r], is_none = rows->totals[r].maximum == NONE;
-        if (!sb_prefill_is_used<D>(p, tile, r))
-            continue;
-        SB_CUDA_UNROLL
-        for (int j = 0; j < GROUP_COLUMNS(D) / 8; j++) {
-            const float low = sums[4 * j + 2 * r] * share, high = sums[4 * j + 2 * r + 1] * share;
-            const uint32_t pair = sb_cuda_round_pair<HALF>(is_nan    ? sb_nan_f32()
-                                                           : is_none ? 0
-                                                                     : low,
-                                                           is_nan    ? sb_nan_f32()
-                                                           : is_none ? 0
-                                                                     : high);
-            if (first_column + 8 * j < attention->value_width)
-                *(uint32_t *)(void *)(attention->y.data + (first + 8 * j) * 2) = sb_cuda_canonical_pair<HALF>(pair);
-        }
-    }
-}
-
-template <int HALF, int D>
-SB_CUDA_FUNCTION void sb_prefill_compute(const sb_cuda_attention16_prefill *p, const sb_prefill_shared<D> *shared,
-                                         int number) {
-    const sb_split_scale_f32 by = sb_split_scale_of_f32((float)p->work.attention.scale);
-    sb_prefill_group<D> group;
-    group.number = number;
-    group.queries = shared->queries + (SHARES_ROWS(D) ? 0 : (uint32_t)number * (GROUP_ROWS * 128));
-    group.column_bytes = SHARES_ROWS(D) ? (uint32_t)number * (GROUP_COLUMNS(D) / 64 * CHUNK_BYTES) : 0;
-    group.totals = shared->totals + number * (GROUP_ROWS * GROUP_COLUMNS(D));
-    group.at.stage = 0;
-    group.at.phase = 0;
-    group.turns = 0;
-    group.leads = threadIdx.x % GROUP_THREADS == 0;
-    int count = 0;
-    SB_CUDA_KEEP_LOOP
-    for (;; count++) {
-        const sb_prefill_tile *tile = &shared->tiles[count % 2];
-        sb_barrier_wait(shared->queries_full, (uint32_t)count & 1);
-        if (!tile->there)
-            break;
-        sb_prefill_rows rows;
-        float sums[GROUP_COLUMNS(D) / 2];
-        SB_CUDA_UNROLL
-        EACH_ROW {
-            rows.maximum[r] = rows.totals[r].maximum = NONE;
-            rows.lanes[r] = rows.totals[r].sum = 0;
-            rows.is_nan[r] = rows.again[r] = false;
-        }
-        if (tile->blocks > 0) {
-            sb_prefill_sum<HALF, D>(p, shared, tile, by, &group, &rows, sums);
-        } else {
-            SB_CUDA_UNROLL
-            for (int i = 0; i < GROUP_COLUMNS(D) / 2; i++)
-                sums[i] = 0;
-            sb_warpgroup_sync(1 + number); /* where products would have all of it meet */
-            if (group.leads)
-                sb_barrier_arrive(shared->queries_empty);
-        }
-        sb_prefill_give<HALF, D>(p, tile, sb_prefill_index(count), &rows, sums);
+    for (int row = lane / PIECES(D); row < 16; row += ROWS_OF_512_BYTES(D)) {
+        sb_cuda_words4 words;
+        sb_shared_load_eight(sb_prefill_piece<D>(room, row, piece), (uint32_t *)&words);
+        if (row < rows)
+            *(sb_cuda_words4 *)(void *)sb_prefill_row(p, first, first_row + row) = words;
     }
 }
 
 /* ---- all of it ---- */
 
+/* The next tile, once it is described. NULL: there is none. */
+template <int D>
+SB_CUDA_FUNCTION const sb_prefill_tile *sb_prefill_take_tile(const sb_prefill_shared *shared,
+                                                             sb_prefill_group<D> *group) {
+    const int number = group->tiles++;
+    const sb_prefill_tile *tile = &shared->tiles[number % TILES];
+    sb_barrier_wait(shared->tile_full + 8 * (number % TILES), (uint32_t)(number / TILES & 1));
+    return tile->there ? tile : NULL;
+}
+
+template <int HALF, int D>
+SB_CUDA_FUNCTION void sb_prefill_compute(const sb_cuda_attention16_prefill *p, const sb_prefill_shared *shared,
+                                         int number) {
+    const sb_split_scale_f32 by = sb_split_scale_of_f32((float)p->work.attention.scale);
+    sb_prefill_group<D> group = {number,
+                                 threadIdx.x % GROUP_THREADS == 0,
+                                 sb_prefill_begin_ring<D>(),
+                                 0,
+                                 0,
+                                 0,
+                                 shared->totals + number * (GROUP_ROWS * GROUP_COLUMNS(D))};
+    sb_prefill_rows rows;
+    sb_prefill_done done;
+    float scores[KEY_GROUPS * 4], sums[GROUP_COLUMNS(D) / 2], factors[2];
+    uint32_t weights[KEYS / 16][4];
+    sb_attention16_factors folding[2];
+    const sb_prefill_tile *tile = sb_prefill_take_tile<D>(shared, &group), *next;
+    if (tile == NULL)
+        return;
+    int block = tile->block, adds = 0, stage;
+    sb_prefill_begin_rows(&rows);
+    sb_prefill_take_queries<D>(shared, &group);
+    stage = group.ring.stage;
+    sb_prefill_begin_scores<HALF, D>(shared, &group, scores);
+    SB_WGMMA_WAIT(0);
+    sb_prefill_release_block<D>(shared, &group, stage);
+    sb_prefill_see<D>(p, tile, block, (float(*)[4])scores);
+    sb_prefill_raise((float(*)[4])scores, by, &rows, factors);
+    sb_prefill_weigh<HALF>((const float(*)[4])scores, by, &rows, weights);
+    /* From the values of `block` of `tile` to the weights of `following` of `next`. */
+    SB_CUDA_KEEP_LOOP
+    for (;;) {
+        const bool leaves = block == tile->last, ends = leaves || (block + KEYS) % SB_ATTENTION_SPLIT == 0;
+        int following = block + KEYS;
+        next = tile;
+        if (SB_CUDA_SELDOM(leaves)) {
+            next = sb_prefill_take_tile<D>(shared, &group);
+            if (next == NULL)
+                break;
+            sb_prefill_take_queries<D>(shared, &group);
+            following = next->block;
+        }
+        sb_barrier_wait(shared->turns + 8 * number, (uint32_t)(group.turns++ + (number == 0)) & 1);
+        stage = group.ring.stage;
+        sb_prefill_begin_scores<HALF, D>(shared, &group, scores);
+        const int values_stage = group.ring.stage;
+        const uint32_t values = sb_prefill_await_values<D>(shared, &group, tile, block);
+        sb_prefill_begin_values<HALF, D>(values, adds, weights, sums);
+        /* Each warp by itself: else the turn could be this warpgroup's again before its last warp has seen this one. */
+        __syncwarp();
+        if (threadIdx.x % 32 == 0)
+            sb_barrier_arrive(shared->turns + 8 * (1 - number));
+        SB_WGMMA_WAIT(1);
+        sb_prefill_release_block<D>(shared, &group, stage);
+        if (ends)
+            sb_prefill_end_split(&rows, folding);
+        if (leaves) {
+            done = sb_prefill_end_rows(&rows);
+            sb_prefill_begin_rows(&rows);
+        }
+        sb_prefill_see<D>(p, next, following, (float(*)[4])scores);
+        sb_prefill_raise((float(*)[4])scores, by, &rows, factors);
+        SB_WGMMA_WAIT(0);
+        sb_prefill_release_block<D>(shared, &group, values_stage);
+        if (SB_CUDA_SELDOM(leaves)) {
+            sb_prefill_fold<D, true>(folding, group.totals, sums);
+            sb_prefill_give<HALF, D>(p, tile, &done, group.totals, sums);
+            sb_prefill_leave_tile<D>(shared, &group);
+        } else if (ends) {
+            sb_prefill_fold<D, false>(folding, group.totals, sums);
+        } else {
+            sb_prefill_rescale<D>(factors, sums);
+        }
+        adds = !ends;
+        sb_prefill_weigh<HALF>((const float(*)[4])scores, by, &rows, weights);
+        tile = next;
+        block = following;
+    }
+    sb_prefill_begin_values<HALF, D>(sb_prefill_await_values<D>(shared, &group, tile, block), adds, weights, sums);
+    SB_WGMMA_WAIT(0);
+    sb_prefill_end_split(&rows, folding);
+    sb_prefill_fold<D, true>(folding, group.totals, sums);
+    done = sb_prefill_end_rows(&rows);
+    sb_prefill_give<HALF, D>(p, tile, &done, group.totals, sums);
+}
+
 #define SB_CUDA_ATTENTION16_PREFILL_KERNEL(width, name, half)                                                          \
     SB_HOPPER_KERNEL(sb_cuda_attention16_prefill_##width##_##name, sb_cuda_attention16_prefill, given, 1,              \
                      SB_CUDA_ATTENTION16_PREFILL_THREADS) {                                                            \
         SB_HOPPER_DYNAMIC_SHARED(shared_memory);                                                                       \
-        SB_HOPPER_BARRIERS(full_barriers, SB_CUDA_ATTENTION16_PREFILL_STAGES(width));                                  \
-        SB_HOPPER_BARRIERS(empty_barriers, SB_CUDA_ATTENTION16_PREFILL_STAGES(width));                                 \
-        SB_HOPPER_BARRIERS(queries_barriers, 2);                                                                       \
+        SB_HOPPER_BARRIERS(full_barriers, STAGES(width));                                                              \
+        SB_HOPPER_BARRIERS(empty_barriers, STAGES(width));                                                             \
+        SB_HOPPER_BARRIERS(tile_barriers, 2 * TILES);                                                                  \
         SB_HOPPER_BARRIERS(turn_barriers, 2);                                                                          \
-        SB_CUDA_SHARED sb_prefill_tile tiles[2];                                                                       \
+        SB_CUDA_SHARED sb_prefill_tile tiles[TILES];                                                                   \
         const uint32_t begin = sb_shared_address(shared_memory), first = (begin + 1023) / 1024 * 1024;                 \
-        sb_prefill_shared<width> shared;                                                                               \
-        shared.queries = first;                                                                                        \
-        shared.ring = first + SB_CUDA_ATTENTION16_PREFILL_QUERIES(width);                                              \
+        sb_prefill_shared shared;                                                                                      \
+        shared.units = first;                                                                                          \
         shared.full = sb_shared_address(full_barriers);                                                                \
         shared.empty = sb_shared_address(empty_barriers);                                                              \
-        shared.queries_full = sb_shared_address(queries_barriers);                                                     \
-        shared.queries_empty = shared.queries_full + 8;                                                                \
+        shared.tile_full = sb_shared_address(tile_barriers);                                                           \
+        shared.tile_empty = shared.tile_full + 8 * TILES;                                                              \
         shared.turns = sb_shared_address(turn_barriers);                                                               \
-        shared.totals =                                                                                                \
-            (float *)(void *)(shared_memory + (first - begin) + SB_CUDA_ATTENTION16_PREFILL_QUERIES(width) +           \
-                              SB_CUDA_ATTENTION16_PREFILL_STAGES(width) * SB_CUDA_ATTENTION16_PREFILL_UNIT(width));    \
+        shared.totals = (float *)(void *)(shared_memory + (first - begin) + SB_CUDA_ATTENTION16_PREFILL_UNITS(width)); \
         shared.tiles = tiles;                                                                                          \
         const int thread = (int)threadIdx.x, group = __shfl_sync(0xffffffffu, thread / GROUP_THREADS, 0);              \
-        if (thread < SB_CUDA_ATTENTION16_PREFILL_STAGES(width)) {                                                      \
+        if (thread == 2 * GROUP_THREADS) {                                                                             \
+            sb_tensor_map_prefetch(&given.q);                                                                          \
+            sb_tensor_map_prefetch(&given.k);                                                                          \
+            sb_tensor_map_prefetch(&given.v);                                                                          \
+        }                                                                                                              \
+        if (thread < STAGES(width)) {                                                                                  \
             sb_barrier_init(shared.full + 8 * thread, 1);                                                              \
             sb_barrier_init(shared.empty + 8 * thread, 2);                                                             \
-            if (thread < 2) {                                                                                          \
-                sb_barrier_init(shared.queries_full + 8 * thread, 1 + thread);                                         \
-                sb_barrier_init(shared.turns + 8 * thread, 4);                                                         \
+            if (thread < TILES) {                                                                                      \
+                sb_barrier_init(shared.tile_full + 8 * thread, 1);                                                     \
+                sb_barrier_init(shared.tile_empty + 8 * thread, TILE_READERS);                                         \
             }                                                                                                          \
+            if (thread < 2)                                                                                            \
+                sb_barrier_init(shared.turns + 8 * thread, 4);                                                         \
             sb_barrier_init_done();                                                                                    \
         }                                                                                                              \
         __syncthreads();                                                                                               \
@@ -691,6 +620,8 @@ SB_CUDA_FUNCTION void sb_prefill_compute(const sb_cuda_attention16_prefill *p, c
             SB_HOPPER_GIVE_REGISTERS(40);                                                                              \
             if (thread == 2 * GROUP_THREADS)                                                                           \
                 sb_prefill_fetch<width>(&given, &shared);                                                              \
+            else if (thread / 32 == 2 * GROUP_THREADS / 32 + 1)                                                        \
+                sb_prefill_give_nothing(&given);                                                                       \
         } else {                                                                                                       \
             SB_HOPPER_TAKE_REGISTERS(232);                                                                             \
             sb_prefill_compute<half, width>(&given, &shared, group);                                                   \

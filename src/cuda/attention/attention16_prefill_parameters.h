@@ -9,15 +9,16 @@
  * values; with a third that fetches. */
 #define SB_CUDA_ATTENTION16_PREFILL_ROWS(width) ((width) == 256 ? 64 : 128)
 #define SB_CUDA_ATTENTION16_PREFILL_THREADS 384
-/* A block of 128 keys, or values, and all queries of a tile, in bytes; and how many blocks the ring has. */
-#define SB_CUDA_ATTENTION16_PREFILL_UNIT(width) (128 * (width)*2)
-#define SB_CUDA_ATTENTION16_PREFILL_QUERIES(width) (SB_CUDA_ATTENTION16_PREFILL_ROWS(width) * (width)*2)
-#define SB_CUDA_ATTENTION16_PREFILL_STAGES(width) ((width) == 64 ? 8 : (width) == 128 ? 4 : 2)
-/* Queries, the ring, the totals of splits, and what the first address is rounded up by. */
+/* A unit of shared memory has 128 lines of up to 128 elements, in bytes: keys or values, of heads of more than that in parts, or all queries of a
+ * tile. One has the queries of a tile, the others are a ring. */
+#define SB_CUDA_ATTENTION16_PREFILL_UNIT(width) ((width) == 64 ? 128 * 64 * 2 : 128 * 128 * 2)
+#define SB_CUDA_ATTENTION16_PREFILL_PARTS(width) ((width) == 256 ? 2 : 1)
+#define SB_CUDA_ATTENTION16_PREFILL_STAGES(width) ((width) == 64 ? 8 : 4)
+/* Units, the totals of splits, and what the first address is rounded up by. */
+#define SB_CUDA_ATTENTION16_PREFILL_UNITS(width)                                                                       \
+    ((SB_CUDA_ATTENTION16_PREFILL_STAGES(width) + 1) * SB_CUDA_ATTENTION16_PREFILL_UNIT(width))
 #define SB_CUDA_ATTENTION16_PREFILL_SHARED(width)                                                                      \
-    (SB_CUDA_ATTENTION16_PREFILL_QUERIES(width) +                                                                      \
-     SB_CUDA_ATTENTION16_PREFILL_STAGES(width) * SB_CUDA_ATTENTION16_PREFILL_UNIT(width) +                             \
-     SB_CUDA_ATTENTION16_PREFILL_ROWS(width) * (width)*4 + 1024)
+    (SB_CUDA_ATTENTION16_PREFILL_UNITS(width) + SB_CUDA_ATTENTION16_PREFILL_ROWS(width) * (width)*4 + 1024)
 /* Warps of a tile, 16 rows each, which say by a word each whether the definition has to compute their rows. */
 #define SB_CUDA_ATTENTION16_PREFILL_WARPS 8
 
@@ -29,6 +30,8 @@ typedef struct sb_cuda_attention16_tiles {
     int32_t rows;                /* of a tile: a multiple of the group */
     int32_t row_warps; /* warps that have rows of their own: all, or half of them, whose rows the others have too */
     int32_t queries;   /* the same in queries */
+    uint32_t head_bytes, query_bytes; /* of the output, from a head and from a query to the next */
+    int32_t inverse; /* 2^16 / the group, rounded up: rows of a tile to queries, as there are no more than 128 */
 } sb_cuda_attention16_tiles;
 
 /* Maps have the dimensions width, heads, queries (rows, keys for k and v: keys, heads), samples. */
