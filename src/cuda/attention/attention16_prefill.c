@@ -64,7 +64,9 @@ static sb_status describe_tiles(sb_call *call, const sb_cuda_attention_call *mad
     tiles->rows = (int32_t)group * tiles->queries;
     tiles->head_bytes = a->heads > 1 ? (uint32_t)tiles->attention.y.head * 2 : 0;
     tiles->query_bytes = a->queries > 1 ? (uint32_t)tiles->attention.y.row * 2 : 0;
-    tiles->inverse = (int32_t)up(1 << 16, group);
+    tiles->by_group = sb_cuda_divisor_of((uint32_t)group);
+    tiles->by_key_heads = sb_cuda_divisor_of((uint32_t)a->key_heads);
+    tiles->by_batch = sb_cuda_divisor_of((uint32_t)a->batch);
     tiles->row_warps = sb_cuda_attention16_prefill_rows(a) / 16;
     tiles->attention.row_tiles = up(a->queries, tiles->queries);
     if (__builtin_mul_overflow(a->batch * a->key_heads, tiles->attention.row_tiles, &tiles->tiles) ||

@@ -104,16 +104,15 @@ SB_CUDA_FUNCTION void sb_prefill_bound(const sb_cuda_attention *p, int32_t queri
 /* Tile `index`: as sb_attention16_find_tile counts them. */
 SB_CUDA_FUNCTION void sb_prefill_find(const sb_cuda_attention16_tiles *p, uint32_t index, sb_prefill_tile *tile) {
     const sb_cuda_attention *attention = &p->attention;
-    const uint32_t key_heads = (uint32_t)attention->key_heads, batches = (uint32_t)attention->batch;
-    const uint32_t rest = index / key_heads, number = rest / batches;
+    const uint32_t rest = sb_cuda_divide(index, &p->by_key_heads), number = sb_cuda_divide(rest, &p->by_batch);
     const int32_t queries = (int32_t)sb_cuda_used(attention->used_queries, attention->queries);
     const int32_t group = (int32_t)attention->group,
                   first = ((int32_t)attention->row_tiles - 1 - (int32_t)number) * p->queries;
     const int32_t there = queries - first < p->queries ? queries - first : p->queries;
     tile->there = true;
     tile->index = index;
-    tile->batch = (int32_t)(rest - number * batches);
-    tile->key_head = (int32_t)(index - rest * key_heads);
+    tile->batch = (int32_t)(rest - number * p->by_batch.divisor);
+    tile->key_head = (int32_t)(index - rest * p->by_key_heads.divisor);
     tile->first_query = first;
     tile->used = there * group;
     tile->length = sb_prefill_length(attention, tile->batch);
@@ -124,7 +123,7 @@ SB_CUDA_FUNCTION void sb_prefill_find(const sb_cuda_attention16_tiles *p, uint32
 
 /* The query of a tile's row. */
 SB_CUDA_FUNCTION int sb_prefill_query(const sb_cuda_attention16_prefill *p, int own) {
-    return own * p->work.inverse >> 16;
+    return (int)sb_cuda_divide((uint32_t)own, &p->work.by_group);
 }
 
 /* Where column `column` of a tile's first row goes, and the same of row `own`. */
@@ -134,7 +133,7 @@ SB_CUDA_FUNCTION char *sb_prefill_output(const sb_cuda_attention16_prefill *p, c
 }
 
 SB_CUDA_FUNCTION char *sb_prefill_row(const sb_cuda_attention16_prefill *p, char *first, int own) {
-    const int query = sb_prefill_query(p, own), head = own - query * (int)p->work.attention.group;
+    const int query = sb_prefill_query(p, own), head = own - query * (int)p->work.by_group.divisor;
     return first + (uint64_t)(uint32_t)head * p->work.head_bytes + (uint64_t)(uint32_t)query * p->work.query_bytes;
 }
 

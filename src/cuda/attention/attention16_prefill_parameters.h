@@ -3,6 +3,7 @@
 #define SB_CUDA_ATTENTION_ATTENTION16_PREFILL_PARAMETERS_H
 
 #include "cuda/attention/attention_parameters.h"
+#include "cuda/common/divisor.h"
 #include "cuda/contraction/gemm16_hopper_parameters.h"
 
 /* Rows that a tile has room for: 64 of each of two warpgroups, or of heads of more than 128 the same 64 of both, which then share the columns of
@@ -31,7 +32,7 @@ typedef struct sb_cuda_attention16_tiles {
     int32_t row_warps; /* warps that have rows of their own: all, or half of them, whose rows the others have too */
     int32_t queries;   /* the same in queries */
     uint32_t head_bytes, query_bytes; /* of the output, from a head and from a query to the next */
-    int32_t inverse; /* 2^16 / the group, rounded up: rows of a tile to queries, as there are no more than 128 */
+    sb_cuda_divisor by_group, by_key_heads, by_batch;
 } sb_cuda_attention16_tiles;
 
 /* Maps have the dimensions width, heads, queries (rows, keys for k and v: keys, heads), samples. */
