@@ -108,7 +108,7 @@ SB_CUDA_FUNCTION void sb_prefill_find(const sb_cuda_attention16_tiles *p, uint32
     const int32_t queries = (int32_t)sb_cuda_used(attention->used_queries, attention->queries);
     const int32_t group = (int32_t)attention->group,
                   first = ((int32_t)attention->row_tiles - 1 - (int32_t)number) * p->queries;
-    const int32_t there = queries - first < p->queries ? queries - first : p->queries;
+    const int32_t left = queries > first ? queries - first : 0, there = left < p->queries ? left : p->queries;
     tile->there = true;
     tile->index = index;
     tile->batch = (int32_t)(rest - number * p->by_batch.divisor);
