@@ -131,8 +131,9 @@ template <int D> SB_CUDA_FUNCTION void sb_prefill_clear(uint32_t values, int kno
     sb_warpgroup_sync(1 + group);
 }
 
-/* Waits until the values of `block`, which come next in the ring, are there, without those that may be anything, and returns where those are that the
- * warpgroup sums. Values that a row does not see but another one does are numbers as a rule: where they are not, the row is computed again. */
+/* Waits until the values of `block`, which come next in the ring, are there, without those that may be anything, and returns where
+ * those are that the warpgroup sums. Values that a row does not see but another one does are numbers as a rule: where they are not,
+ * the row is computed again. */
 template <int D>
 SB_CUDA_FUNCTION uint32_t sb_prefill_await_values(const sb_prefill_shared *shared, sb_prefill_group<D> *group,
                                                   const sb_prefill_tile *tile, int block) {
@@ -465,7 +466,7 @@ SB_CUDA_FUNCTION void sb_prefill_give(const sb_cuda_attention16_prefill *p, cons
         return;
     const uint32_t room = sb_shared_address(totals) + (uint32_t)(thread % GROUP_THREADS / 32 * 512);
     sb_prefill_round<HALF, D>(room, done->shares, sums);
-    sb_shared_written();
+    sb_shared_written(); /* as behind all pieces of shared memory, though nobody but the warp reads these: the host holds to it */
     __syncwarp();
     const int piece = lane % PIECES(D);
     const int column = 8 * piece + (SHARES_ROWS(D) ? thread / GROUP_THREADS * GROUP_COLUMNS(D) : 0);
@@ -608,7 +609,7 @@ SB_CUDA_FUNCTION void sb_prefill_compute(const sb_cuda_attention16_prefill *p, c
             sb_barrier_init(shared.empty + 8 * thread, 2);                                                             \
             if (thread < TILES) {                                                                                      \
                 sb_barrier_init(shared.tile_full + 8 * thread, 1);                                                     \
-                sb_barrier_init(shared.tile_empty + 8 * thread, TILE_READERS);                                         \
+                sb_barrier_init(shared.tile_empty + 8 * thread, SB_CUDA_ATTENTION16_PREFILL_WARPS);                    \
             }                                                                                                          \
             if (thread < 2)                                                                                            \
                 sb_barrier_init(shared.turns + 8 * thread, 4);                                                         \

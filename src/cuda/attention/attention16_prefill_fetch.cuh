@@ -1,9 +1,9 @@
 /* What attention by warpgroups (attention16_prefill.cuh) has in shared memory, and the thread that fetches it.
  *
  * Memory is units of 128 lines of up to 128 elements. One has the queries of a tile, the others are a ring, through which go, in
- * the order of their use, queries too: Q, K0, K1, V0, K2, V1, …, and behind the last K the next tile's Q and K0, and only then the last V: so the next
- * tile's scores begin with the last values of the one before. A unit that queries have come by leaves the ring until the next ones
- * do: the one which had the queries before takes its place.
+ * the order of their use, queries too: Q, K0, K1, V0, K2, V1, …, and behind the last K the next tile's Q and K0, and only then the
+ * last V: so the next tile's scores begin with the last values of the one before. A unit that queries have come by leaves the ring
+ * until the next ones do: the one which had the queries before takes its place.
  *
  * Tiles are described in a ring of their own, but for those whose rows see no key, which a warp beside has the zeros of. */
 #ifndef SB_CUDA_ATTENTION_ATTENTION16_PREFILL_FETCH_CUH
@@ -26,9 +26,8 @@
 /* Bytes of 128 lines of 64 elements: what a copy brings, and from 64 elements to the next. */
 #define CHUNK_BYTES (128 * 128)
 #define UNIT_CHUNKS(D) (UNIT(D) / CHUNK_BYTES)
-/* Tiles that are described at a time, and warps that have to be done with one. */
+/* Tiles that are described at a time. */
 #define TILES 4
-#define TILE_READERS 8
 
 #if SB_HOPPER
 
