@@ -11,6 +11,9 @@
                        length, which pads them; the peer, which knows no samples, without
     gemm/silu/MxKxN    y[M,N] = silu(x · Wᵀ + b); the peer computes x · Wᵀ alone
     gemm/gated/MxKxN   y[M,N] = silu(x · Gᵀ) * (x · Uᵀ), G[N,K] above U[N,K]; the peer computes x · [G U]ᵀ alone
+    gemm/residual/MxKxN  y[M,N] = x · Wᵀ + b + r, r[M,N] in bf16; the peer computes x · Wᵀ alone
+    gemm/accumulate/MxKxN, gemm/accumulate64/MxKxN  dW[N,K] += dyᵀ · x in f32, as micro-batches do, without and with a row map of
+                       64 samples; the peer computes dyᵀ · x alone, in bf16
     skinny/MxKxN       as fwd, of few rows
     odd/MxKxN, odd2/MxKxN  as fwd, of shapes drawn at random from networks' widths: no schedule was fitted to them. The
                        first forty have been looked at one by one, the others only as a whole
@@ -66,7 +69,7 @@ def cases(quick):
         for family in families:
             for m, k, n in shapes:
                 yield f"gemm/{family}/{m}x{k}x{n}", family, f"{family}, {group}", m, k, n
-    for family in ("silu", "gated"):
+    for family in ("silu", "gated", "residual", "accumulate", "accumulate64"):
         for m, k, n in large[:1] if quick else large[:3]:
             yield f"gemm/{family}/{m}x{k}x{n}", family, family, m, k, n
     for family in ("samples8", "samples64"):
@@ -92,7 +95,7 @@ def operands(family, m, k, n):
     def normal(rows, columns):
         return torch.randn(rows, columns, device="cuda", dtype=torch.bfloat16)
 
-    if family in ("fwd", "silu"):
+    if family in ("fwd", "silu", "residual"):
         return normal(m, k), normal(n, k).t()
     if family == "gated":
         return normal(m, k), normal(2 * n, k).t()
@@ -127,7 +130,7 @@ class Bench:
     def run(self, name, family, group, m, k, n):
         a, b = operands(family, m, k, n)
         rows, inner, columns = *a.shape, b.shape[1]
-        options = {}
+        options, adds = {}, family.startswith("accumulate")
         if family.startswith("samples"):
             options = {"lengths": uneven_lengths(inner, int(family.removeprefix("samples")))}
         elif family == "silu":
@@ -135,23 +138,32 @@ class Bench:
             options = {"bias": bias, "activation": "silu"}
         elif family == "gated":
             options = {"gate": "stacked", "activation": "silu"}
-        size = 2 * (rows * inner + inner * columns + rows * columns)
+        elif family == "residual":
+            bias = torch.randn(columns, device="cuda")
+            added = torch.randn(rows, columns, device="cuda", dtype=torch.bfloat16)
+            options = {"bias": bias, "residual": added}
+        elif adds:
+            options = {"accumulate": True}
+            if family == "accumulate64":
+                options["lengths"] = uneven_lengths(inner, 64)
+        moved = 8 if adds else 4 if family == "residual" else 2  # bytes of an element of what is written and added
+        size = 2 * (rows * inner + inner * columns) + moved * rows * columns
         work = 2 * rows * inner * columns
         sets = [(a, b)] + [operands(family, m, k, n)
                            for _ in range(gpu_timing.sets_needed(size) - 1)]
         limit = self.ceilings.limit(work, size)
 
-        def side(launch_for, width=columns):
+        def side(launch_for, width=columns, dtype=torch.bfloat16):
             """A side, and what it computes of the first set."""
-            results = [torch.empty(rows, width, device="cuda", dtype=torch.bfloat16)
-                       for _ in sets]
+            results = [torch.zeros(rows, width, device="cuda", dtype=dtype) for _ in sets]
             launches = [launch_for(*factors, out) for factors, out in zip(sets, results)]
             return gpu_timing.Side(launches, limit, self.arguments.eager), results[0]
 
         try:
             ours, our_result = side(lambda a, b, out: _products.product(
                 self.engine, a, b, out, schedule=self.arguments.schedule, **options).run,
-                columns // 2 if family == "gated" else columns)
+                columns // 2 if family == "gated" else columns,
+                torch.float32 if adds else torch.bfloat16)
         except samebit.Error as error:
             if error.status != "unsupported" or not self.arguments.schedule:
                 raise
@@ -169,14 +181,20 @@ class Bench:
                 f"tflops={work / medians[0] / 1e6:.0f}/{work / medians[1] / 1e6:.0f}")
         if len(medians) > 2:
             more += f" triton={medians[2]:.4g}"
+        schedule = (self.arguments.schedule
+                    or _products.product(self.engine, a, b, our_result, **options).chosen())
         if family == "silu":
             peer_result = torch.nn.functional.silu(peer_result.float() + bias).bfloat16()
         elif family == "gated":
             gate, value = peer_result.float().chunk(2, dim=1)
             peer_result = (torch.nn.functional.silu(gate) * value).bfloat16()
+        elif family == "residual":
+            peer_result = (peer_result.float() + bias + added.float()).bfloat16()
+        elif adds:  # what all runs have added up, once
+            our_result.zero_()
+            _products.product(self.engine, a, b, our_result, **options).run(torch.cuda.current_stream().cuda_stream)
+            our_result = our_result.bfloat16()
         differing = int((our_result.view(torch.int16) != peer_result.view(torch.int16)).sum())
-        schedule = (self.arguments.schedule
-                    or _products.product(self.engine, a, b, our_result, **options).chosen())
         more += (f" same_as_cublas={1 - differing / our_result.numel():.4f} differ={differing}"
                  f" limit={limit:.4g} of_limit={limit / medians[0]:.3f}"
                  f" noise={100 * max(timing.noise() for timing in timings[:2]):.1f}%"

@@ -77,6 +77,8 @@ static void test_turns(void **unused) {
         sb_activation activation;
         sb_dtype bias;
         bool residual, b_mn_major;
+        layout residuals; /* packed rows by default */
+        bool of_f32, in_place;
     } shapes[] = {
         {129, 136, 835, 1, SB_GATE_NONE, SB_ACTIVATION_SILU, SB_F32, false, false},
         {300, 392, 200, 1, SB_GATE_NONE, SB_ACTIVATION_GELU, SB_BF16, true, true},
@@ -90,6 +92,14 @@ static void test_turns(void **unused) {
         {140, 264, 840, 1, SB_GATE_INTERLEAVED, SB_ACTIVATION_SILU, SB_F16, false, false},
         {260, 136, 840, 1, SB_GATE_STACKED, SB_ACTIVATION_SILU, SB_DTYPE_NONE, false, false},
         {140, 264, 840, 1, SB_GATE_NONE, SB_ACTIVATION_SILU, SB_DTYPE_NONE, false, false},
+        {270, 264, 200, 2, SB_GATE_NONE, SB_ACTIVATION_NONE, SB_F32, true, false, WIDE_ROWS},
+        {270, 136, 200, 1, SB_GATE_NONE, SB_ACTIVATION_NONE, SB_F32, true, true, ODD_ROWS},
+        {140, 264, 330, 1, SB_GATE_NONE, SB_ACTIVATION_RELU, SB_DTYPE_NONE, true, false, COLUMNS},
+        {270, 200, 130, 1, SB_GATE_NONE, SB_ACTIVATION_NONE, SB_F16, true, false, ROWS, .of_f32 = true},
+        {270, 200, 130, 1, SB_GATE_NONE, SB_ACTIVATION_NONE, SB_F32, true, false, ROWS, .in_place = true},
+        {270, 72, 130, 1, SB_GATE_STACKED, SB_ACTIVATION_SILU, SB_F32, true, false, APART},
+        {270, 264, 130, 1, SB_GATE_NONE, SB_ACTIVATION_SILU, SB_F32, true, false, REVERSED},
+        {270, 264, 330, 2, SB_GATE_NONE, SB_ACTIVATION_GELU, SB_F32, false, true, ROWS},
     };
     setting setting = set_up_with(2);
     for (size_t shape = 0; shape < sizeof shapes / sizeof shapes[0]; shape++) {
@@ -104,12 +114,14 @@ static void test_turns(void **unused) {
         p.a = WIDE_ROWS;
         p.b = shapes[shape].b_mn_major ? WIDE_ROWS : WIDE_COLUMNS;
         p.c = shape % 3 == 0 ? WIDE_ROWS : ROWS;
+        p.residual = shapes[shape].residuals;
+        p.in_place = shapes[shape].in_place;
         p.gate = shapes[shape].gate;
         p.activation = shapes[shape].activation;
         p.scale = shape % 4 == 1 ? -0.3f : 1;
         p.bias_dtype =
             shapes[shape].bias == SB_F32 || shapes[shape].bias == SB_DTYPE_NONE ? shapes[shape].bias : p.dtype;
-        p.residual_dtype = shapes[shape].residual ? p.dtype : SB_DTYPE_NONE;
+        p.residual_dtype = shapes[shape].of_f32 ? SB_F32 : shapes[shape].residual ? p.dtype : SB_DTYPE_NONE;
         p.values = shape % 4 == 3 ? SPECIAL : shape % 2 != 0 ? WIDE : TAME;
         p.schedule = "turns-128x128";
         snprintf(kernel, sizeof kernel, "sb_gemm16_turns_128x128_%s_k_%s", p.dtype == SB_F16 ? "f16" : "bf16",

@@ -49,11 +49,12 @@ SB_CUDA_FUNCTION uint32_t sb_gemm16_round_magnitudes(int32_t dtype, float low, f
 #endif
 }
 
-/* `count` chains, an even number, as nodes of their own would give them on (sb_gemm_epilogue.rounds). */
-SB_CUDA_FUNCTION void sb_gemm16_round_chains(const sb_gemm_epilogue *epilogue, int count, float *chains) {
+/* `count` chains, an even number, as nodes of their own of `dtype`, C's, would give them on (sb_gemm_epilogue.rounds). */
+SB_CUDA_FUNCTION void sb_gemm16_round_chains(const sb_gemm_epilogue *epilogue, int32_t dtype, int count,
+                                             float *chains) {
     if (!epilogue->rounds)
         return;
-    const bool is_bf16 = epilogue->dtype == SB_BF16;
+    const bool is_bf16 = dtype == SB_BF16;
     SB_CUDA_UNROLL
     for (int i = 0; i < count; i += 2) {
         const uint32_t pair =
@@ -123,14 +124,9 @@ SB_CUDA_FUNCTION void sb_gemm16_silu_to_round(int32_t dtype, int count, float *r
         for (int i = 0; i < count; i++)                                                                                \
             results[i] = sb_gemm_activate(kind, results[i]);                                                           \
         break;
-/* The epilogue's activation of `count` results, times factors if there are any (gates, by their values). If nothing but C's
- * rounding is behind that, results may be others that round to the same. */
-SB_CUDA_FUNCTION void sb_gemm16_activate_results(const sb_gemm_epilogue *epilogue, int count, float *results,
+/* The epilogue's activation of `count` results, times factors if there are any (gates, by their values). */
+SB_CUDA_FUNCTION void sb_gemm16_activate_exactly(const sb_gemm_epilogue *epilogue, int count, float *results,
                                                  const float *factors) {
-    if (epilogue->activation == SB_ACTIVATION_SILU && epilogue->dtype != SB_F32 && !epilogue->residual.data) {
-        sb_gemm16_silu_to_round(epilogue->dtype, count, results, factors);
-        return;
-    }
     switch (epilogue->activation) {
         SB_GEMM16_ACTIVATE(SB_ACTIVATION_RELU)
         SB_GEMM16_ACTIVATE(SB_ACTIVATION_SILU)
@@ -144,6 +140,15 @@ SB_CUDA_FUNCTION void sb_gemm16_activate_results(const sb_gemm_epilogue *epilogu
     }
 }
 #undef SB_GEMM16_ACTIVATE
+
+/* The same. If nothing but C's rounding is behind that, results may be others that round to the same. */
+SB_CUDA_FUNCTION void sb_gemm16_activate_results(const sb_gemm_epilogue *epilogue, int count, float *results,
+                                                 const float *factors) {
+    if (epilogue->activation == SB_ACTIVATION_SILU && epilogue->dtype != SB_F32 && !epilogue->residual.data)
+        sb_gemm16_silu_to_round(epilogue->dtype, count, results, factors);
+    else
+        sb_gemm16_activate_exactly(epilogue, count, results, factors);
+}
 #endif
 
 #endif

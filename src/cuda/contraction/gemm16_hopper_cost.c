@@ -43,14 +43,12 @@ int sb_gemm16_tile_rows(const sb_gemm16_shape *shape, const sb_cuda_device *devi
 typedef struct ends {
     double addend, residual, activation, gate, nodes;
 } ends;
-static const ends in_turns = {0.05, 0.13, 0.06, 0.0, 0.0}, side_by_side = {0.09, 0.12, 0.06, 0.20, 0.07},
+static const ends in_turns = {0.015, 0.04, 0.04, 0.04, 0.0}, side_by_side = {0.09, 0.12, 0.06, 0.20, 0.07},
                   light = {0.03, 0.0, 0.056, 0.0, 0.0}, alone = {0.07, 0.13, 0.08, 0.2, 0.22},
                   turned = {0.07, 0.13, 0.08, 0.2, 0.14}, waiting = {0.07, 0.13, 0.08, 0.0, 0.0};
 #define MOST_WAITING 64 /* rows */
-/* A gate whose result two warpgroups send in bulk; and the rounds in which tiles of 256 columns are seen to do so: behind them some blocks
- * finish results while others multiply (256 to 2,048 rows of the same layers). */
+/* A gate whose result two warpgroups send in bulk (256 to 4,096 rows of the same layers). */
 #define GATE_IN_BULK 0.1
-#define BULK_ROUNDS 4
 
 /* Whether two warpgroups finish results by dozens (sb_gemm16_is_light of the kernels). */
 static bool is_light(const sb_gemm_plan *plan) {
@@ -88,8 +86,6 @@ static double epilogue_cost(const sb_gemm16_shape *shape, const sb_gemm_plan *pl
  * one, and where they take longer than the other's products. */
 static double ends_cost(const sb_gemm16_shape *shape, const sb_gemm_plan *plan, double rounds, double products) {
     double end = epilogue_cost(shape, plan);
-    if (sends_gates_in_bulk(shape, plan) && shape->n > 128)
-        rounds = fmin(rounds, BULK_ROUNDS);
     return sb_gemm16_has(shape, SB_GEMM16_TURNS) ? rounds * fmax(0, (end - products) / 2) + fmin(products, end)
                                                  : rounds * end;
 }

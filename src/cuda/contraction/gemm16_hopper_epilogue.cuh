@@ -79,7 +79,7 @@ SB_CUDA_FUNCTION void sb_gemm16_scale_results(const sb_gemm16_results *place, in
                                               float *results) {
     const sb_gemm_epilogue *e = &place->p->product.epilogue;
     const sb_gemm_addend *bias = &e->bias;
-    sb_gemm16_round_chains(e, count, results);
+    sb_gemm16_round_chains(e, e->dtype, count, results);
     SB_CUDA_UNROLL
     for (int i = 0; i < count; i++)
         results[i] = sb_gemm_scale(e, results[i]);

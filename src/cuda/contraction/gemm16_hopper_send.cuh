@@ -202,63 +202,63 @@
     } while (0)
 #endif
 /* Finishes a tile's sums and sends them, a box of 64 rows and 64 columns of C after the other, while the other warpgroup
- * multiplies. The first sums are taken each time, and those behind them move up. */
+ * multiplies. The first sums are taken each time, and those behind them move up. `gated` is a constant. */
 #if TURNS
-#define SEND_TILE()                                                                                                    \
+#define SEND_BOXES(gated)                                                                                              \
     do {                                                                                                               \
+        const int32_t dtype = NAME(sb_gemm16_dtype_, SB_GEMM_SUFFIX);                                                  \
         const int lane = thread % 32, warp = thread % GROUP_THREADS / 32 * 16, row = warp + lane % 16;                 \
-        const bool gated = p->product.gate != SB_GATE_NONE;                                                            \
-        const int c_n = gated ? n / 2 : n, boxes = gated ? SUMS / 64 : SUMS / 32, across = boxes / HALVES;             \
+        const int taken = (gated) ? 2 * SB_GEMM16_BOX : SB_GEMM16_BOX, c_n = (gated) ? n / 2 : n;                      \
+        const int boxes = SUMS / taken, across = boxes / HALVES;                                                       \
+        const int first_row = m + warp + lane / 4, first_column = c_n + lane % 4 * 2;                                  \
+        sb_gemm16_ends ends;                                                                                           \
+        sb_gemm16_ask_for_box(p, at.batch, first_row, first_column, dtype, gated, &ends);                              \
         SB_CUDA_KEEP_LOOP                                                                                              \
         for (int box = 0; box < boxes; box++) {                                                                        \
-            const int box_m = m + box / across * 64, box_n = c_n + box % across * 64;                                  \
+            const int ahead = box + 1;                                                                                 \
             const uint32_t room = rooms + group * ROOM_BYTES + turn * BOX_BYTES;                                       \
-            sb_gemm16_ends ends = sb_gemm16_ends_of(p, at.batch, box_m + warp + lane / 4);                             \
-            sb_gemm16_load_biases(&ends, box_n + lane % 4 * 2);                                                        \
+            float results[SB_GEMM16_BOX], values[SB_GEMM16_BOX];                                                       \
+            SB_CUDA_UNROLL                                                                                             \
+            for (int i = 0; i < SB_GEMM16_BOX; i++) {                                                                  \
+                results[i] = sums[(gated) ? i / 4 * 8 + i % 4 : i];                                                    \
+                values[i] = (gated) ? sums[i / 4 * 8 + 4 + i % 4] : 0;                                                 \
+            }                                                                                                          \
+            SB_CUDA_UNROLL                                                                                             \
+            for (int i = 0; i + taken < SUMS; i++)                                                                     \
+                sums[i] = sums[i + taken];                                                                             \
+            sb_gemm16_finish_box(&ends, dtype, gated, results, values);                                                \
+            if (ahead < boxes)                                                                                         \
+                sb_gemm16_ask_for_box(p, at.batch, first_row + ahead / across * 64,                                    \
+                                      first_column + ahead % across * 64, dtype, gated, &ends);                        \
             turn ^= 1;                                                                                                 \
             /* The store before the last one has read this room. */                                                    \
             if (leads)                                                                                                 \
                 SB_TENSOR_STORES_READ(1);                                                                              \
             sb_warpgroup_sync(1 + group);                                                                              \
-            SB_CUDA_KEEP_LOOP                                                                                          \
+            SB_CUDA_UNROLL                                                                                             \
             for (int i = 0; i < 4; i++) {                                                                              \
-                const int column = box_n + i * 16 + lane % 4 * 2;                                                      \
                 const uint32_t piece = (uint32_t)(2 * i + lane / 16) ^ (uint32_t)(row & 7);                            \
-                float results[8];                                                                                      \
                 uint32_t pairs[4];                                                                                     \
-                sb_gemm16_finish_eight(&ends, column, sums, results);                                                  \
                 SB_CUDA_UNROLL                                                                                         \
                 for (int j = 0; j < 4; j++)                                                                            \
                     pairs[j] = NAME(sb_canonical_pair_, SB_GEMM_SUFFIX)(                                               \
-                        NAME(sb_round_pair_, SB_GEMM_SUFFIX)(results[2 * j], results[2 * j + 1]));                     \
+                        NAME(sb_round_pair_, SB_GEMM_SUFFIX)(results[8 * i + 2 * j], results[8 * i + 2 * j + 1]));     \
                 sb_store_matrices(room + row * 128 + piece * 16, pairs[0], pairs[1], pairs[2], pairs[3]);              \
-                sb_gemm16_next_biases(&ends);                                                                          \
-                if (gated) {                                                                                           \
-                    SB_CUDA_UNROLL                                                                                     \
-                    for (int j = 0; j < 48; j++)                                                                       \
-                        sums[j] = sums[j + 16];                                                                        \
-                } else {                                                                                               \
-                    SB_CUDA_UNROLL                                                                                     \
-                    for (int j = 0; j < 24; j++)                                                                       \
-                        sums[j] = sums[j + 8];                                                                         \
-                }                                                                                                      \
             }                                                                                                          \
             sb_shared_written();                                                                                       \
             sb_warpgroup_sync(1 + group);                                                                              \
             if (leads) {                                                                                               \
-                sb_tensor_store(&p->c, room, box_n, box_m, 0, at.batch);                                               \
+                sb_tensor_store(&p->c, room, c_n + box % across * 64, m + box / across * 64, 0, at.batch);             \
                 SB_TENSOR_STORES_END();                                                                                \
             }                                                                                                          \
-            if (gated) {                                                                                               \
-                SB_CUDA_UNROLL                                                                                         \
-                for (int j = 0; j + 64 < SUMS; j++)                                                                    \
-                    sums[j] = sums[j + 64];                                                                            \
-            } else {                                                                                                   \
-                SB_CUDA_UNROLL                                                                                         \
-                for (int j = 0; j + 32 < SUMS; j++)                                                                    \
-                    sums[j] = sums[j + 32];                                                                            \
-            }                                                                                                          \
         }                                                                                                              \
+    } while (0)
+#define SEND_TILE()                                                                                                    \
+    do {                                                                                                               \
+        if (p->product.gate != SB_GATE_NONE)                                                                           \
+            SEND_BOXES(true);                                                                                          \
+        else                                                                                                           \
+            SEND_BOXES(false);                                                                                         \
     } while (0)
 #endif
 /* Where there are no registers for nodes beside a whole tile of sums, results are sent before the next tile begins. */
