@@ -252,13 +252,22 @@ void host_cluster_wait(void) {
     host_wait(&met);
 }
 
-void host_cluster_store(uint32_t shared, uint32_t rank, float value) {
-    memcpy(host_dynamic_shared(host_block_of(rank), shared, sizeof value), &value, sizeof value);
+/* The bytes have come as soon as they are sent: whatever is read before the barrier says so is what was there. */
+static void send(uint32_t shared, uint32_t rank, const void *words, uint32_t bytes, uint32_t address) {
+    host_block *block = host_block_of(rank);
+    barrier *told = barrier_at(block, address);
+    memcpy(host_dynamic_shared(block, shared, bytes), words, bytes);
+    told->bytes -= bytes;
+    end_phase_if_complete(block, told);
 }
 
-void host_cluster_store_two(uint32_t shared, uint32_t rank, float first, float second) {
+void host_cluster_send(uint32_t shared, uint32_t rank, float value, uint32_t barrier) {
+    send(shared, rank, &value, sizeof value, barrier);
+}
+
+void host_cluster_send_two(uint32_t shared, uint32_t rank, float first, float second, uint32_t barrier) {
     const float both[2] = {first, second};
-    memcpy(host_dynamic_shared(host_block_of(rank), shared, sizeof both), both, sizeof both);
+    send(shared, rank, both, sizeof both, barrier);
 }
 
 void host_cluster_store_long(uint32_t shared, uint32_t rank, uint64_t value) {

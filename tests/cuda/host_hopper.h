@@ -27,8 +27,8 @@ uint32_t host_cluster_rank(void);
 void host_cluster_sync(void);
 void host_cluster_arrive(void);
 void host_cluster_wait(void);
-void host_cluster_store(uint32_t shared, uint32_t rank, float value);
-void host_cluster_store_two(uint32_t shared, uint32_t rank, float first, float second);
+void host_cluster_send(uint32_t shared, uint32_t rank, float value, uint32_t barrier);
+void host_cluster_send_two(uint32_t shared, uint32_t rank, float first, float second, uint32_t barrier);
 void host_cluster_store_long(uint32_t shared, uint32_t rank, uint64_t value);
 uint32_t host_cluster_load(uint32_t shared, uint32_t rank);
 uint32_t host_cluster_add(uint32_t shared, uint32_t rank, uint32_t number);
@@ -93,9 +93,10 @@ void host_products_wait(unsigned left);
 #define sb_cluster_rank host_cluster_rank
 #define sb_cluster_sync host_cluster_sync
 #define sb_cluster_arrive host_cluster_arrive
+#define sb_cluster_arrive_relaxed host_cluster_arrive
 #define sb_cluster_wait host_cluster_wait
-#define sb_cluster_store host_cluster_store
-#define sb_cluster_store_two host_cluster_store_two
+#define sb_cluster_send host_cluster_send
+#define sb_cluster_send_two host_cluster_send_two
 #define sb_cluster_store_long host_cluster_store_long
 #define sb_cluster_load host_cluster_load
 #define sb_cluster_add host_cluster_add

@@ -236,7 +236,7 @@ static sb_model *long_row(bool passes) {
 }
 
 #define KEYS 600
-#define HEAD 64
+#define HEAD 128
 
 /* Two queries over keys of two splits, which the copy engine brings and the last block folds. */
 static sb_model *few_rows(bool passes) {

@@ -328,12 +328,12 @@ static bool can_clusters(const sb_call *call, const sb_cuda_attention_call *made
              a->batch * a->key_heads <= SB_CUDA_ARRIVALS / SB_CUDA_ATTENTION16_FEW_BLOCKS));
 }
 
-/* Whether they are quicker, by what an H200 said (docs/results/2026-11-27-attention.md): not up to some 256 keys, and only where each block
- * has a multiprocessor for itself. */
+/* Whether they are quicker, by what an H200 said (docs/results/2026-11-28-few.md): where each block has a multiprocessor for itself, and
+ * with heads of up to 64 also where two share one, as most of the splits that there is room for may not be used. */
 static bool are_clusters_quicker(const sb_call *call, const sb_attention_work *a) {
-    const int64_t splits = up(a->keys, SB_ATTENTION_SPLIT);
-    const int64_t most = sb_cuda_call_device(call)->multiprocessors / SB_CUDA_ATTENTION16_FEW_BLOCKS;
-    return a->keys > 2 * SB_ATTENTION_BLOCK && a->batch * a->key_heads <= most / splits;
+    const int64_t splits = up(a->keys, SB_ATTENTION_SPLIT), blocks = sb_cuda_call_device(call)->multiprocessors;
+    const bool may_share = splits > 1 && sb_attention16_widest(a) <= 64;
+    return a->batch * a->key_heads <= (may_share ? 2 : 1) * blocks / SB_CUDA_ATTENTION16_FEW_BLOCKS / splits;
 }
 
 static bool takes_clusters(const sb_call *call, const sb_cuda_attention_call *made) {
@@ -360,6 +360,11 @@ static sb_status launch_clusters(sb_call *call, sb_cuda_attention_call *made) {
     }
     p.attention = made->parameters;
     p.attention.splits = splits;
+    p.by_key_heads = sb_cuda_divisor_of((uint32_t)a->key_heads);
+    p.by_batch = sb_cuda_divisor_of((uint32_t)a->batch);
+    p.by_group = sb_cuda_divisor_of((uint32_t)(a->heads / a->key_heads));
+    p.left = sb_attention16_held(p.attention.left);
+    p.right = sb_attention16_held(p.attention.right);
     snprintf(module, sizeof module, "attention16_few_%d_%s", width, sb_dtype_name(a->dtype));
     snprintf(kernel, sizeof kernel, "sb_cuda_%s", module);
     work.apart = true; /* as in launch_share */

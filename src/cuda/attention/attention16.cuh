@@ -100,6 +100,15 @@ SB_CUDA_FUNCTION sb_attention_reach sb_attention16_reach(const sb_cuda_attention
     return sb_attention_reach_of(tile->position + query, tile->length, p->left, p->right);
 }
 
+/* sb_attention_reach_of in 32 bits, for windows that are held (sb_attention16_held). */
+SB_CUDA_FUNCTION int32_t sb_attention16_first_key(int32_t left, int32_t position) {
+    return left >= 0 && position > left ? position - left : 0;
+}
+
+SB_CUDA_FUNCTION int32_t sb_attention16_last_key(int32_t right, int32_t position, int32_t length) {
+    return right >= 0 && right < length - 1 - position ? position + right + 1 : length;
+}
+
 /* Which keys a tile's rows see, from those of query `first` to those of `last`, in split `split` or in all, -1. */
 SB_CUDA_FUNCTION void sb_attention16_bound_queries(const sb_cuda_attention *p, sb_attention16_tile *tile, int64_t first,
                                                    int64_t last, int64_t split) {

@@ -26,14 +26,14 @@
 /* The warp that adds up weights, beside those that sum values. */
 #define FEW_ADDING 4
 
-/* A tile, whose `split` is -1 if it is the only one of its rows; `at_split` is its number in any case, of those from `first_split` on,
- * of which there are `splits`. Keys from `first` to `end` are those of the split that any row sees. */
+/* A tile: the rows of a head of keys, and a split. All of it in 32 bits, since nothing can be fetched before it is known. */
 typedef struct sb_attention16_few_tile {
-    sb_attention16_tile tile;
-    int32_t at_split, first_split, splits;
-    int32_t first, end;
-    int rows;
-} sb_attention16_few_tile;
+    int32_t batch, key_head, queries;      /* that are used */
+    int32_t past, keys, length, position;  /* of the sample; where its first query stands among the keys */
+    int32_t at_split, first_split, splits; /* number `at_split` of those from `first_split` on that any row sees */
+    int32_t first, end;                    /* keys of the split that any row sees */
+    int32_t rows;                          /* none: there is nothing to do */
+} __attribute__((aligned(16))) sb_attention16_few_tile; /* behind which numbers of 64 bits lie */
 
 /* A block's shared memory. */
 typedef struct sb_attention16_few_memory {
@@ -66,70 +66,144 @@ template <int D> SB_CUDA_FUNCTION sb_attention16_few_memory sb_attention16_few_c
     return shared;
 }
 
-/* Tile `index`; false: neither it nor any behind it is there. A tile with nothing to do has no rows. */
-SB_CUDA_FUNCTION bool sb_attention16_few_take(const sb_cuda_attention *p, int64_t index, sb_attention16_few_tile *own) {
-    int64_t rest = index;
-    const int64_t key_head = sb_cuda_take(&rest, p->key_heads), batch = sb_cuda_take(&rest, p->batch);
-    const int64_t queries = sb_cuda_used(p->used_queries, p->queries);
-    if (rest >= p->splits)
-        return false;
-    sb_attention16_place_tile(p, &own->tile, batch, key_head, queries);
-    own->tile.first_row = 0;
-    sb_attention16_bound_queries(p, &own->tile, 0, queries > 0 ? queries - 1 : 0, -1);
-    const int32_t begin = (int32_t)own->tile.begin, end = (int32_t)own->tile.end;
+/* Where tile `index` is; false: neither it nor any behind it is there. */
+SB_CUDA_FUNCTION bool sb_attention16_few_find(const sb_cuda_attention16_few *given, uint32_t index,
+                                              sb_attention16_few_tile *own) {
+    const uint32_t head = sb_cuda_divide(index, &given->by_key_heads), split = sb_cuda_divide(head, &given->by_batch);
+    own->key_head = (int32_t)(index - head * given->by_key_heads.divisor);
+    own->batch = (int32_t)(head - split * given->by_batch.divisor);
+    own->at_split = (int32_t)split;
+    return split < (uint32_t)given->attention.splits;
+}
+
+/* What rows see of the tile, which memory says; false: neither it nor any behind it is there. */
+SB_CUDA_FUNCTION bool sb_attention16_few_bound(const sb_cuda_attention16_few *given, sb_attention16_few_tile *own) {
+    const sb_cuda_attention *p = &given->attention;
+    own->queries = (int32_t)sb_cuda_used(p->used_queries, p->queries);
+    own->past = (int32_t)sb_cuda_used(p->used_past, p->past);
+    own->keys = own->past + (int32_t)sb_cuda_used(p->used_fresh, p->fresh);
+    own->length = own->keys;
+    own->position = own->past;
+    if (p->lengths != NULL) {
+        own->length = (int32_t)sb_attention_length(p->lengths[own->batch * p->lengths_stride], own->keys);
+        own->position = own->length - own->queries;
+    }
+    const int32_t last_query = own->queries > 0 ? own->queries - 1 : 0;
+    const int32_t begin = sb_attention16_first_key(given->left, own->position);
+    const int32_t end = sb_attention16_last_key(given->right, own->position + last_query, own->length);
+    const int32_t rest = own->at_split;
     own->first_split = begin < end ? begin / SB_ATTENTION_SPLIT : 0;
     own->splits = begin < end ? (end + SB_ATTENTION_SPLIT - 1) / SB_ATTENTION_SPLIT - own->first_split : 1;
-    own->at_split = own->first_split + (int32_t)rest;
-    own->tile.split = own->splits > 1 ? own->at_split : -1;
+    own->at_split = own->first_split + rest;
     const int32_t start = own->at_split * SB_ATTENTION_SPLIT, stop = start + SB_ATTENTION_SPLIT;
     own->first = begin > start ? begin : start;
     own->end = end < stop ? end : stop;
-    own->rows = rest < own->splits ? (int)own->tile.rows : 0;
-    return rest < own->splits || p->batch > 1;
+    own->rows = rest < own->splits ? own->queries * (int32_t)given->by_group.divisor : 0;
+    return rest < own->splits || given->by_batch.divisor > 1;
 }
 
-/* A row of the tile; rows behind its last one are not used. */
-SB_CUDA_FUNCTION sb_attention_place sb_attention16_few_row(const sb_cuda_attention *p,
-                                                           const sb_attention16_few_tile *own, int row) {
-    sb_attention_place at = own->tile.at;
-    const int query = row / own->tile.group;
-    at.query = own->tile.first_query + query;
-    at.head = at.key_head * own->tile.group + (row - query * own->tile.group);
+/* A row of the tile: its query, its head among those that share keys, and which keys it sees; none behind the last row. */
+typedef struct sb_attention16_few_row {
+    int32_t query, head, first, last;
+    bool used;
+} sb_attention16_few_row;
+
+SB_CUDA_FUNCTION sb_attention16_few_row sb_attention16_few_row_of(const sb_cuda_attention16_few *given,
+                                                                  const sb_attention16_few_tile *own, int row) {
+    sb_attention16_few_row at;
+    at.query = (int32_t)sb_cuda_divide((uint32_t)row, &given->by_group);
+    at.head = row - at.query * (int32_t)given->by_group.divisor;
     at.used = row < own->rows;
-    at.reach = sb_attention16_reach(p, &own->tile, query);
-    if (!at.used)
-        at.reach.first = at.reach.last = 0;
+    at.first = at.used ? sb_attention16_first_key(given->left, own->position + at.query) : 0;
+    at.last = at.used ? sb_attention16_last_key(given->right, own->position + at.query, own->length) : 0;
     return at;
+}
+
+/* The same, and the tile, as other kernels have them, whose `split` is -1 where it is the rows' only one. */
+SB_CUDA_FUNCTION sb_attention_place sb_attention16_few_place(const sb_cuda_attention16_few *given,
+                                                             const sb_attention16_few_tile *own, int row) {
+    const sb_attention16_few_row of = sb_attention16_few_row_of(given, own, row);
+    sb_attention_place at = {};
+    at.batch = own->batch;
+    at.key_head = own->key_head;
+    at.head = own->key_head * (int32_t)given->by_group.divisor + of.head;
+    at.query = of.query;
+    at.past = own->past;
+    at.keys = own->keys;
+    at.reach.first = of.first;
+    at.reach.last = of.last;
+    at.used = of.used;
+    return at;
+}
+
+SB_CUDA_FUNCTION sb_attention16_tile sb_attention16_few_whole(const sb_cuda_attention16_few *given,
+                                                              const sb_attention16_few_tile *own) {
+    const sb_cuda_attention *p = &given->attention;
+    sb_attention16_tile tile = {};
+    tile.at = sb_attention16_few_place(given, own, 0);
+    tile.length = own->length;
+    tile.position = own->position;
+    tile.part = own->batch * p->heads * p->part_rows;
+    tile.group = (int32_t)given->by_group.divisor;
+    tile.rows = own->rows;
+    tile.split = own->splits > 1 ? own->at_split : -1;
+    return tile;
 }
 
 /* ---- from memory ---- */
 
+/* A thread's pairs of row lane / 4 of all rows that there is room for, whether they are used or not: asked for before anything is known. */
+template <int D>
+SB_CUDA_FUNCTION void sb_attention16_few_load_queries(const sb_cuda_attention16_few *given,
+                                                      const sb_attention16_few_tile *own, uint32_t queries[D / 16][2]) {
+    const sb_cuda_attention *p = &given->attention;
+    const int lane = (int)threadIdx.x % 32, row = lane / 4, pair = lane % 4 * 2;
+    const int32_t group = (int32_t)given->by_group.divisor;
+    const int32_t query = (int32_t)sb_cuda_divide((uint32_t)row, &given->by_group), head = row - query * group;
+    const char *from = p->q.data + sb_attention_at(&p->q, own->batch, own->key_head * group + head, query, 0) * 2;
+    const bool is_row = query < (int32_t)p->queries;
+    SB_CUDA_UNROLL
+    for (int i = 0; i < D / 8; i++) {
+        const int column = 8 * i + pair;
+        queries[i / 2][i % 2] =
+            is_row && column < (int32_t)p->width ? *(const uint32_t *)(const void *)(from + column * 2) : 0;
+    }
+}
+
 /* Begins to copy LINES keys, or their values, from `block` on, PIECES times eight columns of each from `column` on; zeros stand for those that
- * no row sees, and for columns behind `width`. What begins with rows that are not below `stop` stays as it is. */
+ * no row sees, and for columns behind `width`. What begins with rows that are not below the end of those that are seen stays as it is. */
 template <int LINES, int PIECES>
 SB_CUDA_FUNCTION void sb_attention16_few_load(const sb_cuda_attention_array *past, const sb_cuda_attention_array *fresh,
                                               const sb_attention16_few_tile *own, int32_t block, int column,
-                                              int64_t width, uint16_t *to) {
+                                              int32_t width, uint16_t *to) {
     const int together = FEW_THREADS / PIECES, row = (int)threadIdx.x / PIECES, piece = (int)threadIdx.x % PIECES * 8;
-    const sb_attention_lines<int32_t> lines = sb_attention_lines_of<int32_t>(past, fresh, &own->tile.at, 2);
-    const int32_t first = own->first, end = own->end, key = block + row;
+    const int32_t first = own->first, end = own->end, key = block + row, split = own->past;
     const bool is_column = column + piece < width;
     to += row * SB_CUDA_ATTENTION16_PITCH(PIECES * 8) + piece;
     /* As nearly all are: all of them in the past, or all new. */
-    if (lines.past_count <= first || lines.past_count >= end) {
-        const int32_t step = lines.past_count <= first ? lines.fresh_step : lines.past_step;
-        const char *base = sb_attention_line<int32_t>(&lines, first) + (is_column ? (column + piece) * 2 : 0);
-        const char *from = base + (int64_t)(key - first) * step;
+    if (split <= first || split >= end) {
+        const bool is_fresh = split <= first;
+        const sb_cuda_attention_array *array = is_fresh ? fresh : past;
+        const int32_t step = (int32_t)array->row * 2;
+        const char *base = array->data + (own->batch * array->batch + own->key_head * array->head) * 2 +
+                           (int64_t)(first - (is_fresh ? split : 0)) * step;
+        const char *from = base + (int64_t)(key - first) * step + (column + piece) * 2;
         const int64_t between = (int64_t)step * together;
         SB_CUDA_UNROLL
         for (int i = 0; i < LINES / together; i++, from += between) {
             const int32_t at = key + i * together;
+            const bool is_seen = is_column && at >= first && at < end;
             if (block + i * together < end)
                 sb_cuda_copy_16_or_zero(to + i * together * SB_CUDA_ATTENTION16_PITCH(PIECES * 8),
-                                        at >= first && at < end ? from : base, is_column && at >= first && at < end);
+                                        is_seen ? from : base, is_seen);
         }
         return;
     }
+    sb_attention_place sample = {};
+    sample.batch = own->batch;
+    sample.key_head = own->key_head;
+    sample.past = own->past;
+    const sb_attention_lines<int32_t> lines = sb_attention_lines_of<int32_t>(past, fresh, &sample, 2);
     SB_CUDA_KEEP_LOOP
     for (int i = 0; i < LINES / together && block + i * together < end; i++) {
         const int32_t at = key + i * together;
@@ -164,10 +238,9 @@ SB_CUDA_FUNCTION void sb_attention16_few_score(const sb_cuda_attention *p, const
 }
 
 /* Keys that the row does not see become -infinity; the others' largest, of the four threads that hold the row. */
-SB_CUDA_FUNCTION float sb_attention16_few_hide(float s[2][4], const sb_attention_place *row, int32_t first) {
+SB_CUDA_FUNCTION float sb_attention16_few_hide(float s[2][4], const sb_attention16_few_row *row, int32_t first) {
     const int pair = (int)threadIdx.x % 4 * 2;
-    const int begin = sb_attention16_within(row->reach.first - first);
-    const int end = sb_attention16_within(row->reach.last - first);
+    const int begin = row->first - first, end = row->last - first;
     float largest = -sb_infinity_f32();
     SB_CUDA_UNROLL
     for (int i = 0; i < 4; i++) {
@@ -181,9 +254,11 @@ SB_CUDA_FUNCTION float sb_attention16_few_hide(float s[2][4], const sb_attention
     return sb_attention16_larger(largest, sb_cuda_shuffle_exchange_f32(largest, 2));
 }
 
-/* Tells all blocks of the cluster the warp's scores, and their largest. `rank` is the block's. */
+/* Tells all blocks of the cluster the warp's scores, and their largest: so many bytes for each row and block of keys. `rank` is the block's,
+ * `told` the barrier that counts them. */
+#define FEW_TOLD_BYTES (KEYS * 4 + FEW_WARPS * 4)
 SB_CUDA_FUNCTION void sb_attention16_few_tell(const float s[2][4], float largest, uint32_t rank, int rows,
-                                              sb_attention16_few_memory shared) {
+                                              uint32_t told, sb_attention16_few_memory shared) {
     const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32, row = lane / 4;
     const int key = (int)rank * KEYS + warp * FEW_OWN + lane % 4 * 2;
     const uint32_t scores = sb_shared_address(shared.scores + row * SCORES_PITCH + key);
@@ -191,12 +266,12 @@ SB_CUDA_FUNCTION void sb_attention16_few_tell(const float s[2][4], float largest
         return;
     SB_CUDA_UNROLL
     for (uint32_t block = 0; block < FEW_BLOCKS; block++) {
-        sb_cluster_store_two(scores, block, s[0][0], s[0][1]);
-        sb_cluster_store_two(scores + 8 * sizeof(float), block, s[1][0], s[1][1]);
+        sb_cluster_send_two(scores, block, s[0][0], s[0][1], told);
+        sb_cluster_send_two(scores + 8 * sizeof(float), block, s[1][0], s[1][1], told);
     }
     /* A thread of the four for each block. */
-    sb_cluster_store(sb_shared_address(shared.largest + (row * FEW_BLOCKS + (int)rank) * FEW_WARPS + warp),
-                     (uint32_t)lane % 4, largest);
+    sb_cluster_send(sb_shared_address(shared.largest + (row * FEW_BLOCKS + (int)rank) * FEW_WARPS + warp),
+                    (uint32_t)lane % 4, largest, told);
 }
 
 /* ---- weights ---- */
@@ -262,6 +337,15 @@ SB_CUDA_FUNCTION void sb_attention16_few_fetch_weights(const uint16_t *weights, 
     sb_attention16_fetch<false>(fetched, weights + lane % 8 * SCORES_PITCH + key + lane / 8 * 8);
 }
 
+/* Four pairs of weights as numbers, all of them before the first is added: else each is widened just before, and waited for. */
+template <int HALF> SB_CUDA_FUNCTION void sb_attention16_few_widen(const uint32_t fetched[4], float weights[8]) {
+    SB_CUDA_UNROLL
+    for (int j = 0; j < 4; j++)
+        sb_cuda_widen_pair<HALF>(fetched[j], &weights[2 * j], &weights[2 * j + 1]);
+    SB_HOPPER_KEEP("+f"(weights[0]), "+f"(weights[1]), "+f"(weights[2]), "+f"(weights[3]), "+f"(weights[4]),
+                   "+f"(weights[5]), "+f"(weights[6]), "+f"(weights[7]));
+}
+
 /* The sum of the weights of row lane / 4. Keys are those from 32 * `first` of the split to 32 * `end`. */
 template <int HALF>
 SB_CUDA_FUNCTION float sb_attention16_few_add(const sb_attention16_few_maximum *own, const uint16_t *weights, int first,
@@ -270,20 +354,20 @@ SB_CUDA_FUNCTION float sb_attention16_few_add(const sb_attention16_few_maximum *
     float sum = 0;
     SB_CUDA_KEEP_LOOP
     for (int block = first / 4; block * 4 < end; block++) {
+        uint32_t fetched[4][4];
+        SB_CUDA_UNROLL
+        for (int i = 0; i < 4; i++)
+            sb_attention16_few_fetch_weights(weights, (block * 4 + i) * 32, fetched[i]);
         sum = sum * sb_cuda_shuffle_from_f32(own->factor, lane / 4 * 4 + block);
         SB_CUDA_UNROLL
         for (int i = 0; i < 4; i++) {
-            uint32_t fetched[4];
+            float numbers[8];
             if (block * 4 + i >= end)
                 break;
-            sb_attention16_few_fetch_weights(weights, (block * 4 + i) * 32, fetched);
+            sb_attention16_few_widen<HALF>(fetched[i], numbers);
             SB_CUDA_UNROLL
-            for (int j = 0; j < 4; j++) {
-                float low, high;
-                sb_cuda_widen_pair<HALF>(fetched[j], &low, &high);
-                sum = sum + low;
-                sum = sum + high;
-            }
+            for (int j = 0; j < 8; j++)
+                sum = sum + numbers[j];
         }
     }
     return sb_attention16_join(sum);
@@ -302,17 +386,21 @@ SB_CUDA_FUNCTION void sb_attention16_few_sum(const sb_attention16_few_maximum *o
         const float factor = sb_cuda_shuffle_from_f32(own->factor, lane / 4 * 4 + block);
         sums[0] = sums[0] * factor;
         sums[1] = sums[1] * factor;
+        /* All of a block is asked for before the first product; what no row sees of it is not multiplied. */
+        uint32_t fetched[4][4], right[4][4];
         SB_CUDA_UNROLL
         for (int i = 0; i < 4; i++) {
             const int key = (block * 4 + i) * 32;
-            uint32_t fetched[4], right[4];
+            sb_attention16_few_fetch_weights(weights, key, fetched[i]);
+            sb_attention16_fetch<true>(right[i], values + (key + lane) * SB_CUDA_ATTENTION16_PITCH(D / FEW_BLOCKS));
+        }
+        SB_CUDA_UNROLL
+        for (int i = 0; i < 4; i++) {
             if (block * 4 + i >= end)
                 break;
-            sb_attention16_few_fetch_weights(weights, key, fetched);
-            sb_attention16_fetch<true>(right, values + (key + lane) * SB_CUDA_ATTENTION16_PITCH(D / FEW_BLOCKS));
-            const uint32_t left[2][4] = {{fetched[0], 0, fetched[1], 0}, {fetched[2], 0, fetched[3], 0}};
-            sb_cuda_multiply_matrices<HALF>(sums, left[0], right);
-            sb_cuda_multiply_matrices<HALF>(sums, left[1], right + 2);
+            const uint32_t left[2][4] = {{fetched[i][0], 0, fetched[i][1], 0}, {fetched[i][2], 0, fetched[i][3], 0}};
+            sb_cuda_multiply_matrices<HALF>(sums, left[0], right[i]);
+            sb_cuda_multiply_matrices<HALF>(sums, left[1], right[i] + 2);
         }
     }
 }
@@ -332,14 +420,17 @@ SB_CUDA_FUNCTION void sb_attention16_few_load_values(const sb_cuda_attention *p,
 
 /* Folds the block's columns of all rows of the tile, one for each thread. */
 template <class E, int D>
-APART void sb_attention16_few_fold(const sb_cuda_attention *p, uint32_t rank, sb_attention16_few_memory shared) {
+APART void sb_attention16_few_fold(const sb_cuda_attention16_few *given, uint32_t rank,
+                                   sb_attention16_few_memory shared) {
+    const sb_cuda_attention *p = &given->attention;
     const sb_attention16_few_tile *own = shared.tile;
+    const int64_t part = own->batch * p->heads * p->part_rows;
     sb_attention16_step *steps = (sb_attention16_step *)(void *)shared.values;
     const int warp = (int)threadIdx.x / 32, row = (int)threadIdx.x / (D / FEW_BLOCKS);
     const int column = (int)rank * (D / FEW_BLOCKS) + (int)threadIdx.x % (D / FEW_BLOCKS);
     const bool is_own = row < own->rows && column < p->value_width;
-    const sb_attention_place stepped = sb_attention16_few_row(p, own, warp),
-                             at = sb_attention16_few_row(p, own, is_own ? row : 0);
+    const sb_attention_place stepped = sb_attention16_few_place(given, own, warp),
+                             at = sb_attention16_few_place(given, own, is_own ? row : 0);
     sb_attention16_column c = {at, column, 0, 0, {NONE, 0}, 0, false};
     int32_t highest = NONE;
     bool is_nan = false;
@@ -347,13 +438,13 @@ APART void sb_attention16_few_fold(const sb_cuda_attention *p, uint32_t rank, sb
     for (int32_t first = 0; first < own->splits; first += FEW_STEPS) {
         const int32_t left = own->splits - first, count = left < FEW_STEPS ? left : FEW_STEPS;
         const int32_t split = own->first_split + first;
-        const float *from = sb_attention16_partial(p, own->tile.part, &at, split) + column;
+        const float *from = sb_attention16_partial(p, part, &at, split) + column;
         float now[FEW_BATCH], then[FEW_BATCH];
         sb_attention16_few_load_values(p, from, is_own ? count : 0, now);
         SB_CUDA_KEEP_LOOP
         for (int i = 0; warp < own->rows && i < count; i += 32)
             steps[warp * FEW_STEPS + i + (int)threadIdx.x % 32] =
-                sb_attention16_find_steps(p, own->tile.part, &stepped, split + i, count - i, &highest, &is_nan);
+                sb_attention16_find_steps(p, part, &stepped, split + i, count - i, &highest, &is_nan);
         if (threadIdx.x % 32 == 0) {
             shared.tops[warp] = highest;
             shared.nans[warp] = is_nan;
@@ -382,40 +473,48 @@ APART void sb_attention16_few_fold(const sb_cuda_attention *p, uint32_t rank, sb
 
 /* Behind a split, whose parts the block has written: folds the block's columns if those of the other splits are there. */
 template <class E, int D>
-SB_CUDA_FUNCTION void sb_attention16_few_finish(const sb_cuda_attention *p, const sb_attention16_few_tile *own,
-                                                uint32_t rank, uint32_t *arrived, sb_attention16_few_memory shared) {
+SB_CUDA_FUNCTION void sb_attention16_few_finish(const sb_cuda_attention16_few *given,
+                                                const sb_attention16_few_tile *own, uint32_t rank,
+                                                sb_attention16_few_memory shared) {
     SB_CUDA_BARRIER();
     if (threadIdx.x == 0) {
-        uint32_t *word = arrived + (own->tile.at.batch * p->key_heads + own->tile.at.key_head) * FEW_BLOCKS + rank;
-        *shared.last = sb_cuda_arrives_last(word, (uint32_t)own->splits);
+        const uint32_t rows = (uint32_t)own->batch * given->by_key_heads.divisor + (uint32_t)own->key_head;
+        *shared.last = sb_cuda_arrives_last(given->arrived + rows * FEW_BLOCKS + rank, (uint32_t)own->splits);
     }
     SB_CUDA_BARRIER();
     if (*shared.last)
-        sb_attention16_few_fold<E, D>(p, rank, shared);
+        sb_attention16_few_fold<E, D>(given, rank, shared);
 }
 
 /* ---- all of it ---- */
 
 /* Rows by the definition: the block's columns. */
 template <class E, int D>
-APART void sb_attention16_few_again(const sb_cuda_attention *p, uint32_t rank, sb_attention16_few_memory shared) {
+APART void sb_attention16_few_again(const sb_cuda_attention16_few *given, uint32_t rank,
+                                    sb_attention16_few_memory shared) {
+    const sb_cuda_attention *p = &given->attention;
     const sb_attention16_few_tile *own = shared.tile;
+    const sb_attention16_tile tile = sb_attention16_few_whole(given, own);
     const int64_t column = (int64_t)rank * (D / FEW_BLOCKS) + threadIdx.x;
     const bool is_own = threadIdx.x < D / FEW_BLOCKS && column < p->value_width;
     SB_CUDA_KEEP_LOOP
     for (int row = 0; row < own->rows; row++) {
-        const sb_attention_place at = sb_attention16_few_row(p, own, row);
-        sb_attention16_again_columns<E>(p, &own->tile, &at, is_own ? column : -1,
+        const sb_attention_place at = sb_attention16_few_place(given, own, row);
+        sb_attention16_again_columns<E>(p, &tile, &at, is_own ? column : -1,
                                         (sb_attention_scratch<E, sb_attention_real_f32> *)shared.scratch);
         SB_CUDA_BARRIER();
     }
 }
 
-/* All of a tile; the cluster has come to its barrier before, and comes to it behind its scores. */
+/* All of a tile, of `queries`; the cluster has come to its barrier before, and comes to it when it has read what it was told. `told` is the
+ * barrier that counts that, in this phase of it. */
 template <int HALF, int D>
-SB_CUDA_FUNCTION void sb_attention16_few_tile_of(const sb_cuda_attention *p, const sb_attention16_few_tile *own,
-                                                 uint32_t rank, sb_attention16_few_memory shared) {
+SB_CUDA_FUNCTION void sb_attention16_few_tile_of(const sb_cuda_attention16_few *given,
+                                                 const sb_attention16_few_tile *own, uint32_t queries[D / 16][2],
+                                                 uint32_t rank, uint32_t told, uint32_t phase,
+                                                 sb_attention16_few_memory shared) {
     typedef typename sb_attention16_element<HALF>::type E;
+    const sb_cuda_attention *p = &given->attention;
     const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32, quarter = (int)rank * (D / FEW_BLOCKS);
     const int32_t start = own->at_split * SB_ATTENTION_SPLIT, block = start + (int32_t)rank * KEYS;
     const bool has_keys = own->first < own->end;
@@ -425,37 +524,36 @@ SB_CUDA_FUNCTION void sb_attention16_few_tile_of(const sb_cuda_attention *p, con
               steps = has_keys ? (own->end - 1 - start) / 32 + 1 : 0;
     const bool scores = (int)rank >= begin && (int)rank < end;
     if (scores)
-        sb_attention16_few_load<KEYS, D / 8>(&p->past_k, &p->k, own, block, 0, p->width, shared.keys);
+        sb_attention16_few_load<KEYS, D / 8>(&p->past_k, &p->k, own, block, 0, (int32_t)p->width, shared.keys);
     SB_CUDA_COPIES_END();
     if (has_keys)
         sb_attention16_few_load<SB_ATTENTION_SPLIT, D / FEW_BLOCKS / 8>(&p->past_v, &p->v, own, start, quarter,
-                                                                        p->value_width, shared.values);
+                                                                        (int32_t)p->value_width, shared.values);
     SB_CUDA_COPIES_END();
-    const sb_attention_place row = sb_attention16_few_row(p, own, lane / 4);
+    if (threadIdx.x == 0) {
+        *shared.again = 0;
+        *shared.tile = *own;
+        sb_barrier_expect(told, (uint32_t)((end - begin) * own->rows) * FEW_TOLD_BYTES);
+    }
+    const sb_attention16_few_row row = sb_attention16_few_row_of(given, own, lane / 4);
     const sb_split_scale_f32 by = sb_split_scale_of_f32((float)sb_attention_factor(p));
     if (scores) {
-        uint32_t queries[D / 16][2];
         float s[2][4];
-        sb_attention16_load_few_queries<D>(p, &row, queries);
         SB_CUDA_COPIES_WAIT(1);
         SB_CUDA_BARRIER();
         sb_attention16_few_score<HALF, D>(p, queries, shared.keys + warp * FEW_OWN * SB_CUDA_ATTENTION16_PITCH(D), s);
         const float largest = sb_attention16_few_hide(s, &row, block + warp * FEW_OWN);
         sb_cluster_wait();
-        sb_attention16_few_tell(s, largest, rank, own->rows, shared);
+        sb_attention16_few_tell(s, largest, rank, own->rows, told, shared);
     } else
         sb_cluster_wait();
-    if (threadIdx.x == 0) {
-        *shared.again = 0;
-        *shared.tile = *own;
-    }
-    sb_cluster_sync();
+    sb_barrier_wait(told, phase);
     const sb_attention16_few_maximum maximum =
         sb_attention16_few_find_maximum(shared.largest, by, begin, end, own->rows);
     sb_attention16_few_weigh<HALF>(&maximum, by, begin, end, own->rows, shared);
     SB_CUDA_COPIES_WAIT(0);
     SB_CUDA_BARRIER();
-    sb_cluster_arrive();
+    sb_cluster_arrive_relaxed();
     const int32_t highest = sb_cuda_shuffle_from_s32(maximum.maximum, lane / 4 * 4 + FEW_BLOCKS - 1);
     const bool sums_values = warp < D / FEW_BLOCKS / 8 && quarter + warp * 8 < p->value_width;
     float sums[4];
@@ -472,41 +570,51 @@ SB_CUDA_FUNCTION void sb_attention16_few_tile_of(const sb_cuda_attention *p, con
     }
     SB_CUDA_BARRIER();
     if (SB_CUDA_SELDOM(*shared.again)) {
-        sb_attention16_few_again<E, D>(p, rank, shared);
+        sb_attention16_few_again<E, D>(given, rank, shared);
         return;
     }
     const float sum = shared.sums[lane / 4];
-    if (own->tile.split >= 0 && warp == FEW_ADDING && lane % 4 == 0 && row.used)
-        sb_attention16_give_sum(p, &own->tile, &row, maximum.is_nan, highest, sum);
+    const sb_attention16_tile tile = sb_attention16_few_whole(given, own);
+    const sb_attention_place at = sb_attention16_few_place(given, own, lane / 4);
+    if (tile.split >= 0 && warp == FEW_ADDING && lane % 4 == 0 && row.used)
+        sb_attention16_give_sum(p, &tile, &at, maximum.is_nan, highest, sum);
     if (sums_values && row.used) {
         const int64_t column = quarter + warp * 8 + lane % 4 * 2;
-        sb_attention16_give<HALF>(p, &own->tile, &row, column, sums[0], sums[1], maximum.is_nan, highest,
-                                  sb_div_f32(1, sum));
+        sb_attention16_give<HALF>(p, &tile, &at, column, sums[0], sums[1], maximum.is_nan, highest, sb_div_f32(1, sum));
     }
 }
 
 /* Tiles of clusters a grid apart. */
 template <int HALF, int D>
-SB_CUDA_FUNCTION void sb_attention16_few(const sb_cuda_attention16_few *given, unsigned char *memory) {
-    const sb_cuda_attention *p = &given->attention;
+SB_CUDA_FUNCTION void sb_attention16_few(const sb_cuda_attention16_few *given, uint32_t told, unsigned char *memory) {
+    typedef typename sb_attention16_element<HALF>::type E;
     const sb_attention16_few_memory shared = sb_attention16_few_cut<D>(memory);
     const uint32_t rank = sb_cluster_rank();
+    uint32_t phase = 0;
     sb_attention16_few_tile own;
-    sb_cluster_arrive();
+    if (threadIdx.x == 0) {
+        sb_barrier_init(told, 1);
+        sb_barrier_init_done();
+    }
+    sb_cluster_arrive_relaxed();
     /* Weights of rows that are not there are multiplied, and nobody looks at what they come to: they may be any numbers. */
     SB_CUDA_KEEP_LOOP
     for (int i = (int)threadIdx.x; i < FEW_ROWS * SCORES_PITCH / 2; i += FEW_THREADS)
         ((uint32_t *)(void *)shared.weights)[i] = 0;
     SB_CUDA_DEPEND();
     SB_CUDA_KEEP_LOOP
-    for (int64_t index = blockIdx.x / FEW_BLOCKS; sb_attention16_few_take(p, index, &own);
+    for (uint32_t index = blockIdx.x / FEW_BLOCKS; sb_attention16_few_find(given, index, &own);
          index += gridDim.x / FEW_BLOCKS) {
+        uint32_t queries[D / 16][2];
+        sb_attention16_few_load_queries<D>(given, &own, queries);
+        if (!sb_attention16_few_bound(given, &own))
+            break;
         if (own.rows == 0)
             continue;
-        sb_attention16_few_tile_of<HALF, D>(p, &own, rank, shared);
-        if (own.tile.split >= 0)
-            sb_attention16_few_finish<typename sb_attention16_element<HALF>::type, D>(p, &own, rank, given->arrived,
-                                                                                      shared);
+        sb_attention16_few_tile_of<HALF, D>(given, &own, queries, rank, told, phase, shared);
+        phase ^= 1;
+        if (own.splits > 1)
+            sb_attention16_few_finish<E, D>(given, &own, rank, shared);
         SB_CUDA_BARRIER();
     }
     sb_cluster_wait();
@@ -517,7 +625,8 @@ SB_CUDA_FUNCTION void sb_attention16_few(const sb_cuda_attention16_few *given, u
     SB_HOPPER_KERNEL_BOUNDED(sb_cuda_attention16_few_##width##_##name, sb_cuda_attention16_few, given, FEW_BLOCKS,     \
                              FEW_THREADS, 2) {                                                                         \
         SB_HOPPER_DYNAMIC_SHARED(memory);                                                                              \
-        sb_attention16_few<half, width>(&given, memory);                                                               \
+        SB_HOPPER_BARRIERS(told_barriers, 1);                                                                          \
+        sb_attention16_few<half, width>(&given, sb_shared_address(told_barriers), memory);                             \
     }
 /* The host has both modules in one. */
 #if defined(SB_MODULE_f16) || !defined(__CUDACC__)

@@ -3,6 +3,7 @@
 #define SB_CUDA_ATTENTION_ATTENTION16_FEW_PARAMETERS_H
 
 #include "cuda/attention/attention_parameters.h"
+#include "cuda/common/divisor.h"
 
 /* Rows of a cluster for which waiting counts most; its blocks, each of which scores a block of 128 keys of a split, and the threads of
  * these. In shared memory: keys, a quarter of a split's values, scores and weights of a split and 16 bytes more of each row,
@@ -17,6 +18,8 @@
 /* Attention, of which `splits` are those that there is room for, one or more. */
 typedef struct sb_cuda_attention16_few {
     sb_cuda_attention attention;
+    sb_cuda_divisor by_key_heads, by_batch, by_group;
+    int32_t left, right; /* as the attention's, but for windows that reach further than any key */
     uint32_t *
         arrived; /* with several splits: words of rows that share keys, [batch, key_heads, 4], 0 before and behind the launch */
 } sb_cuda_attention16_few;

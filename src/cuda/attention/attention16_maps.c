@@ -27,6 +27,10 @@ bool sb_attention16_has_steps(const sb_cuda_attention_array *array, int64_t batc
            (rows == 1 || sb_gemm16_is_step(array->row));
 }
 
+int32_t sb_attention16_held(int64_t bound) {
+    return bound < INT32_MAX ? (int32_t)bound : INT32_MAX;
+}
+
 sb_status sb_attention16_map_heads(sb_cuda_device *device, sb_dtype dtype, const sb_cuda_attention_array *array,
                                    const int64_t extents[4], int heads, int rows, sb_tensor_map *map, sb_error *error) {
     const sb_tensor_boxes boxes = {4,

@@ -15,6 +15,9 @@ const char *sb_attention16_refuses_copies(const sb_attention_work *work);
 /** Whether the copy engine takes the steps of an array that has so many samples (or pages), heads and rows. */
 bool sb_attention16_has_steps(const sb_cuda_attention_array *array, int64_t batch, int64_t heads, int64_t rows);
 
+/** A bound of a window, -1 for none, in 32 bits: further than any key is from any query is as good as INT32_MAX. */
+int32_t sb_attention16_held(int64_t bound);
+
 /** A map of the dimensions width, heads, rows, samples, whose extents are given in that order, that brings `heads` and `rows` at once.
  * Errors: as sb_tensor_map_encode. */
 sb_status sb_attention16_map_heads(sb_cuda_device *device, sb_dtype dtype, const sb_cuda_attention_array *array,

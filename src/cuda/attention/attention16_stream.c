@@ -70,6 +70,12 @@ sb_status sb_cuda_attention16_stream_run(sb_call *call, const sb_cuda_attention_
     const int most = SB_CUDA_ATTENTION16_STREAM_STAGES(width);
     sb_cuda_attention16_stream given = {.attention = *p,
                                         .stages = is_alone ? most : most / SB_CUDA_ATTENTION16_STREAM_BLOCKS(width),
+                                        .by_key_heads = sb_cuda_divisor_of((uint32_t)a->key_heads),
+                                        .by_batch = sb_cuda_divisor_of((uint32_t)a->batch),
+                                        .by_row_tiles = sb_cuda_divisor_of((uint32_t)p->row_tiles),
+                                        .by_group = sb_cuda_divisor_of((uint32_t)(a->heads / a->key_heads)),
+                                        .left = sb_attention16_held(p->left),
+                                        .right = sb_attention16_held(p->right),
                                         .copies = a->pages.table == NULL || a->pages.rows % 64 == 0 ? 1 : 4};
     char module[48], kernel[64];
     SB_TRY(encode_all(call, a, p, &given));

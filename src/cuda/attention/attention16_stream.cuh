@@ -319,13 +319,14 @@ SB_CUDA_FUNCTION bool sb_stream_fails(const sb_cuda_attention *p, const sb_strea
 
 /* Gives out the rows. Of two neighbouring columns, which two threads hold, one gives out those of one row, and the other of the other one. */
 template <int HALF, int D>
-SB_CUDA_FUNCTION void sb_stream_give(const sb_cuda_attention *p, const sb_stream_tile *tile, const sb_stream_rows *rows,
-                                     const sb_stream_sums<D> *sums, const float *row_sums) {
+SB_CUDA_FUNCTION void sb_stream_give(const sb_cuda_attention16_stream *given, const sb_stream_tile *tile,
+                                     const sb_stream_rows *rows, const sb_stream_sums<D> *sums, const float *row_sums) {
+    const sb_cuda_attention *p = &given->attention;
     int lane = sb_stream_lane();
     /* Found anew: what follows from it would else stay in registers from the tile's beginning on. */
     SB_HOPPER_KEEP("+r"(lane));
     const int r = lane / 4 % 2;
-    const sb_attention_place row = sb_stream_row(p, tile, lane % 4 * 2 + r);
+    const sb_attention_place row = sb_stream_row(given, tile, lane % 4 * 2 + r);
     const float sum = row_sums[lane % 4 * 2 + r];
     const bool is_nan = r == 0 ? rows->is_nan[0] : rows->is_nan[1];
     const int32_t maximum = r == 0 ? rows->maximum[BLOCKS - 1][0] : rows->maximum[BLOCKS - 1][1];
@@ -345,17 +346,18 @@ SB_CUDA_FUNCTION void sb_stream_give(const sb_cuda_attention *p, const sb_stream
 
 /* Behind a split, whose parts the block has written: folds the rows if those of the other splits are there. */
 template <int HALF, int D>
-SB_CUDA_FUNCTION void sb_stream_finish(const sb_cuda_attention *p, uint32_t *arrived, const sb_stream_shared *shared,
+SB_CUDA_FUNCTION void sb_stream_finish(const sb_cuda_attention16_stream *given, const sb_stream_shared *shared,
                                        const sb_stream_tile *tile) {
+    const sb_cuda_attention *p = &given->attention;
     SB_ATTENTION_BARRIER();
     if (threadIdx.x == 0)
-        *shared->last = sb_cuda_arrives_last(arrived + tile->word, (uint32_t)tile->splits);
+        *shared->last = sb_cuda_arrives_last(given->arrived + tile->word, (uint32_t)tile->splits);
     SB_ATTENTION_BARRIER();
     if (!*shared->last)
         return;
     SB_CUDA_KEEP_LOOP
     for (int number = sb_stream_warp(); number < ROWS; number += WARPS) {
-        const sb_attention_place row = sb_stream_row(p, tile, number);
+        const sb_attention_place row = sb_stream_row(given, tile, number);
         SB_CUDA_KEEP_LOOP
         for (int first = 0; row.used && first < D; first += 128)
             sb_attention16_fold_by_warp<HALF>(p, tile->whole.part, &row, tile->first_split, tile->splits,
@@ -377,15 +379,13 @@ SB_CUDA_FUNCTION void sb_stream_compute_tile(const sb_cuda_attention16_stream *g
     float s[STAGES][4];
     sb_stream_rows rows;
     sb_stream_sums<D> sums;
-    const sb_attention_place row = sb_stream_row(p, tile, lane / 4);
+    const sb_attention_place row = sb_stream_row(given, tile, lane / 4);
     sb_attention16_load_few_queries<D>(p, &row, queries);
     SB_CUDA_UNROLL
     EACH_ROW {
-        const int number = lane % 4 * 2 + r,
-                  query = tile->first_query + (tile->first_in_group + number) / tile->whole.group;
-        const sb_attention_reach none = {0, 0};
-        rows.used[r] = tile->whole.first_row + number < tile->whole.rows;
-        rows.reach[r] = rows.used[r] ? sb_attention16_reach(p, &tile->whole, query) : none;
+        const sb_attention_place of = sb_stream_row(given, tile, lane % 4 * 2 + r);
+        rows.used[r] = of.used;
+        rows.reach[r] = of.reach;
         rows.is_nan[r] = false;
     }
     rows.again = false;
@@ -407,9 +407,9 @@ SB_CUDA_FUNCTION void sb_stream_compute_tile(const sb_cuda_attention16_stream *g
     if (SB_CUDA_SELDOM(*shared->again))
         sb_attention16_again<E>(p, &tile->whole, ROWS, shared->weights);
     else
-        sb_stream_give<HALF, D>(p, tile, &rows, &sums, shared->sums);
+        sb_stream_give<HALF, D>(given, tile, &rows, &sums, shared->sums);
     if (given->arrived != NULL && tile->whole.split >= 0)
-        sb_stream_finish<HALF, D>(p, given->arrived, shared, tile);
+        sb_stream_finish<HALF, D>(given, shared, tile);
 }
 
 template <int HALF, int D>

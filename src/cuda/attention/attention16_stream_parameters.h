@@ -24,6 +24,8 @@
  * their own; all of the width, or 64 elements of it. */
 typedef struct sb_cuda_attention16_stream {
     sb_cuda_attention attention;
+    sb_cuda_divisor by_key_heads, by_batch, by_row_tiles, by_group;
+    int32_t left, right; /* as the attention's, but for windows that reach further than any key */
     sb_tensor_map k, v;
     uint32_t *
         arrived; /* words of tiles whose splits count themselves, 0 before and behind the launch; NULL: another kernel folds them */

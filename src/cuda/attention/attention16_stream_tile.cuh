@@ -54,75 +54,97 @@ SB_CUDA_FUNCTION int32_t sb_stream_within(int64_t key) {
 }
 
 /* Finds out what is to be done for a tile: of split `split`, or of all, -1, if there is room for no more than one. */
-SB_CUDA_FUNCTION void sb_stream_describe(const sb_cuda_attention *p, int64_t split, bool counts, sb_stream_tile *tile) {
+SB_CUDA_FUNCTION void sb_stream_describe(const sb_cuda_attention16_stream *given, int64_t split, sb_stream_tile *tile) {
     sb_attention16_tile *whole = &tile->whole;
     const int32_t rows = (int32_t)whole->rows, first = (int32_t)whole->first_row, group = whole->group;
     const int32_t last = (first + ROWS < rows ? first + ROWS : rows) - 1, number = split < 0 ? 0 : (int32_t)split;
     tile->is_idle = first >= rows;
     if (tile->is_idle)
         return;
-    tile->first_query = first / group;
+    tile->first_query = (int32_t)sb_cuda_divide((uint32_t)first, &given->by_group);
     tile->first_in_group = first - tile->first_query * group;
-    sb_attention16_bound_queries(p, whole, tile->first_query, last / group, -1);
-    const int32_t begin = (int32_t)whole->begin, end = (int32_t)whole->end;
+    const int32_t length = (int32_t)whole->length, at = (int32_t)whole->position + tile->first_query;
+    const int32_t last_at = (int32_t)whole->position + (int32_t)sb_cuda_divide((uint32_t)last, &given->by_group);
+    const int32_t begin = sb_attention16_first_key(given->left, at);
+    const int32_t end = sb_attention16_last_key(given->right, last_at, length);
     const bool is_empty = begin >= end;
     tile->first_split = is_empty ? 0 : begin / SB_ATTENTION_SPLIT;
     tile->splits = is_empty ? 1 : (end + SB_ATTENTION_SPLIT - 1) / SB_ATTENTION_SPLIT - tile->first_split;
     tile->is_idle = number < tile->first_split || number >= tile->first_split + tile->splits;
-    if (!counts || tile->splits > 1)
-        whole->split = split;
+    whole->split = given->arrived == NULL || tile->splits > 1 ? split : -1;
     tile->start = number * SB_ATTENTION_SPLIT;
     tile->seen.begin = is_empty ? 0 : sb_stream_within(begin - tile->start);
     tile->seen.end = is_empty ? 0 : sb_stream_within(end - tile->start);
     tile->seen.begin_unit = tile->seen.begin / UNIT_KEYS;
     tile->seen.end_unit = (tile->seen.end + UNIT_KEYS - 1) / UNIT_KEYS;
-    tile->full_begin = sb_stream_within(whole->full_begin - tile->start);
-    tile->full_end = sb_stream_within(whole->full_end - tile->start);
+    tile->full_begin = sb_stream_within(sb_attention16_first_key(given->left, last_at) - tile->start);
+    tile->full_end = sb_stream_within(sb_attention16_last_key(given->right, at, length) - tile->start);
 }
 
-/* Tile `index` where keys lie side by side. Splits that are used come first, whatever there is room for. */
-SB_CUDA_FUNCTION void sb_stream_find_sample(const sb_cuda_attention *p, uint32_t index, bool counts,
+/* Tile `index` where keys lie side by side, without a past. Splits that are used come first, whatever there is room for. */
+SB_CUDA_FUNCTION void sb_stream_find_sample(const sb_cuda_attention16_stream *given, uint32_t index,
                                             sb_stream_tile *tile) {
-    const uint32_t key_heads = (uint32_t)p->key_heads, batches = (uint32_t)p->batch, row_tiles = (uint32_t)p->row_tiles;
-    const uint32_t samples = index / key_heads, key_head = index - samples * key_heads;
-    const uint32_t tiles = samples / batches, batch = samples - tiles * batches;
-    const uint32_t split = tiles / row_tiles, number = tiles - split * row_tiles;
+    const sb_cuda_attention *p = &given->attention;
+    sb_attention16_tile *whole = &tile->whole;
+    const uint32_t samples = sb_cuda_divide(index, &given->by_key_heads);
+    const uint32_t tiles = sb_cuda_divide(samples, &given->by_batch);
+    const uint32_t split = sb_cuda_divide(tiles, &given->by_row_tiles);
+    const int32_t key_head = (int32_t)(index - samples * given->by_key_heads.divisor);
+    const int32_t batch = (int32_t)(samples - tiles * given->by_batch.divisor);
+    const int32_t number = (int32_t)(tiles - split * given->by_row_tiles.divisor);
     tile->is_behind = split >= (uint32_t)(p->splits != 0 ? p->splits : 1);
     if (tile->is_behind)
         return;
-    sb_attention16_place_tile(p, &tile->whole, batch, key_head, sb_cuda_used(p->used_queries, p->queries));
-    tile->whole.first_row = number * ROWS;
-    tile->word = (int32_t)((batch * row_tiles + number) * key_heads + key_head);
-    sb_stream_describe(p, p->splits != 0 ? (int64_t)split : -1, counts, tile);
-    tile->is_behind = tile->is_idle && batches == 1 && row_tiles == 1 && tile->whole.first_row < tile->whole.rows &&
-                      (int32_t)split >= tile->first_split + tile->splits;
+    const int32_t queries = (int32_t)sb_cuda_used(p->used_queries, p->queries);
+    const int32_t keys = (int32_t)sb_cuda_used(p->used_fresh, p->fresh);
+    const sb_attention_place none = {};
+    whole->at = none;
+    whole->at.batch = batch;
+    whole->at.key_head = key_head;
+    whole->at.keys = keys;
+    whole->length =
+        p->lengths != NULL ? sb_attention_length(p->lengths[batch * p->lengths_stride], keys) : (int64_t)keys;
+    whole->position = p->lengths != NULL ? whole->length - queries : 0;
+    whole->first_query = 0;
+    whole->part = batch * p->heads * p->part_rows;
+    whole->group = (int32_t)given->by_group.divisor;
+    whole->rows = whole->group * queries;
+    whole->first_row = number * ROWS;
+    tile->word =
+        (batch * (int32_t)given->by_row_tiles.divisor + number) * (int32_t)given->by_key_heads.divisor + key_head;
+    sb_stream_describe(given, p->splits != 0 ? (int64_t)split : -1, tile);
+    tile->is_behind = tile->is_idle && given->by_batch.divisor == 1 && given->by_row_tiles.divisor == 1 &&
+                      whole->first_row < whole->rows && (int32_t)split >= tile->first_split + tile->splits;
 }
 
 /* The same where they lie on pages, by a whole warp. */
-SB_CUDA_FUNCTION void sb_stream_find_paged(const sb_cuda_attention *p, int64_t index, bool counts,
+SB_CUDA_FUNCTION void sb_stream_find_paged(const sb_cuda_attention16_stream *given, int64_t index,
                                            sb_stream_tile *tile) {
+    const sb_cuda_attention *p = &given->attention;
     sb_attention16_tile *whole = &tile->whole;
     tile->is_behind = !sb_attention16_find_paged_tile(p, index, ROWS, whole);
     if (tile->is_behind)
         return;
-    sb_stream_describe(p, whole->split, counts, tile);
+    sb_stream_describe(given, whole->split, tile);
     tile->word = (int32_t)((whole->at.key_head * p->part_rows + whole->part + whole->first_query + tile->first_query) *
                                whole->group +
                            tile->first_in_group);
 }
 
 /* Row `number` of the tile. */
-SB_CUDA_FUNCTION sb_attention_place sb_stream_row(const sb_cuda_attention *p, const sb_stream_tile *tile, int number) {
+SB_CUDA_FUNCTION sb_attention_place sb_stream_row(const sb_cuda_attention16_stream *given, const sb_stream_tile *tile,
+                                                  int number) {
     const sb_attention16_tile *whole = &tile->whole;
     sb_attention_place at = whole->at;
-    const int32_t place = tile->first_in_group + number, further = place / whole->group;
+    const int32_t place = tile->first_in_group + number;
+    const int32_t further = (int32_t)sb_cuda_divide((uint32_t)place, &given->by_group);
     const int32_t query = tile->first_query + further;
     at.query = whole->first_query + query;
     at.head = at.key_head * whole->group + (place - further * whole->group);
     at.used = whole->first_row + number < whole->rows;
-    at.reach = sb_attention16_reach(p, whole, query);
-    if (!at.used)
-        at.reach.first = at.reach.last = 0;
+    const int32_t position = (int32_t)whole->position + query;
+    at.reach.first = at.used ? sb_attention16_first_key(given->left, position) : 0;
+    at.reach.last = at.used ? sb_attention16_last_key(given->right, position, (int32_t)whole->length) : 0;
     return at;
 }
 
@@ -254,17 +276,15 @@ SB_CUDA_FUNCTION void sb_stream_fetch_tile(const sb_cuda_attention16_stream *p, 
 
 template <int D>
 SB_CUDA_FUNCTION void sb_stream_fetch(const sb_cuda_attention16_stream *p, const sb_stream_shared *shared) {
-    const sb_cuda_attention *attention = &p->attention;
-    const bool counts = p->arrived != NULL;
     sb_stream_place at = {0, 0};
     sb_stream_tile tile;
     uint32_t number = 0;
     SB_CUDA_KEEP_LOOP
     for (uint32_t index = blockIdx.x;; index += gridDim.x) {
-        if (attention->pages.table != NULL)
-            sb_stream_find_paged(attention, index, counts, &tile);
+        if (p->attention.pages.table != NULL)
+            sb_stream_find_paged(p, index, &tile);
         else
-            sb_stream_find_sample(attention, index, counts, &tile);
+            sb_stream_find_sample(p, index, &tile);
         if (!tile.is_behind && tile.is_idle)
             continue;
         const uint32_t turn = number % 2;

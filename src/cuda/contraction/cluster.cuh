@@ -16,27 +16,38 @@ SB_CUDA_FUNCTION void sb_cluster_arrive(void) {
     asm volatile("barrier.cluster.arrive.release;" ::: "memory");
 }
 
+/* The same for threads that have nothing to tell the others but that they have read: an arrival that releases waits for all copies that are on
+ * their way. */
+SB_CUDA_FUNCTION void sb_cluster_arrive_relaxed(void) {
+    asm volatile("barrier.cluster.arrive.relaxed;" ::: "memory");
+}
+
 SB_CUDA_FUNCTION void sb_cluster_wait(void) {
     asm volatile("barrier.cluster.wait.acquire;" ::: "memory");
 }
 
-/* Stores words at the same place of block `rank` of the cluster, which sees them behind the cluster's barrier. */
-SB_CUDA_FUNCTION void sb_cluster_store(uint32_t shared, uint32_t rank, float value) {
-    asm volatile("{\n\t.reg .b32 remote;\n\t"
+/* Words go to the same place of block `rank` of the cluster, and its barrier at `barrier` counts their bytes. */
+SB_CUDA_FUNCTION void sb_cluster_send(uint32_t shared, uint32_t rank, float value, uint32_t barrier) {
+    asm volatile(
+        "{\n\t.reg .b32 remote, told;\n\t"
+        "mapa.shared::cluster.u32 remote, %0, %1;\n\t"
+        "mapa.shared::cluster.u32 told, %3, %1;\n\t"
+        "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.f32 [remote], %2, [told];\n\t}" ::"r"(shared),
+        "r"(rank), "f"(value), "r"(barrier)
+        : "memory");
+}
+
+SB_CUDA_FUNCTION void sb_cluster_send_two(uint32_t shared, uint32_t rank, float first, float second, uint32_t barrier) {
+    asm volatile("{\n\t.reg .b32 remote, told;\n\t"
                  "mapa.shared::cluster.u32 remote, %0, %1;\n\t"
-                 "st.shared::cluster.f32 [remote], %2;\n\t}" ::"r"(shared),
-                 "r"(rank), "f"(value)
+                 "mapa.shared::cluster.u32 told, %4, %1;\n\t"
+                 "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v2.f32 [remote], {%2, %3}, [told];"
+                 "\n\t}" ::"r"(shared),
+                 "r"(rank), "f"(first), "f"(second), "r"(barrier)
                  : "memory");
 }
 
-SB_CUDA_FUNCTION void sb_cluster_store_two(uint32_t shared, uint32_t rank, float first, float second) {
-    asm volatile("{\n\t.reg .b32 remote;\n\t"
-                 "mapa.shared::cluster.u32 remote, %0, %1;\n\t"
-                 "st.shared::cluster.v2.f32 [remote], {%2, %3};\n\t}" ::"r"(shared),
-                 "r"(rank), "f"(first), "f"(second)
-                 : "memory");
-}
-
+/* Stores a word there, which the block sees behind the cluster's barrier. */
 SB_CUDA_FUNCTION void sb_cluster_store_long(uint32_t shared, uint32_t rank, uint64_t value) {
     asm volatile("{\n\t.reg .b32 remote;\n\t"
                  "mapa.shared::cluster.u32 remote, %0, %1;\n\t"
