@@ -1,6 +1,6 @@
 /* The ends of tiles that two warpgroups take in turns (gemm16_hopper.cuh): from the sums of a box of 64 rows and 64 columns of C, 32 of
  * a thread, to as many results. All of a box at a time: eight at a time, sums moved up behind each eight and what is the same for all asked
- * again for each took three instructions for each one of SiLU. What a box reads is asked for a box ahead. */
+ * again for each took three times as long as SiLU. What a box reads is asked for as soon as the one before is finished. */
 #ifndef SB_CUDA_CONTRACTION_GEMM16_TURNS_CUH
 #define SB_CUDA_CONTRACTION_GEMM16_TURNS_CUH
 
