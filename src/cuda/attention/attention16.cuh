@@ -100,6 +100,26 @@ SB_CUDA_FUNCTION sb_attention_reach sb_attention16_reach(const sb_cuda_attention
     return sb_attention_reach_of(tile->position + query, tile->length, p->left, p->right);
 }
 
+/* What a sample has, of rows that tensor cores find in 32 bits: queries and keys that are used, of which `past` lie by themselves and `length`
+ * are there for all rows, and where the first query stands among them. */
+typedef struct sb_attention16_counts {
+    int32_t queries, past, keys, length, position;
+} sb_attention16_counts;
+
+SB_CUDA_FUNCTION sb_attention16_counts sb_attention16_count(const sb_cuda_attention *p, int32_t batch) {
+    sb_attention16_counts of;
+    of.queries = (int32_t)sb_cuda_used(p->used_queries, p->queries);
+    of.past = (int32_t)sb_cuda_used(p->used_past, p->past);
+    of.keys = of.past + (int32_t)sb_cuda_used(p->used_fresh, p->fresh);
+    of.length = of.keys;
+    of.position = of.past;
+    if (p->lengths != NULL) {
+        of.length = (int32_t)sb_attention_length(p->lengths[batch * p->lengths_stride], of.keys);
+        of.position = of.length - of.queries;
+    }
+    return of;
+}
+
 /* sb_attention_reach_of in 32 bits, for windows that are held (sb_attention16_held). */
 SB_CUDA_FUNCTION int32_t sb_attention16_first_key(int32_t left, int32_t position) {
     return left >= 0 && position > left ? position - left : 0;

@@ -28,8 +28,8 @@
 
 /* A tile: the rows of a head of keys, and a split. All of it in 32 bits, since nothing can be fetched before it is known. */
 typedef struct sb_attention16_few_tile {
-    int32_t batch, key_head, queries;      /* that are used */
-    int32_t past, keys, length, position;  /* of the sample; where its first query stands among the keys */
+    int32_t batch, key_head;
+    sb_attention16_counts counts;          /* of the sample */
     int32_t at_split, first_split, splits; /* number `at_split` of those from `first_split` on that any row sees */
     int32_t first, end;                    /* keys of the split that any row sees */
     int32_t rows;                          /* none: there is nothing to do */
@@ -78,19 +78,11 @@ SB_CUDA_FUNCTION bool sb_attention16_few_find(const sb_cuda_attention16_few *giv
 
 /* What rows see of the tile, which memory says; false: neither it nor any behind it is there. */
 SB_CUDA_FUNCTION bool sb_attention16_few_bound(const sb_cuda_attention16_few *given, sb_attention16_few_tile *own) {
-    const sb_cuda_attention *p = &given->attention;
-    own->queries = (int32_t)sb_cuda_used(p->used_queries, p->queries);
-    own->past = (int32_t)sb_cuda_used(p->used_past, p->past);
-    own->keys = own->past + (int32_t)sb_cuda_used(p->used_fresh, p->fresh);
-    own->length = own->keys;
-    own->position = own->past;
-    if (p->lengths != NULL) {
-        own->length = (int32_t)sb_attention_length(p->lengths[own->batch * p->lengths_stride], own->keys);
-        own->position = own->length - own->queries;
-    }
-    const int32_t last_query = own->queries > 0 ? own->queries - 1 : 0;
-    const int32_t begin = sb_attention16_first_key(given->left, own->position);
-    const int32_t end = sb_attention16_last_key(given->right, own->position + last_query, own->length);
+    own->counts = sb_attention16_count(&given->attention, own->batch);
+    const sb_attention16_counts *of = &own->counts;
+    const int32_t last_query = of->queries > 0 ? of->queries - 1 : 0;
+    const int32_t begin = sb_attention16_first_key(given->left, of->position);
+    const int32_t end = sb_attention16_last_key(given->right, of->position + last_query, of->length);
     const int32_t rest = own->at_split;
     own->first_split = begin < end ? begin / SB_ATTENTION_SPLIT : 0;
     own->splits = begin < end ? (end + SB_ATTENTION_SPLIT - 1) / SB_ATTENTION_SPLIT - own->first_split : 1;
@@ -98,7 +90,7 @@ SB_CUDA_FUNCTION bool sb_attention16_few_bound(const sb_cuda_attention16_few *gi
     const int32_t start = own->at_split * SB_ATTENTION_SPLIT, stop = start + SB_ATTENTION_SPLIT;
     own->first = begin > start ? begin : start;
     own->end = end < stop ? end : stop;
-    own->rows = rest < own->splits ? own->queries * (int32_t)given->by_group.divisor : 0;
+    own->rows = rest < own->splits ? of->queries * (int32_t)given->by_group.divisor : 0;
     return rest < own->splits || given->by_batch.divisor > 1;
 }
 
@@ -114,8 +106,8 @@ SB_CUDA_FUNCTION sb_attention16_few_row sb_attention16_few_row_of(const sb_cuda_
     at.query = (int32_t)sb_cuda_divide((uint32_t)row, &given->by_group);
     at.head = row - at.query * (int32_t)given->by_group.divisor;
     at.used = row < own->rows;
-    at.first = at.used ? sb_attention16_first_key(given->left, own->position + at.query) : 0;
-    at.last = at.used ? sb_attention16_last_key(given->right, own->position + at.query, own->length) : 0;
+    at.first = at.used ? sb_attention16_first_key(given->left, own->counts.position + at.query) : 0;
+    at.last = at.used ? sb_attention16_last_key(given->right, own->counts.position + at.query, own->counts.length) : 0;
     return at;
 }
 
@@ -128,8 +120,8 @@ SB_CUDA_FUNCTION sb_attention_place sb_attention16_few_place(const sb_cuda_atten
     at.key_head = own->key_head;
     at.head = own->key_head * (int32_t)given->by_group.divisor + of.head;
     at.query = of.query;
-    at.past = own->past;
-    at.keys = own->keys;
+    at.past = own->counts.past;
+    at.keys = own->counts.keys;
     at.reach.first = of.first;
     at.reach.last = of.last;
     at.used = of.used;
@@ -141,8 +133,8 @@ SB_CUDA_FUNCTION sb_attention16_tile sb_attention16_few_whole(const sb_cuda_atte
     const sb_cuda_attention *p = &given->attention;
     sb_attention16_tile tile = {};
     tile.at = sb_attention16_few_place(given, own, 0);
-    tile.length = own->length;
-    tile.position = own->position;
+    tile.length = own->counts.length;
+    tile.position = own->counts.position;
     tile.part = own->batch * p->heads * p->part_rows;
     tile.group = (int32_t)given->by_group.divisor;
     tile.rows = own->rows;
@@ -177,7 +169,7 @@ SB_CUDA_FUNCTION void sb_attention16_few_load(const sb_cuda_attention_array *pas
                                               const sb_attention16_few_tile *own, int32_t block, int column,
                                               int32_t width, uint16_t *to) {
     const int together = FEW_THREADS / PIECES, row = (int)threadIdx.x / PIECES, piece = (int)threadIdx.x % PIECES * 8;
-    const int32_t first = own->first, end = own->end, key = block + row, split = own->past;
+    const int32_t first = own->first, end = own->end, key = block + row, split = own->counts.past;
     const bool is_column = column + piece < width;
     to += row * SB_CUDA_ATTENTION16_PITCH(PIECES * 8) + piece;
     /* As nearly all are: all of them in the past, or all new. */
@@ -202,7 +194,7 @@ SB_CUDA_FUNCTION void sb_attention16_few_load(const sb_cuda_attention_array *pas
     sb_attention_place sample = {};
     sample.batch = own->batch;
     sample.key_head = own->key_head;
-    sample.past = own->past;
+    sample.past = own->counts.past;
     const sb_attention_lines<int32_t> lines = sb_attention_lines_of<int32_t>(past, fresh, &sample, 2);
     SB_CUDA_KEEP_LOOP
     for (int i = 0; i < LINES / together && block + i * together < end; i++) {
@@ -337,15 +329,6 @@ SB_CUDA_FUNCTION void sb_attention16_few_fetch_weights(const uint16_t *weights, 
     sb_attention16_fetch<false>(fetched, weights + lane % 8 * SCORES_PITCH + key + lane / 8 * 8);
 }
 
-/* Four pairs of weights as numbers, all of them before the first is added: else each is widened just before, and waited for. */
-template <int HALF> SB_CUDA_FUNCTION void sb_attention16_few_widen(const uint32_t fetched[4], float weights[8]) {
-    SB_CUDA_UNROLL
-    for (int j = 0; j < 4; j++)
-        sb_cuda_widen_pair<HALF>(fetched[j], &weights[2 * j], &weights[2 * j + 1]);
-    SB_HOPPER_KEEP("+f"(weights[0]), "+f"(weights[1]), "+f"(weights[2]), "+f"(weights[3]), "+f"(weights[4]),
-                   "+f"(weights[5]), "+f"(weights[6]), "+f"(weights[7]));
-}
-
 /* The sum of the weights of row lane / 4. Keys are those from 32 * `first` of the split to 32 * `end`. */
 template <int HALF>
 SB_CUDA_FUNCTION float sb_attention16_few_add(const sb_attention16_few_maximum *own, const uint16_t *weights, int first,
@@ -354,20 +337,20 @@ SB_CUDA_FUNCTION float sb_attention16_few_add(const sb_attention16_few_maximum *
     float sum = 0;
     SB_CUDA_KEEP_LOOP
     for (int block = first / 4; block * 4 < end; block++) {
-        uint32_t fetched[4][4];
-        SB_CUDA_UNROLL
-        for (int i = 0; i < 4; i++)
-            sb_attention16_few_fetch_weights(weights, (block * 4 + i) * 32, fetched[i]);
         sum = sum * sb_cuda_shuffle_from_f32(own->factor, lane / 4 * 4 + block);
         SB_CUDA_UNROLL
         for (int i = 0; i < 4; i++) {
-            float numbers[8];
+            uint32_t fetched[4];
             if (block * 4 + i >= end)
                 break;
-            sb_attention16_few_widen<HALF>(fetched[i], numbers);
+            sb_attention16_few_fetch_weights(weights, (block * 4 + i) * 32, fetched);
             SB_CUDA_UNROLL
-            for (int j = 0; j < 8; j++)
-                sum = sum + numbers[j];
+            for (int j = 0; j < 4; j++) {
+                float low, high;
+                sb_cuda_widen_pair<HALF>(fetched[j], &low, &high);
+                sum = sum + low;
+                sum = sum + high;
+            }
         }
     }
     return sb_attention16_join(sum);
@@ -386,21 +369,17 @@ SB_CUDA_FUNCTION void sb_attention16_few_sum(const sb_attention16_few_maximum *o
         const float factor = sb_cuda_shuffle_from_f32(own->factor, lane / 4 * 4 + block);
         sums[0] = sums[0] * factor;
         sums[1] = sums[1] * factor;
-        /* All of a block is asked for before the first product; what no row sees of it is not multiplied. */
-        uint32_t fetched[4][4], right[4][4];
         SB_CUDA_UNROLL
         for (int i = 0; i < 4; i++) {
             const int key = (block * 4 + i) * 32;
-            sb_attention16_few_fetch_weights(weights, key, fetched[i]);
-            sb_attention16_fetch<true>(right[i], values + (key + lane) * SB_CUDA_ATTENTION16_PITCH(D / FEW_BLOCKS));
-        }
-        SB_CUDA_UNROLL
-        for (int i = 0; i < 4; i++) {
+            uint32_t fetched[4], right[4];
             if (block * 4 + i >= end)
                 break;
-            const uint32_t left[2][4] = {{fetched[i][0], 0, fetched[i][1], 0}, {fetched[i][2], 0, fetched[i][3], 0}};
-            sb_cuda_multiply_matrices<HALF>(sums, left[0], right[i]);
-            sb_cuda_multiply_matrices<HALF>(sums, left[1], right[i] + 2);
+            sb_attention16_few_fetch_weights(weights, key, fetched);
+            sb_attention16_fetch<true>(right, values + (key + lane) * SB_CUDA_ATTENTION16_PITCH(D / FEW_BLOCKS));
+            const uint32_t left[2][4] = {{fetched[0], 0, fetched[1], 0}, {fetched[2], 0, fetched[3], 0}};
+            sb_cuda_multiply_matrices<HALF>(sums, left[0], right);
+            sb_cuda_multiply_matrices<HALF>(sums, left[1], right + 2);
         }
     }
 }

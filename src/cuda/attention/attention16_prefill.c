@@ -52,12 +52,6 @@ static int64_t up(int64_t number, int64_t unit) {
     return (number + unit - 1) / unit;
 }
 
-/* A bound of a window, -1 for none: further than any key is from any query, but not so far that positions could not be added to it. */
-static int64_t held(int64_t bound) {
-    const int64_t most = (int64_t)1 << 40;
-    return bound < most ? bound : most;
-}
-
 /* Tiles, and room for a word of each of their warps. */
 static sb_status describe_tiles(sb_call *call, const sb_cuda_attention_call *made, sb_cuda_work *work,
                                 sb_cuda_attention16_tiles *tiles) {
@@ -66,8 +60,8 @@ static sb_status describe_tiles(sb_call *call, const sb_cuda_attention_call *mad
     void *memory;
     size_t bytes;
     tiles->attention = made->parameters;
-    tiles->attention.left = held(made->parameters.left);
-    tiles->attention.right = held(made->parameters.right);
+    tiles->attention.left = sb_attention16_held(made->parameters.left);
+    tiles->attention.right = sb_attention16_held(made->parameters.right);
     tiles->queries = (int32_t)(sb_cuda_attention16_prefill_rows(a) / group);
     tiles->rows = (int32_t)group * tiles->queries;
     tiles->head_bytes = a->heads > 1 ? (uint32_t)tiles->attention.y.head * 2 : 0;

@@ -95,20 +95,18 @@ SB_CUDA_FUNCTION void sb_stream_find_sample(const sb_cuda_attention16_stream *gi
     tile->is_behind = split >= (uint32_t)(p->splits != 0 ? p->splits : 1);
     if (tile->is_behind)
         return;
-    const int32_t queries = (int32_t)sb_cuda_used(p->used_queries, p->queries);
-    const int32_t keys = (int32_t)sb_cuda_used(p->used_fresh, p->fresh);
+    const sb_attention16_counts of = sb_attention16_count(p, batch);
     const sb_attention_place none = {};
     whole->at = none;
     whole->at.batch = batch;
     whole->at.key_head = key_head;
-    whole->at.keys = keys;
-    whole->length =
-        p->lengths != NULL ? sb_attention_length(p->lengths[batch * p->lengths_stride], keys) : (int64_t)keys;
-    whole->position = p->lengths != NULL ? whole->length - queries : 0;
+    whole->at.keys = of.keys;
+    whole->length = of.length;
+    whole->position = of.position;
     whole->first_query = 0;
     whole->part = batch * p->heads * p->part_rows;
     whole->group = (int32_t)given->by_group.divisor;
-    whole->rows = whole->group * queries;
+    whole->rows = whole->group * of.queries;
     whole->first_row = number * ROWS;
     tile->word =
         (batch * (int32_t)given->by_row_tiles.divisor + number) * (int32_t)given->by_key_heads.divisor + key_head;
