@@ -315,6 +315,25 @@ HARNESS_GROUP(rows, wide_factors, HARNESS_CUDA) {
     }
 }
 
+/* So many long rows of 16 bits that a warp copies each to shared memory, some in several parts; and blocks whose warps take two each. */
+HARNESS_GROUP(rows, copied, HARNESS_CUDA) {
+    static const int64_t dims[][2] = {{9, 1032}, {33, 2048}, {21, 4104}, {400, 1096}, {50, 9000}};
+    for (size_t d = 0; d < sizeof dims / sizeof *dims; d++) {
+        for (int i = 0; i < 6; i++) {
+            const bool has_mean = i % 3 > 0;
+            harness_case test = harness_op(has_mean ? "LayerNormalization" : "RMSNormalization", has_mean ? 17 : 23);
+            sb_dtype dtype = i < 3 ? SB_BF16 : SB_F16;
+            distribution kind = (distribution)((d + (size_t)i) % DISTRIBUTIONS);
+            add_input(&test,
+                      i == 4 ? gapped_tensor(h, kind, dtype, 2, dims[d]) : packed_tensor(h, kind, dtype, 2, dims[d]));
+            for (int factors = 0; factors < (i % 3 > 1 ? 2 : 1); factors++)
+                add_input(&test, packed_tensor(h, kind, dtype, 1, &dims[d][1]));
+            set_int(&test, "axis", -1);
+            harness_run(h, &test);
+        }
+    }
+}
+
 HARNESS_GROUP(rows, channels, HARNESS_CUDA) {
     static const struct {
         const char *op;

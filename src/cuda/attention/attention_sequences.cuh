@@ -42,32 +42,6 @@ SB_CUDA_FUNCTION int64_t sb_attention_count(const sb_cuda_attention *p, int64_t 
     return p->splits != 0 ? tiles * sb_attention_splits_of(p, rows, length).count : tiles;
 }
 
-/* The sum of a value over the warp's threads up to one's own. */
-SB_CUDA_FUNCTION int64_t sb_attention_sum_lanes(int64_t value, int lane) {
-    SB_CUDA_UNROLL
-    for (int distance = 1; distance < 32; distance *= 2) {
-        const int64_t before =
-            (int64_t)sb_cuda_shuffle_from_u64((uint64_t)value, lane >= distance ? lane - distance : lane);
-        value += lane >= distance ? before : 0;
-    }
-    return value;
-}
-
-SB_CUDA_FUNCTION int64_t sb_attention_least_lanes(int64_t value, int lane) {
-    SB_CUDA_UNROLL
-    for (int distance = 1; distance < 32; distance *= 2) {
-        const int64_t before =
-            (int64_t)sb_cuda_shuffle_from_u64((uint64_t)value, lane >= distance ? lane - distance : lane);
-        value = before < value ? before : value;
-    }
-    return value;
-}
-
-/* One of the warp's threads' values, for all. */
-SB_CUDA_FUNCTION int64_t sb_attention_tell(int64_t value, int lane) {
-    return (int64_t)sb_cuda_shuffle_from_u64((uint64_t)value, lane);
-}
-
 /* The sequence that has number `index` of all that there is to find, by a whole warp. */
 SB_CUDA_FUNCTION sb_attention_sequence sb_attention_find_sequence(const sb_cuda_attention *p, int64_t index,
                                                                   int tile_rows) {
@@ -80,26 +54,26 @@ SB_CUDA_FUNCTION sb_attention_sequence sb_attention_find_sequence(const sb_cuda_
         const int64_t sequence = top - 1 - lane;
         const int64_t given = sequence >= 0 ? p->lengths[sequence * p->lengths_stride] : 0;
         int64_t begin = sequence > 0 ? sb_pages_begin(&p->pages, sequence) : 0;
-        begin = sb_attention_least_lanes(begin < next_begin ? begin : next_begin, lane);
-        const int64_t after = sb_attention_tell(begin, lane > 0 ? lane - 1 : 0);
+        begin = sb_cuda_least_so_far_s64(begin < next_begin ? begin : next_begin, lane);
+        const int64_t after = sb_cuda_tell_s64(begin, lane > 0 ? lane - 1 : 0);
         const int64_t rows = (lane > 0 ? after : next_begin) - begin, length = sb_attention_length(given, room);
         const int64_t part_rows = rows * p->group <= p->parts_up_to ? rows : 0;
         const int64_t count = sb_attention_count(p, rows, length, tile_rows, part_rows);
-        const int64_t counts = sb_attention_sum_lanes(count, lane);
-        const int64_t parts = tile_rows == 0 ? counts : sb_attention_sum_lanes(part_rows, lane);
+        const int64_t counts = sb_cuda_sum_so_far_s64(count, lane);
+        const int64_t parts = tile_rows == 0 ? counts : sb_cuda_sum_so_far_s64(part_rows, lane);
         const int owner = sb_cuda_first_lane(index < counts);
         if (owner >= 0) {
             found.number = top - 1 - owner;
-            found.begin = sb_attention_tell(begin, owner);
-            found.rows = sb_attention_tell(rows, owner);
-            found.length = sb_attention_tell(length, owner);
-            found.index = index - sb_attention_tell(counts - count, owner);
-            found.behind = behind + sb_attention_tell(parts - part_rows, owner);
+            found.begin = sb_cuda_tell_s64(begin, owner);
+            found.rows = sb_cuda_tell_s64(rows, owner);
+            found.length = sb_cuda_tell_s64(length, owner);
+            found.index = index - sb_cuda_tell_s64(counts - count, owner);
+            found.behind = behind + sb_cuda_tell_s64(parts - part_rows, owner);
             return found;
         }
-        index -= sb_attention_tell(counts, 31);
-        behind += sb_attention_tell(parts, 31);
-        next_begin = sb_attention_tell(begin, 31);
+        index -= sb_cuda_tell_s64(counts, 31);
+        behind += sb_cuda_tell_s64(parts, 31);
+        next_begin = sb_cuda_tell_s64(begin, 31);
     }
     return found;
 }

@@ -85,4 +85,31 @@ SB_CUDA_FUNCTION int sb_cuda_first_lane(bool is) {
 #endif
 }
 
+/* The sum of a value over the warp's threads up to one's own. */
+SB_CUDA_FUNCTION int64_t sb_cuda_sum_so_far_s64(int64_t value, int lane) {
+    SB_CUDA_UNROLL
+    for (int distance = 1; distance < 32; distance *= 2) {
+        const int64_t before =
+            (int64_t)sb_cuda_shuffle_from_u64((uint64_t)value, lane >= distance ? lane - distance : lane);
+        value += lane >= distance ? before : 0;
+    }
+    return value;
+}
+
+/* The least of them. */
+SB_CUDA_FUNCTION int64_t sb_cuda_least_so_far_s64(int64_t value, int lane) {
+    SB_CUDA_UNROLL
+    for (int distance = 1; distance < 32; distance *= 2) {
+        const int64_t before =
+            (int64_t)sb_cuda_shuffle_from_u64((uint64_t)value, lane >= distance ? lane - distance : lane);
+        value = before < value ? before : value;
+    }
+    return value;
+}
+
+/* One of the warp's threads' values, for all. */
+SB_CUDA_FUNCTION int64_t sb_cuda_tell_s64(int64_t value, int lane) {
+    return (int64_t)sb_cuda_shuffle_from_u64((uint64_t)value, lane);
+}
+
 #endif

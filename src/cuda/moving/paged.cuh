@@ -30,19 +30,34 @@ typedef struct sb_cuda_paged_lane {
     int64_t lane, lanes;
 } sb_cuda_paged_lane;
 
+/* The page of a sequence's key, which there is room for. */
+SB_CUDA_FUNCTION int64_t sb_cuda_paged_page(const sb_cuda_paged_scatter *p, int64_t sequence, int64_t key) {
+    sb_cuda_take(&key, p->pages.rows);
+    return sb_pages_hold(&p->pages, sb_pages_entry(&p->pages, sequence, key));
+}
+
 /* Whether one of `count` rows of `sequence`, from the one on that `before` stand before, goes to the target. Of its keys
  * those count that are row `at` of their page, one in as many as a page has. */
 SB_CUDA_FUNCTION bool sb_cuda_paged_written(const sb_cuda_paged_scatter *p, int64_t sequence, int64_t before,
                                             int64_t count, sb_cuda_paged_target target, sb_cuda_paged_lane own) {
     const int64_t first = sb_cuda_paged_key(p, sequence, before), rows = p->pages.rows;
-    for (int64_t more = ((target.at - first) % rows + rows) % rows + own.lane * rows; first >= 0 && more < count;
+    if (first < 0)
+        return false;
+    int64_t column = first;
+    const int64_t distance = target.at - sb_cuda_take(&column, rows);
+    SB_CUDA_KEEP_LOOP
+    for (int64_t more = (distance < 0 ? distance + rows : distance) + own.lane * rows; more < count;
          more += own.lanes * rows) {
-        int64_t there;
         const int64_t key = sb_cuda_paged_key(p, sequence, before + more);
-        if (key >= 0 && sb_pages_find(&p->pages, sequence, key, &there) == target.page)
+        if (key >= 0 && sb_cuda_paged_page(p, sequence, key) == target.page)
             return true;
     }
     return false;
+}
+
+/* Whether a sequence has so many rows that one behind its row at `place` may be for the same row of a page. */
+SB_CUDA_FUNCTION bool sb_cuda_paged_may_be_again(const sb_cuda_paged_scatter *p, const sb_pages_place *place) {
+    return place->left > p->pages.rows;
 }
 
 /* Of rows for one place the last is written, as by the definition: whether one behind that of place `place` is for it too. A later
@@ -50,7 +65,8 @@ SB_CUDA_FUNCTION bool sb_cuda_paged_written(const sb_cuda_paged_scatter *p, int6
 SB_CUDA_FUNCTION bool sb_cuda_paged_is_covered(const sb_cuda_paged_scatter *p, const sb_pages_place *place,
                                                sb_cuda_paged_target target, sb_cuda_paged_lane own) {
     int64_t end = p->pages.new_rows;
-    if (place->left > 1 && sb_cuda_paged_written(p, place->sequence, place->before + 1, place->left - 1, target, own))
+    if (sb_cuda_paged_may_be_again(p, place) &&
+        sb_cuda_paged_written(p, place->sequence, place->before + 1, place->left - 1, target, own))
         return true;
     for (int64_t next = p->pages.sequences - 1; next > place->sequence; next--) {
         const int64_t begin = sb_pages_begin(&p->pages, next);

@@ -49,8 +49,8 @@ static bool are_eights(int64_t bytes) {
 }
 
 static bool turns_eights(const sb_cuda_rotary *r) {
-    return !r->interleaved && r->units == r->half && r->half % 8 == 0 && r->x_steps[3] == 2 && r->y_steps[3] == 2 &&
-           r->cosine_steps[2] == 2 && r->sine_steps[2] == 2 &&
+    return !r->interleaved && r->units == r->half && r->half % 8 == 0 && r->half <= 32 * 8 && r->x_steps[3] == 2 &&
+           r->y_steps[3] == 2 && r->cosine_steps[2] == 2 && r->sine_steps[2] == 2 &&
            are_eights(r->x_steps[1] | r->x_steps[2] | r->y_steps[1] | r->y_steps[2] | r->cosine_steps[1] |
                       r->sine_steps[1] | (int64_t)(uintptr_t)r->x | (int64_t)(uintptr_t)r->y |
                       (int64_t)(uintptr_t)r->cosines | (int64_t)(uintptr_t)r->sines);
@@ -60,9 +60,13 @@ static bool scatters_eights(const sb_cuda_paged_scatter *s) {
     return s->to_column == 2 && are_eights(s->to_page | s->to_row | (int64_t)(uintptr_t)s->out);
 }
 
-/* Rows from which on a block takes one whole. Measured were 64 and more; where fewer are as quick by threads for pairs, on more
- * multiprocessors, was not. */
+/* Rows from which on a warp takes one whole. Where fewer are as quick by threads for pairs was not measured. */
 #define MANY_ROWS 16
+
+/* Whether keys and values of a row go to the same place of their caches. */
+static bool have_same_places(const sb_pages *keys, const sb_pages *values) {
+    return keys->rows == values->rows && keys->pages == values->pages;
+}
 
 /* Whether paged_append_rows.cu is for it. */
 static bool takes_rows(const sb_cuda_paged_append *p, sb_dtype dtype) {
@@ -70,14 +74,20 @@ static bool takes_rows(const sb_cuda_paged_append *p, sb_dtype dtype) {
     return (dtype == SB_F16 || dtype == SB_BF16) && p->rows >= MANY_ROWS && p->query_units <= INT32_MAX &&
            p->key_units <= INT32_MAX && p->values <= INT32_MAX && turns_eights(&p->queries) && turns_eights(&p->keys) &&
            scatters_eights(&p->key_cache) && scatters_eights(values) && values->from_column == 2 &&
-           p->values % 8 == 0 && are_eights(values->from_row | (int64_t)(uintptr_t)values->from);
+           have_same_places(&p->key_cache.pages, &values->pages) && p->values % 8 == 0 &&
+           are_eights(values->from_row | (int64_t)(uintptr_t)values->from);
 }
 
-static sb_status launch_rows(sb_call *call, sb_cuda_work *work, int64_t rows, sb_dtype dtype) {
+/* Warps share rows out as long as all of them are there at once. */
+static sb_status launch_rows(sb_call *call, sb_cuda_work *work, sb_cuda_paged_append *p, sb_dtype dtype) {
+    const int64_t warps = SB_CUDA_APPEND_THREADS / 32;
+    const int64_t room = sb_cuda_call_device(call)->multiprocessors * SB_CUDA_APPEND_BLOCKS * warps;
+    for (p->shares = 1; p->shares < warps && p->rows * p->shares * 2 <= room;)
+        p->shares *= 2;
     work->module = "paged_append_rows";
     work->kernel = dtype == SB_F16 ? "sb_cuda_paged_append_rows_f16" : "sb_cuda_paged_append_rows_bf16";
     work->threads = SB_CUDA_APPEND_THREADS;
-    work->blocks = sb_cuda_call_blocks(call, rows);
+    work->blocks = sb_cuda_call_blocks(call, (p->rows * p->shares + warps - 1) / warps);
     return sb_cuda_call_launch(call, work);
 }
 
@@ -95,7 +105,7 @@ static sb_status launch_append(sb_call *call) {
     parameters.key_units = parameters.keys.heads * parameters.keys.units;
     sb_cuda_work_writes(&work, queries);
     if (takes_rows(&parameters, queries->dtype))
-        return launch_rows(call, &work, parameters.rows, queries->dtype);
+        return launch_rows(call, &work, &parameters, queries->dtype);
     int64_t each = parameters.query_units + parameters.key_units + parameters.values;
     return sb_cuda_launch_each(call, &work, "paged_append", "sb_cuda_paged_append", sb_dtype_name(queries->dtype),
                                parameters.rows * each);

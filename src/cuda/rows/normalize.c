@@ -19,10 +19,13 @@ typedef struct operands {
     const sb_tensor *means, *inverses;
 } operands;
 
-/* The longest rows that are kept in registers, as 16 bits and as 32. */
-#define LONGEST_VECTOR 4096
-#define LONGEST_VECTOR_F32 2048
+/* Longer rows of 16 bits, if they are many, are copied to shared memory rather than kept in registers. */
+#define LONGEST_KEPT 1024
 #define NAME_BYTES 64
+
+static bool are_few(const sb_call *call, const sb_cuda_rows *rows) {
+    return rows->count <= 2 * sb_cuda_call_device(call)->multiprocessors;
+}
 
 /* A block for each row, where there are so few that every block has a multiprocessor's half or more. */
 static bool choose_few(const sb_call *call, const sb_cuda_rows *rows, sb_dtype dtype, char *name, sb_cuda_work *work) {
@@ -33,11 +36,28 @@ static bool choose_few(const sb_call *call, const sb_cuda_rows *rows, sb_dtype d
     int i = 0;
     while (i < most && rows->length > counts[i] * SB_CUDA_WAVE)
         i++;
-    if (i == most || rows->length < SB_CUDA_WAVE || rows->count > 2 * sb_cuda_call_device(call)->multiprocessors)
+    if (i == most || rows->length < SB_CUDA_WAVE || !are_few(call, rows))
         return false;
     snprintf(name, NAME_BYTES, "sb_cuda_normalize_few_%d_%s", counts[i], sb_dtype_name(dtype));
     work->threads = SB_CUDA_WAVE;
     work->blocks = (unsigned)rows->count;
+    return true;
+}
+
+/* A warp for each row, of blocks that are no more than fit, so that each copies the factors once. */
+static bool choose_copied(const sb_call *call, const sb_cuda_rows *rows, sb_dtype dtype, char *name,
+                          sb_cuda_work *work) {
+    const sb_cuda_device *device = sb_cuda_call_device(call);
+    const int64_t factors = rows->data[SB_CUDA_ROW_BIAS] != NULL ? 2 : 1;
+    const int64_t bytes = (SB_CUDA_COPIED_ROWS + factors) * 2 * rows->length;
+    if (rows->length <= LONGEST_KEPT || are_few(call, rows) || bytes > device->shared_bytes)
+        return false;
+    const int64_t needed = (rows->count + SB_CUDA_COPIED_ROWS - 1) / SB_CUDA_COPIED_ROWS;
+    const int64_t room = device->shared_bytes / bytes * device->multiprocessors;
+    snprintf(name, NAME_BYTES, "sb_cuda_normalize_copied_%s", sb_dtype_name(dtype));
+    work->threads = SB_CUDA_COPIED_ROWS * 32;
+    work->shared_bytes = (unsigned)bytes;
+    work->blocks = sb_cuda_call_blocks(call, needed < room ? needed : room);
     return true;
 }
 
@@ -51,11 +71,16 @@ static void choose_kernel(const sb_call *call, sb_cuda_normalization *parameters
     bool same = given->tensors[SB_CUDA_ROW_OUT] == NULL || given->tensors[SB_CUDA_ROW_OUT]->dtype == dtype;
     bool factors = same && scale != NULL && scale->dtype == dtype && (bias == NULL || bias->dtype == dtype);
     bool moments = parameters->kind == SB_CUDA_NORM_MOMENTS || parameters->kind == SB_CUDA_NORM_RMS;
-    if (factors && moments && given->means == NULL && given->inverses == NULL &&
-        sb_cuda_rows_vector(rows, dtype, dtype == SB_F32 ? LONGEST_VECTOR_F32 : LONGEST_VECTOR, &vector)) {
-        snprintf(module, NAME_BYTES, "normalize_vectors_%s", suffix);
-        if (dtype != SB_F32 && choose_few(call, rows, dtype, name, work))
-            return;
+    bool vectors =
+        factors && moments && given->means == NULL && given->inverses == NULL && sb_cuda_rows_take_vectors(rows, dtype);
+    snprintf(module, NAME_BYTES, "normalize_vectors_%s", suffix);
+    if (vectors && dtype != SB_F32 && choose_few(call, rows, dtype, name, work))
+        return;
+    if (vectors && dtype != SB_F32 && choose_copied(call, rows, dtype, name, work)) {
+        snprintf(module, NAME_BYTES, "normalize_copied_%s", suffix);
+        return;
+    }
+    if (vectors && sb_cuda_rows_vector(rows, dtype, &vector)) {
         snprintf(name, NAME_BYTES, "sb_cuda_normalize_%dx%d_%s", vector.team, vector.groups, suffix);
         sb_cuda_rows_grid_vector(call, rows, vector, work);
         return;

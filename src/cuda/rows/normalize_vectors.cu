@@ -92,10 +92,10 @@ template <int HALF, int TEAM, int GROUPS> SB_CUDA_FUNCTION void normalize_rows(c
     }
 /* The host has both modules in one. */
 #if defined(SB_MODULE_f16) || !defined(__CUDACC__)
-SB_CUDA_LONG_ROW_VECTORS(KERNEL, f16, SB_CUDA_F16)
+SB_CUDA_ROW_VECTORS(KERNEL, f16, SB_CUDA_F16)
 SB_CUDA_FEW_ROWS(FEW_KERNEL, f16, SB_CUDA_F16)
 #endif
 #if defined(SB_MODULE_bf16) || !defined(__CUDACC__)
-SB_CUDA_LONG_ROW_VECTORS(KERNEL, bf16, SB_CUDA_BF16)
+SB_CUDA_ROW_VECTORS(KERNEL, bf16, SB_CUDA_BF16)
 SB_CUDA_FEW_ROWS(FEW_KERNEL, bf16, SB_CUDA_BF16)
 #endif

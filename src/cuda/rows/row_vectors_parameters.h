@@ -15,8 +15,8 @@
     X(32, 3, __VA_ARGS__)                                                                                              \
     X(32, 4, __VA_ARGS__)                                                                                              \
     X(32, 8, __VA_ARGS__)
-/* And longer ones, of which a thread keeps the 16 bits alone. */
-#define SB_CUDA_LONG_ROW_VECTORS(X, ...) SB_CUDA_ROW_VECTORS(X, __VA_ARGS__) X(32, 16, __VA_ARGS__)
+/* Rows that a block copies to shared memory at a time, a warp each (normalize_copied.cu). */
+#define SB_CUDA_COPIED_ROWS 4
 /* X(elements that each of SB_CUDA_WAVE threads has, …), where a block takes one row. */
 #define SB_CUDA_FEW_ROWS(X, ...) X(3, __VA_ARGS__) X(4, __VA_ARGS__) X(8, __VA_ARGS__) X(16, __VA_ARGS__)
 

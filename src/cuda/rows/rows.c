@@ -138,15 +138,20 @@ bool sb_cuda_rows_are_vectors(const sb_cuda_rows *rows, sb_dtype dtype) {
            is_row_vector(rows, 2, SB_CUDA_ROW_IN);
 }
 
-bool sb_cuda_rows_vector(const sb_cuda_rows *rows, sb_dtype dtype, int64_t most, sb_cuda_row_vector *vector) {
-#define ENTRY(team, groups, unused) {team, groups},
-    static const sb_cuda_row_vector vectors[] = {SB_CUDA_LONG_ROW_VECTORS(ENTRY, )};
-#undef ENTRY
-    bool fits = (dtype == SB_F16 || dtype == SB_BF16 || dtype == SB_F32) && rows->inner_rank == 1 &&
-                rows->length % 8 == 0 && rows->length <= most;
+bool sb_cuda_rows_take_vectors(const sb_cuda_rows *rows, sb_dtype dtype) {
+    bool fits =
+        (dtype == SB_F16 || dtype == SB_BF16 || dtype == SB_F32) && rows->inner_rank == 1 && rows->length % 8 == 0;
     for (int i = 0; i < SB_CUDA_ROW_OPERANDS; i++)
         fits = fits &&
                (rows->data[i] == NULL ? i != SB_CUDA_ROW_OUT : is_row_vector(rows, (int64_t)sb_dtype_size(dtype), i));
+    return fits;
+}
+
+bool sb_cuda_rows_vector(const sb_cuda_rows *rows, sb_dtype dtype, sb_cuda_row_vector *vector) {
+#define ENTRY(team, groups, unused) {team, groups},
+    static const sb_cuda_row_vector vectors[] = {SB_CUDA_ROW_VECTORS(ENTRY, )};
+#undef ENTRY
+    bool fits = sb_cuda_rows_take_vectors(rows, dtype);
     for (size_t i = 0; i < sizeof vectors / sizeof vectors[0] && fits; i++) {
         *vector = vectors[i];
         if (rows->length <= 8 * (int64_t)vector->team * vector->groups)

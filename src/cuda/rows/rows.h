@@ -38,9 +38,10 @@ typedef struct sb_cuda_row_vector {
 /** Whether rows of `dtype` can be read eight elements at a time: it must have 16 bits, and rows be side by side, start at 16
  * bytes, and have a multiple of eight elements. */
 bool sb_cuda_rows_are_vectors(const sb_cuda_rows *rows, sb_dtype dtype);
-/** The kernel for rows of `dtype`, which may be f32 too, in registers, of those that are there for rows of up to `most` elements. False
- * where there is none: input and output must be as above, and scale and bias the same for all rows. */
-bool sb_cuda_rows_vector(const sb_cuda_rows *rows, sb_dtype dtype, int64_t most, sb_cuda_row_vector *vector);
+/** Whether rows of `dtype`, which may be f32 too, can be read and written so, and scale and bias are the same for all rows. */
+bool sb_cuda_rows_take_vectors(const sb_cuda_rows *rows, sb_dtype dtype);
+/** The kernel for such rows in registers; false where there is none, as for rows of more than 2,048 elements. */
+bool sb_cuda_rows_vector(const sb_cuda_rows *rows, sb_dtype dtype, sb_cuda_row_vector *vector);
 /** Sets the work's blocks and threads for that kernel. */
 void sb_cuda_rows_grid_vector(const sb_call *call, const sb_cuda_rows *rows, sb_cuda_row_vector vector,
                               sb_cuda_work *work);

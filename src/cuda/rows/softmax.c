@@ -11,14 +11,13 @@ static bool supports_softmax(const sb_kernel_query *query, char *why) {
 }
 
 /* The longest rows that are kept in registers as f32. */
-#define LONGEST_VECTOR 2048
 #define NAME_BYTES 64
 
 static void choose_kernel(const sb_call *call, sb_cuda_rows *rows, sb_dtype dtype, char *module, char *name,
                           sb_cuda_work *work) {
     sb_cuda_row_vector vector;
     const char *suffix = sb_dtype_name(dtype);
-    if (sb_cuda_rows_vector(rows, dtype, LONGEST_VECTOR, &vector)) {
+    if (sb_cuda_rows_vector(rows, dtype, &vector)) {
         snprintf(module, NAME_BYTES, "softmax_vectors_%s", suffix);
         snprintf(name, NAME_BYTES, "sb_cuda_softmax_%dx%d_%s", vector.team, vector.groups, suffix);
         sb_cuda_rows_grid_vector(call, rows, vector, work);
