@@ -45,6 +45,9 @@ typedef struct sb_kernel {
     int (*in_place)(const sb_kernel_query *query);
     /* So may that many outputs behind the first, each that of the next input. */
     int in_place_more;
+    /* Kernels of a device: whether an input's elements stay in their place until the next step has ended, too, since one kernel may do the
+     * work of both (cuda/queue/join.h). NULL: none. */
+    bool (*lingers)(const sb_kernel_query *query, int input);
     /* Kernels of the host: whether `launch` finds outputs' extents that only the data decide, as eval does. */
     bool finds_extents;
     /* Kernels of a device: whether `launch` stops at the used extent (sb_call_used) of that axis, of which the rule

@@ -127,8 +127,9 @@ static void find_lifetimes(lifetimes *all) {
         for (int i = 0; i < node->input_count; i++) {
             if (node->inputs[i] == SB_NO_VALUE)
                 continue;
+            const int64_t last = (int64_t)s + (int64_t)(plan->steps[s].lingering >> i & 1);
             if (plan->steps[s].mode == SB_STEP_STATIC)
-                use(all, read_copy(all, s, i), (int64_t)s, keeps_inputs(node->op));
+                use(all, read_copy(all, s, i), last, keeps_inputs(node->op));
             else
                 read_anywhere(all, node->inputs[i], (int64_t)s, keeps_inputs(node->op));
         }

@@ -122,6 +122,7 @@ static sb_status choose_kernel(sb_planned_step *planned, sb_program *program, co
                                size_t step, const step_facts *facts, const char *stays, sb_error *error) {
     char why[SB_WHY_BYTES];
     planned->in_place = -1;
+    planned->lingering = 0;
     if (placement->queue != NULL) {
         if (stays != NULL)
             snprintf(why, sizeof why, "%s", stays);
@@ -135,6 +136,8 @@ static sb_status choose_kernel(sb_planned_step *planned, sb_program *program, co
                                            .isa = program->isa};
             if (planned->kernel->in_place != NULL)
                 planned->in_place = planned->kernel->in_place(&query);
+            for (int i = 0; i < query.node->input_count && planned->kernel->lingers != NULL; i++)
+                planned->lingering |= (uint64_t)planned->kernel->lingers(&query, i) << i;
             return sb_program_prepare(program, step, placement->queue, planned->kernel, facts->inputs, facts->outputs,
                                       &planned->prepared, error);
         }

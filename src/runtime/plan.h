@@ -25,6 +25,7 @@ typedef struct sb_planned_step {
     sb_prepared prepared;
     struct sb_derived_value *derived; /* of a variable, which the kernel takes: runtime/derived.h; NULL: none */
     int in_place;                     /* the input whose memory the kernel lets output 0 take over, or -1 */
+    uint64_t lingering;               /* the inputs that stay until the next step has ended, a bit for each */
     char *why;       /* why a step that could run on a device does not; NULL when it does, or there is none */
     sb_call_way way; /* of the kernel, when it last gave its work */
     bool inferred;   /* a dynamic step of which inference told the outputs in the last run: it did not run */

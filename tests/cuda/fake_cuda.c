@@ -240,6 +240,8 @@ static void read_devices(const char *text) {
         device->multiprocessors = 4;
         fake.device_count++;
         text += used;
+        if (sscanf(text, ":%d%n", &device->multiprocessors, &used) == 1)
+            text += used;
         text += *text == ';';
     }
 }

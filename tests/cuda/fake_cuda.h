@@ -10,7 +10,7 @@
  * Tests get at it through fake_cuda_get_control(), and programs through variables of the environment:
  *
  *   FAKE_CUDA_VERSION=11080                     the release of the interface
- *   FAKE_CUDA_DEVICES="NAME:9.0:BYTES;…"        the devices; empty for none
+ *   FAKE_CUDA_DEVICES="NAME:9.0:BYTES;…"        the devices; empty for none. Behind BYTES may stand :MULTIPROCESSORS, else 4
  *   FAKE_CUDA_FAIL=cuMemGetInfo:0:2             the first call of a function fails with this number
  *   FAKE_CUDA_GUARD=1                           the host may not touch device memory
  *   FAKE_CUDA_LOG=FILE                          every call, one per line */

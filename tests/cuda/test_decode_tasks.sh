@@ -51,4 +51,18 @@ for sequences in "" "--batch 3"; do
         [ -n "$digest" ] && [ "$digest" = "$alone" ] || fail "wide $sequences $way: other logits"
     done
 done
+# On a device with room for clusters, attention appends the new row, in one split and in several: 22 kernels without norms and rows joined.
+for prompt in 9 530; do
+    alone=
+    for way in "" "--capture"; do
+        # shellcheck disable=SC2086
+        out=$(FAKE_CUDA_DEVICES="Fake H200:9.0:1073741824:132" "$tasks" --context 2048 $way "$models/wide" "$prompt" 2 "$fake") ||
+            fail "wide $prompt $way with room: exit code $?"
+        digest=$(echo "$out" | sed -n 's/^  digest //p')
+        alone=${alone:-$digest}
+        [ -n "$digest" ] && [ "$digest" = "$alone" ] || fail "wide behind $prompt $way with room: other logits"
+        [ -n "$way" ] && kernels=22 || kernels=16
+        echo "$out" | grep -q " $kernels\.00 kernels" || fail "wide behind $prompt $way with room: $out"
+    done
+done
 exit "$failed"

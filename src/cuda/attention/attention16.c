@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cuda/attention/attention.h"
+#include "cuda/attention/attention16_append.h"
 #include "cuda/attention/attention16_few_parameters.h"
 #include "cuda/attention/attention16_maps.h"
 #include "cuda/attention/attention16_prefill.h"
@@ -368,6 +369,7 @@ static sb_status launch_clusters(sb_call *call, sb_cuda_attention_call *made) {
     snprintf(module, sizeof module, "attention16_few_%d_%s", width, sb_dtype_name(a->dtype));
     snprintf(kernel, sizeof kernel, "sb_cuda_%s", module);
     work.apart = true; /* as in launch_share */
+    work.join = sb_cuda_attention16_join_append;
     work.module = module;
     work.kernel = kernel;
     work.parameters = &p;

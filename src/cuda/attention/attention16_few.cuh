@@ -7,11 +7,13 @@
  *
  * The block that comes last to a quarter of the columns of some rows folds all their splits: blocks count themselves in a word, which the
  * last one sets back. Who that is changes no bit, as splits are folded in ascending order. The only split of some rows goes straight to
- * the output, whatever there is room for. */
+ * the output, whatever there is room for.
+ *
+ * The one new row of a sequence may be appended on the way: attention16_few_append.cuh, `append`, else NULL. */
 #ifndef SB_CUDA_ATTENTION_ATTENTION16_FEW_CUH
 #define SB_CUDA_ATTENTION_ATTENTION16_FEW_CUH
 
-#include "cuda/attention/attention16_few_parameters.h"
+#include "cuda/attention/attention16_few_append.cuh"
 #include "cuda/attention/attention16_fold.cuh"
 #include "cuda/common/arrival.cuh"
 #include "cuda/contraction/cluster.cuh"
@@ -144,15 +146,17 @@ SB_CUDA_FUNCTION sb_attention16_tile sb_attention16_few_whole(const sb_cuda_atte
 
 /* ---- from memory ---- */
 
-/* A thread's pairs of row lane / 4 of all rows that there is room for, whether they are used or not: asked for before anything is known. */
+/* A thread's pairs of row lane / 4 of all rows of `q` that there is room for, whether they are used or not: asked for before anything is
+ * known. */
 template <int D>
 SB_CUDA_FUNCTION void sb_attention16_few_load_queries(const sb_cuda_attention16_few *given,
+                                                      const sb_cuda_attention_array *q,
                                                       const sb_attention16_few_tile *own, uint32_t queries[D / 16][2]) {
     const sb_cuda_attention *p = &given->attention;
     const int lane = (int)threadIdx.x % 32, row = lane / 4, pair = lane % 4 * 2;
     const int32_t group = (int32_t)given->by_group.divisor;
     const int32_t query = (int32_t)sb_cuda_divide((uint32_t)row, &given->by_group), head = row - query * group;
-    const char *from = p->q.data + sb_attention_at(&p->q, own->batch, own->key_head * group + head, query, 0) * 2;
+    const char *from = q->data + sb_attention_at(q, own->batch, own->key_head * group + head, query, 0) * 2;
     const bool is_row = query < (int32_t)p->queries;
     SB_CUDA_UNROLL
     for (int i = 0; i < D / 8; i++) {
@@ -204,6 +208,20 @@ SB_CUDA_FUNCTION void sb_attention16_few_load(const sb_cuda_attention_array *pas
             to + i * together * SB_CUDA_ATTENTION16_PITCH(PIECES * 8),
             sb_attention_line<int32_t>(&lines, wanted ? at : first) + (wanted ? (column + piece) * 2 : 0), wanted);
     }
+}
+
+/* The piece of a copied line that a thread begins to copy in sb_attention16_few_load<lines, PIECES>: its first column, and where it lies. */
+typedef struct sb_attention16_few_piece {
+    int column, at;
+    bool is_own;
+} sb_attention16_few_piece;
+
+template <int PIECES>
+SB_CUDA_FUNCTION sb_attention16_few_piece sb_attention16_few_piece_of(int32_t line, int32_t lines) {
+    const int together = FEW_THREADS / PIECES, column = (int)threadIdx.x % PIECES * 8;
+    const sb_attention16_few_piece piece = {column, line * SB_CUDA_ATTENTION16_PITCH(PIECES * 8) + column,
+                                            line >= 0 && line < lines && line % together == (int)threadIdx.x / PIECES};
+    return piece;
 }
 
 /* ---- scores ---- */
@@ -485,10 +503,43 @@ APART void sb_attention16_few_again(const sb_cuda_attention16_few *given, uint32
     }
 }
 
+/* A block's part of what is written of a new row. */
+template <int HALF, int D>
+SB_CUDA_FUNCTION void sb_attention16_few_give_new(const sb_cuda_attention *p, const sb_cuda_attention16_append *append,
+                                                  sb_attention16_new_row row, const sb_attention16_few_tile *own,
+                                                  uint32_t rank, const uint32_t queries[D / 16][2]) {
+    if (row.at < 0) {
+        *append->fault = SB_FAULT_INDEX;
+        return;
+    }
+    if (rank == 0)
+        sb_attention16_give_key<HALF, D>(append, &p->k, row, own->key_head);
+    if (rank == 1)
+        sb_attention16_give_value<D>(append, &p->v, row, own->key_head);
+    if (rank == 2 && threadIdx.x < 32)
+        sb_attention16_give_queries<D>(&p->q, own->key_head, (int32_t)p->group, queries);
+}
+
+/* All that is written of a new row for a head of keys, by one block. */
+template <int HALF, int D>
+APART void sb_attention16_few_give_all(const sb_cuda_attention16_few *given, const sb_cuda_attention16_append *append,
+                                       sb_attention16_few_memory shared) {
+    const sb_attention16_few_tile *own = shared.tile;
+    const sb_attention16_new_row row = sb_attention16_find_new(append);
+    uint32_t queries[D / 16][2];
+    sb_attention16_few_load_queries<D>(given, &append->queries, own, queries);
+    sb_attention16_turn_queries<HALF, D>(append, row, queries);
+    SB_CUDA_KEEP_LOOP
+    for (uint32_t part = 0; part < FEW_BLOCKS; part++)
+        sb_attention16_few_give_new<HALF, D>(&given->attention, append, row, own, part, queries);
+    SB_CUDA_BARRIER();
+}
+
 /* All of a tile, of `queries`; the cluster has come to its barrier before, and comes to it when it has read what it was told. `told` is the
  * barrier that counts that, in this phase of it. */
 template <int HALF, int D>
 SB_CUDA_FUNCTION void sb_attention16_few_tile_of(const sb_cuda_attention16_few *given,
+                                                 const sb_cuda_attention16_append *append, sb_attention16_new_row fresh,
                                                  const sb_attention16_few_tile *own, uint32_t queries[D / 16][2],
                                                  uint32_t rank, uint32_t told, uint32_t phase,
                                                  sb_attention16_few_memory shared) {
@@ -514,11 +565,28 @@ SB_CUDA_FUNCTION void sb_attention16_few_tile_of(const sb_cuda_attention16_few *
         *shared.tile = *own;
         sb_barrier_expect(told, (uint32_t)((end - begin) * own->rows) * FEW_TOLD_BYTES);
     }
+    /* Which piece of a new key, and of its value, the thread has copied that puts the new one there. */
+    const bool is_seen = append != NULL && fresh.at >= own->first && fresh.at < own->end;
+    const sb_attention16_few_piece new_key = sb_attention16_few_piece_of<D / 8>(fresh.at - block, KEYS);
+    const sb_attention16_few_piece new_value =
+        sb_attention16_few_piece_of<D / FEW_BLOCKS / 8>(fresh.at - start, SB_ATTENTION_SPLIT);
+    sb_cuda_eight key, value;
+    if (is_seen && new_key.is_own)
+        key = sb_attention16_new_key<HALF, D>(append, fresh, own->key_head, new_key.column);
+    if (is_seen && new_value.is_own)
+        value = sb_attention16_new_value(append, own->key_head, quarter + new_value.column);
+    if (append != NULL) {
+        sb_attention16_turn_queries<HALF, D>(append, fresh, queries);
+        if (own->at_split == own->first_split)
+            sb_attention16_few_give_new<HALF, D>(p, append, fresh, own, rank, queries);
+    }
     const sb_attention16_few_row row = sb_attention16_few_row_of(given, own, lane / 4);
     const sb_split_scale_f32 by = sb_split_scale_of_f32((float)sb_attention_factor(p));
     if (scores) {
         float s[2][4];
         SB_CUDA_COPIES_WAIT(1);
+        if (is_seen && new_key.is_own)
+            sb_cuda_store_eight((char *)(shared.keys + new_key.at), key);
         SB_CUDA_BARRIER();
         sb_attention16_few_score<HALF, D>(p, queries, shared.keys + warp * FEW_OWN * SB_CUDA_ATTENTION16_PITCH(D), s);
         const float largest = sb_attention16_few_hide(s, &row, block + warp * FEW_OWN);
@@ -531,6 +599,8 @@ SB_CUDA_FUNCTION void sb_attention16_few_tile_of(const sb_cuda_attention16_few *
         sb_attention16_few_find_maximum(shared.largest, by, begin, end, own->rows);
     sb_attention16_few_weigh<HALF>(&maximum, by, begin, end, own->rows, shared);
     SB_CUDA_COPIES_WAIT(0);
+    if (is_seen && new_value.is_own)
+        sb_cuda_store_eight((char *)(shared.values + new_value.at), value);
     SB_CUDA_BARRIER();
     sb_cluster_arrive_relaxed();
     const int32_t highest = sb_cuda_shuffle_from_s32(maximum.maximum, lane / 4 * 4 + FEW_BLOCKS - 1);
@@ -549,6 +619,9 @@ SB_CUDA_FUNCTION void sb_attention16_few_tile_of(const sb_cuda_attention16_few *
     }
     SB_CUDA_BARRIER();
     if (SB_CUDA_SELDOM(*shared.again)) {
+        /* The definition takes everything from memory, where the blocks that write it may not have come to that. */
+        if (append != NULL)
+            sb_attention16_few_give_all<HALF, D>(given, append, shared);
         sb_attention16_few_again<E, D>(given, rank, shared);
         return;
     }
@@ -565,7 +638,8 @@ SB_CUDA_FUNCTION void sb_attention16_few_tile_of(const sb_cuda_attention16_few *
 
 /* Tiles of clusters a grid apart. */
 template <int HALF, int D>
-SB_CUDA_FUNCTION void sb_attention16_few(const sb_cuda_attention16_few *given, uint32_t told, unsigned char *memory) {
+SB_CUDA_FUNCTION void sb_attention16_few(const sb_cuda_attention16_few *given, const sb_cuda_attention16_append *append,
+                                         uint32_t told, unsigned char *memory) {
     typedef typename sb_attention16_element<HALF>::type E;
     const sb_attention16_few_memory shared = sb_attention16_few_cut<D>(memory);
     const uint32_t rank = sb_cluster_rank();
@@ -585,12 +659,16 @@ SB_CUDA_FUNCTION void sb_attention16_few(const sb_cuda_attention16_few *given, u
     for (uint32_t index = blockIdx.x / FEW_BLOCKS; sb_attention16_few_find(given, index, &own);
          index += gridDim.x / FEW_BLOCKS) {
         uint32_t queries[D / 16][2];
-        sb_attention16_few_load_queries<D>(given, &own, queries);
+        sb_attention16_new_row fresh = {-1, -1};
+        sb_attention16_few_load_queries<D>(given, append != NULL ? &append->queries : &given->attention.q, &own,
+                                           queries);
+        if (append != NULL)
+            fresh = sb_attention16_find_new(append);
         if (!sb_attention16_few_bound(given, &own))
             break;
         if (own.rows == 0)
             continue;
-        sb_attention16_few_tile_of<HALF, D>(given, &own, queries, rank, told, phase, shared);
+        sb_attention16_few_tile_of<HALF, D>(given, append, fresh, &own, queries, rank, told, phase, shared);
         phase ^= 1;
         if (own.splits > 1)
             sb_attention16_few_finish<E, D>(given, &own, rank, shared);
@@ -599,27 +677,34 @@ SB_CUDA_FUNCTION void sb_attention16_few(const sb_cuda_attention16_few *given, u
     sb_cluster_wait();
 }
 
-/* The kernels of a source: heads of up to `width`. */
+/* The kernels of a source: heads of up to `width`, or with a new row of that width. */
 #define SB_CUDA_ATTENTION16_FEW_KERNEL(name, half, width)                                                              \
     SB_HOPPER_KERNEL_BOUNDED(sb_cuda_attention16_few_##width##_##name, sb_cuda_attention16_few, given, FEW_BLOCKS,     \
                              FEW_THREADS, 2) {                                                                         \
         SB_HOPPER_DYNAMIC_SHARED(memory);                                                                              \
         SB_HOPPER_BARRIERS(told_barriers, 1);                                                                          \
-        sb_attention16_few<half, width>(&given, sb_shared_address(told_barriers), memory);                             \
+        sb_attention16_few<half, width>(&given, NULL, sb_shared_address(told_barriers), memory);                       \
+    }
+#define SB_CUDA_ATTENTION16_FEW_APPENDED_KERNEL(name, half, width)                                                     \
+    SB_HOPPER_KERNEL_BOUNDED(sb_cuda_attention16_few_appended_##width##_##name, sb_cuda_attention16_few_appended,      \
+                             given, FEW_BLOCKS, FEW_THREADS, 2) {                                                      \
+        SB_HOPPER_DYNAMIC_SHARED(memory);                                                                              \
+        SB_HOPPER_BARRIERS(told_barriers, 1);                                                                          \
+        sb_attention16_few<half, width>(&given.attention, &given.append, sb_shared_address(told_barriers), memory);    \
     }
 /* The host has both modules in one. */
 #if defined(SB_MODULE_f16) || !defined(__CUDACC__)
-#define SB_CUDA_ATTENTION16_FEW_F16(width) SB_CUDA_ATTENTION16_FEW_KERNEL(f16, SB_CUDA_F16, width)
+#define SB_CUDA_ATTENTION16_FEW_F16(KERNEL, width) KERNEL(f16, SB_CUDA_F16, width)
 #else
-#define SB_CUDA_ATTENTION16_FEW_F16(width)
+#define SB_CUDA_ATTENTION16_FEW_F16(KERNEL, width)
 #endif
 #if defined(SB_MODULE_bf16) || !defined(__CUDACC__)
-#define SB_CUDA_ATTENTION16_FEW_BF16(width) SB_CUDA_ATTENTION16_FEW_KERNEL(bf16, SB_CUDA_BF16, width)
+#define SB_CUDA_ATTENTION16_FEW_BF16(KERNEL, width) KERNEL(bf16, SB_CUDA_BF16, width)
 #else
-#define SB_CUDA_ATTENTION16_FEW_BF16(width)
+#define SB_CUDA_ATTENTION16_FEW_BF16(KERNEL, width)
 #endif
-#define SB_CUDA_ATTENTION16_FEW(width)                                                                                 \
-    SB_CUDA_ATTENTION16_FEW_F16(width)                                                                                 \
-    SB_CUDA_ATTENTION16_FEW_BF16(width)
+#define SB_CUDA_ATTENTION16_FEW(KERNEL, width)                                                                         \
+    SB_CUDA_ATTENTION16_FEW_F16(KERNEL, width)                                                                         \
+    SB_CUDA_ATTENTION16_FEW_BF16(KERNEL, width)
 
 #endif

@@ -2,4 +2,4 @@
  * Compiled for 90a alone. A module for each of bf16, f16. */
 #include "cuda/attention/attention16_few.cuh"
 
-SB_CUDA_ATTENTION16_FEW(64)
+SB_CUDA_ATTENTION16_FEW(SB_CUDA_ATTENTION16_FEW_KERNEL, 64)

@@ -24,4 +24,21 @@ typedef struct sb_cuda_attention16_few {
         arrived; /* with several splits: words of rows that share keys, [batch, key_heads, 4], 0 before and behind the launch */
 } sb_cuda_attention16_few;
 
+/* What a PagedAppend of one row does, of one sequence that lies on one page, where all elements of queries and keys are turned. The keys
+ * and values of the attention are the cache, its queries are those that are turned. Steps are in bytes: of keys and values from head to
+ * head, of the tables from row to row. */
+typedef struct sb_cuda_attention16_append {
+    sb_cuda_attention_array queries; /* as they are given; elements and steps as the attention's */
+    const char *keys, *values, *cosines, *sines;
+    int64_t key_step, value_step, cosine_step, sine_step;
+    int64_t room, table_rows;        /* keys that there is room for, and rows of the tables */
+    const int64_t *start, *position; /* where the row goes, and which row of the tables turns it */
+    uint32_t *fault;
+} sb_cuda_attention16_append;
+
+typedef struct sb_cuda_attention16_few_appended {
+    sb_cuda_attention16_few attention;
+    sb_cuda_attention16_append append;
+} sb_cuda_attention16_few_appended;
+
 #endif

@@ -68,6 +68,7 @@ sb_status sb_cuda_call_launch(sb_call *call, const sb_cuda_work *work) {
                        .block = {work->threads, 1, 1},
                        .shared_bytes = work->shared_bytes,
                        .apart = work->apart,
+                       .join = work->join,
                        .parameters = work->parameters,
                        .range_count = work->range_count,
                        .ranges = work->ranges},

@@ -39,6 +39,7 @@ typedef struct sb_cuda_work {
      * beside those ahead, several on one, and leave others idle (ResNet-50 in f32 took twice as long, of one image; a token of
      * the 1B shape 1.30 ms for 1.20). */
     bool apart;
+    sb_cuda_join join; /* in graphs that are built, it may do what the kernel right ahead does; NULL: never */
     int range_count;
     sb_cuda_range ranges[SB_CUDA_WORK_RANGES];
 } sb_cuda_work;

@@ -89,13 +89,6 @@ static bool reads_once(const sb_cuda_kernel_task *ahead, const sb_cuda_kernel_ta
     return times == 1;
 }
 
-static void join_ranges(const sb_cuda_kernel_task *ahead, const sb_cuda_kernel_task *own, sb_cuda_joined *joined) {
-    memcpy(joined->ranges, ahead->ranges, (size_t)ahead->range_count * sizeof *ahead->ranges);
-    memcpy(joined->ranges + ahead->range_count, own->ranges, (size_t)own->range_count * sizeof *own->ranges);
-    joined->task.ranges = joined->ranges;
-    joined->task.range_count = ahead->range_count + own->range_count;
-}
-
 sb_status sb_gemm16_join_norm(sb_cuda_device *device, const sb_cuda_kernel_task *ahead, const sb_cuda_kernel_task *own,
                               sb_cuda_joined *joined, sb_error *error) {
     static const char *const modules[] = SB_GEMM_MODULES("gemm16_normed_64x8");
@@ -115,7 +108,7 @@ sb_status sb_gemm16_join_norm(sb_cuda_device *device, const sb_cuda_kernel_task 
     joined->task.join = NULL;
     joined->task.shared_bytes = fill_ring(&given->product);
     joined->task.parameters = given;
-    join_ranges(ahead, own, joined);
+    sb_cuda_join_ranges(ahead, own, joined);
     joined->is_joined = true;
     return SB_OK;
 }

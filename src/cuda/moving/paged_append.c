@@ -10,6 +10,14 @@ static int in_place_append(const sb_kernel_query *query) {
     return SB_APPEND_KEY_CACHE;
 }
 
+/* One row: attention may append it (attention/attention16_append.c). */
+static bool lingers_append(const sb_kernel_query *query, int input) {
+    const sb_fact *queries = query->inputs[SB_APPEND_QUERIES];
+    int64_t dims[SB_MAX_RANK];
+    return input >= SB_APPEND_QUERIES && input <= SB_APPEND_VALUES && sb_fact_is_concrete(queries, dims) &&
+           queries->rank == 3 && dims[1] == 1;
+}
+
 static sb_status fill_rotation(sb_call *call, int rows, sb_tensor *to, sb_cuda_work *work, sb_cuda_rotary *parameters) {
     sb_append_part part;
     sb_rotary rotary;
@@ -118,6 +126,7 @@ const sb_kernel sb_cuda_kernels_paged_append[] = {
      .supports = sb_cuda_supports_all,
      .in_place = in_place_append,
      .in_place_more = 1,
+     .lingers = lingers_append,
      .launch = launch_append},
     {0},
 };

@@ -59,7 +59,8 @@ SB_CUDA_FUNCTION bool sb_cuda_paged_is_covered_by_warp(const sb_cuda_paged_scatt
         const int64_t least = sb_cuda_least_so_far_s64(begin < end ? begin : end, lane);
         const int64_t ahead = sb_cuda_tell_s64(least, lane > 0 ? lane - 1 : 0);
         const int64_t count = is_behind ? (lane > 0 ? ahead : end) - begin : 0;
-        bool is_covered = count > 0 && count <= p->pages.rows && sb_cuda_paged_written(p, next, 0, count, target, alone);
+        bool is_covered =
+            count > 0 && count <= p->pages.rows && sb_cuda_paged_written(p, next, 0, count, target, alone);
         if (sb_cuda_first_lane(is_covered) >= 0)
             return true;
         bool is_long = count > p->pages.rows;

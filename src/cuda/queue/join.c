@@ -17,6 +17,13 @@ bool sb_cuda_writes_into(const sb_cuda_kernel_task *writer, const sb_cuda_kernel
     return false;
 }
 
+void sb_cuda_join_ranges(const sb_cuda_kernel_task *ahead, const sb_cuda_kernel_task *own, sb_cuda_joined *joined) {
+    memcpy(joined->ranges, ahead->ranges, (size_t)ahead->range_count * sizeof *ahead->ranges);
+    memcpy(joined->ranges + ahead->range_count, own->ranges, (size_t)own->range_count * sizeof *own->ranges);
+    joined->task.ranges = joined->ranges;
+    joined->task.range_count = ahead->range_count + own->range_count;
+}
+
 /* Tries to make one task of `own` and the last of the list, which is right ahead of it. */
 static sb_status join_last(sb_cuda_device *device, sb_cuda_task_list *made, const sb_cuda_task *own,
                            sb_cuda_joined *joined, sb_error *error) {
