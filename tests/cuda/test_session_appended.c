@@ -13,7 +13,7 @@
 typedef struct shape {
     sb_dtype dtype;
     int64_t heads, key_heads, width, room;
-    int64_t window; /* keys to the left of a row's own; 0: all */
+    int64_t window;  /* keys to the left of a row's own; 0: all */
     int64_t rotated; /* of a head's elements; 0: all */
     bool interleaved;
     bool is_joined; /* whether one kernel is expected */
@@ -77,7 +77,8 @@ static sb_model *appended(bool passes) {
     builder b = builder_create();
     const shape *s = &current;
     const int64_t queries = s->heads * s->width, keys = s->key_heads * s->width, one = 1, page[] = {1, s->room, keys};
-    const int64_t row_dims[] = {1, 1, queries + 2 * keys}, table_dims[] = {TABLE_ROWS, (s->rotated ? s->rotated : s->width) / 2};
+    const int64_t row_dims[] = {1, 1, queries + 2 * keys},
+                  table_dims[] = {TABLE_ROWS, (s->rotated ? s->rotated : s->width) / 2};
     sb_value_id in[INPUTS];
     in[ROW] = builder_input(&b, s->dtype, 3, row_dims);
     in[KEYS] = builder_input(&b, s->dtype, 3, page);
@@ -108,7 +109,8 @@ static sb_model *appended(bool passes) {
     attributes = heads_of(s);
     if (s->window > 0)
         add_integer(&attributes, "left_window_size", s->window);
-    own_node(&b, "PagedAttention", 6, (sb_value_id[]){made[2], made[0], made[1], in[LENGTH], begins, table}, &attributes, 1, &y);
+    own_node(&b, "PagedAttention", 6, (sb_value_id[]){made[2], made[0], made[1], in[LENGTH], begins, table},
+             &attributes, 1, &y);
     mark_output(&b, y);
     for (int i = 0; i < 3; i++)
         mark_output(&b, made[i]);
@@ -120,7 +122,8 @@ static void make_inputs(sb_tensor **inputs, uint64_t run) {
     const shape *s = &current;
     const int64_t places[] = {0, 1, 127, 128, 511, 512, 513, s->room - 1, s->room / 2, 600};
     const int64_t keys = s->key_heads * s->width, page[] = {1, s->room, keys};
-    const int64_t wanted = places[run % 10], start = wanted < s->room ? wanted : s->room - 1, position = (int64_t)run % TABLE_ROWS;
+    const int64_t wanted = places[run % 10], start = wanted < s->room ? wanted : s->room - 1,
+                  position = (int64_t)run % TABLE_ROWS;
     const int64_t length = run % 7 == 5 ? start : run % 7 == 6 ? start + 3 : start + 1;
     const bool odd = run % 4 == 3;
     inputs[ROW] = halves(3, (int64_t[]){1, 1, s->heads * s->width + 2 * keys}, 100 + run, odd);

@@ -315,9 +315,10 @@ HARNESS_GROUP(rows, wide_factors, HARNESS_CUDA) {
     }
 }
 
-/* So many long rows of 16 bits that a warp copies each to shared memory, some in several parts; and blocks whose warps take two each. */
-HARNESS_GROUP(rows, copied, HARNESS_CUDA) {
-    static const int64_t dims[][2] = {{9, 1032}, {33, 2048}, {21, 4104}, {400, 1096}, {50, 9000}};
+/* Many long rows of 16 bits: a block for each, some of which take two; and those that a warp copies to shared memory, in several parts, two or
+ * one for each. */
+HARNESS_GROUP(rows, many_long, HARNESS_CUDA) {
+    static const int64_t dims[][2] = {{9, 1032}, {33, 2048}, {21, 4096}, {400, 1096}, {100, 4104}, {50, 9000}};
     for (size_t d = 0; d < sizeof dims / sizeof *dims; d++) {
         for (int i = 0; i < 6; i++) {
             const bool has_mean = i % 3 > 0;

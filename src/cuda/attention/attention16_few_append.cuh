@@ -42,8 +42,8 @@ SB_CUDA_FUNCTION void sb_attention16_turn_queries(const sb_cuda_attention16_appe
         sb_cuda_widen_pair<HALF>(*second, &x2[0], &x2[1]);
         sb_cuda_widen_pair<HALF>(cosine_pairs[i], &c[0], &c[1]);
         sb_cuda_widen_pair<HALF>(sine_pairs[i], &s[0], &s[1]);
-        *first = sb_cuda_canonical_pair<HALF>(sb_cuda_round_pair<HALF>(
-            sb_cuda_turned_first(x1[0], x2[0], c[0], s[0]), sb_cuda_turned_first(x1[1], x2[1], c[1], s[1])));
+        *first = sb_cuda_canonical_pair<HALF>(sb_cuda_round_pair<HALF>(sb_cuda_turned_first(x1[0], x2[0], c[0], s[0]),
+                                                                       sb_cuda_turned_first(x1[1], x2[1], c[1], s[1])));
         *second = sb_cuda_canonical_pair<HALF>(sb_cuda_round_pair<HALF>(
             sb_cuda_turned_second(x1[0], x2[0], c[0], s[0]), sb_cuda_turned_second(x1[1], x2[1], c[1], s[1])));
     }
@@ -58,7 +58,8 @@ SB_CUDA_FUNCTION sb_cuda_eight sb_attention16_new_key(const sb_cuda_attention16_
     float first[8], second[8], cosines[8], sines[8], turned[8];
     sb_cuda_widen_eight<HALF>(sb_cuda_load_eight(from), first);
     sb_cuda_widen_eight<HALF>(sb_cuda_load_eight(from + D), second);
-    sb_cuda_widen_eight<HALF>(sb_cuda_load_eight(append->cosines + row.table * append->cosine_step + 2 * pair), cosines);
+    sb_cuda_widen_eight<HALF>(sb_cuda_load_eight(append->cosines + row.table * append->cosine_step + 2 * pair),
+                              cosines);
     sb_cuda_widen_eight<HALF>(sb_cuda_load_eight(append->sines + row.table * append->sine_step + 2 * pair), sines);
     SB_CUDA_UNROLL
     for (int j = 0; j < 8; j++)
@@ -75,8 +76,9 @@ SB_CUDA_FUNCTION sb_cuda_eight sb_attention16_new_value(const sb_cuda_attention1
 /* ---- to memory ---- */
 
 template <int HALF, int D>
-SB_CUDA_FUNCTION void sb_attention16_give_key(const sb_cuda_attention16_append *append, const sb_cuda_attention_array *k,
-                                              sb_attention16_new_row row, int32_t key_head) {
+SB_CUDA_FUNCTION void sb_attention16_give_key(const sb_cuda_attention16_append *append,
+                                              const sb_cuda_attention_array *k, sb_attention16_new_row row,
+                                              int32_t key_head) {
     const int column = 8 * (int)threadIdx.x;
     if (column < D)
         sb_cuda_store_eight(k->data + (key_head * k->head + row.at * k->row + column) * 2,

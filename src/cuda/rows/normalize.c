@@ -19,32 +19,34 @@ typedef struct operands {
     const sb_tensor *means, *inverses;
 } operands;
 
-/* Longer rows of 16 bits, if they are many, are copied to shared memory rather than kept in registers. */
-#define LONGEST_KEPT 1024
 #define NAME_BYTES 64
+
+/* Rows of up to so many elements are kept by warps where they are many. */
+#define LONGEST_KEPT 1024
 
 static bool are_few(const sb_call *call, const sb_cuda_rows *rows) {
     return rows->count <= 2 * sb_cuda_call_device(call)->multiprocessors;
 }
 
-/* A block for each row, where there are so few that every block has a multiprocessor's half or more. */
-static bool choose_few(const sb_call *call, const sb_cuda_rows *rows, sb_dtype dtype, char *name, sb_cuda_work *work) {
+/* A block for each row, where they are few or long. */
+static bool choose_pairs(const sb_call *call, const sb_cuda_rows *rows, sb_dtype dtype, char *name,
+                         sb_cuda_work *work) {
 #define ENTRY(count, unused) count,
-    static const int counts[] = {SB_CUDA_FEW_ROWS(ENTRY, )};
+    static const int counts[] = {SB_CUDA_PAIRS(ENTRY, )};
 #undef ENTRY
     const int most = sizeof counts / sizeof *counts;
     int i = 0;
     while (i < most && rows->length > counts[i] * SB_CUDA_WAVE)
         i++;
-    if (i == most || rows->length < SB_CUDA_WAVE || !are_few(call, rows))
+    if (i == most || rows->length < SB_CUDA_WAVE || (rows->length <= LONGEST_KEPT && !are_few(call, rows)))
         return false;
-    snprintf(name, NAME_BYTES, "sb_cuda_normalize_few_%d_%s", counts[i], sb_dtype_name(dtype));
-    work->threads = SB_CUDA_WAVE;
-    work->blocks = (unsigned)rows->count;
+    snprintf(name, NAME_BYTES, "sb_cuda_normalize_pairs_%d_%s", counts[i], sb_dtype_name(dtype));
+    work->threads = SB_CUDA_PAIR_THREADS;
+    work->blocks = sb_cuda_call_blocks(call, rows->count);
     return true;
 }
 
-/* A warp for each row, of blocks that are no more than fit, so that each copies the factors once. */
+/* A warp for each row, of blocks that are no more than fit, so that each copies the factors once: for many rows that are too long for that. */
 static bool choose_copied(const sb_call *call, const sb_cuda_rows *rows, sb_dtype dtype, char *name,
                           sb_cuda_work *work) {
     const sb_cuda_device *device = sb_cuda_call_device(call);
@@ -74,7 +76,7 @@ static void choose_kernel(const sb_call *call, sb_cuda_normalization *parameters
     bool vectors =
         factors && moments && given->means == NULL && given->inverses == NULL && sb_cuda_rows_take_vectors(rows, dtype);
     snprintf(module, NAME_BYTES, "normalize_vectors_%s", suffix);
-    if (vectors && dtype != SB_F32 && choose_few(call, rows, dtype, name, work))
+    if (vectors && dtype != SB_F32 && choose_pairs(call, rows, dtype, name, work))
         return;
     if (vectors && dtype != SB_F32 && choose_copied(call, rows, dtype, name, work)) {
         snprintf(module, NAME_BYTES, "normalize_copied_%s", suffix);

@@ -17,7 +17,8 @@
     X(32, 8, __VA_ARGS__)
 /* Rows that a block copies to shared memory at a time, a warp each (normalize_copied.cu). */
 #define SB_CUDA_COPIED_ROWS 4
-/* X(elements that each of SB_CUDA_WAVE threads has, …), where a block takes one row. */
-#define SB_CUDA_FEW_ROWS(X, ...) X(3, __VA_ARGS__) X(4, __VA_ARGS__) X(8, __VA_ARGS__) X(16, __VA_ARGS__)
+/* X(pairs of elements that each of SB_CUDA_PAIR_THREADS threads has, …), where a block takes one row (normalize_pairs.cuh). */
+#define SB_CUDA_PAIR_THREADS 128
+#define SB_CUDA_PAIRS(X, ...) X(3, __VA_ARGS__) X(4, __VA_ARGS__) X(8, __VA_ARGS__) X(16, __VA_ARGS__)
 
 #endif
