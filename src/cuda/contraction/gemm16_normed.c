@@ -30,8 +30,8 @@ static bool is_product(const sb_cuda_kernel_task *own, bool *is_f16) {
 
 /* Whether the kernel is one of those that normalise few rows, for results that the product takes. */
 static bool is_norm(const sb_cuda_kernel_task *ahead, bool is_f16) {
-    static const char pairs[] = "sb_cuda_normalize_pairs_";
-    return strncmp(ahead->kernel->name, pairs, sizeof pairs - 1) == 0 &&
+    static const char row[] = "sb_cuda_normalize_row_";
+    return strncmp(ahead->kernel->name, row, sizeof row - 1) == 0 &&
            strcmp(ahead->kernel->module, is_f16 ? "normalize_vectors_f16" : "normalize_vectors_bf16") == 0;
 }
 

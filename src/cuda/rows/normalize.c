@@ -24,24 +24,24 @@ typedef struct operands {
 /* Rows of up to so many elements are kept by warps where they are many. */
 #define LONGEST_KEPT 1024
 
+/* By what an H200 said of norms in prompts (docs/results/2026-11-28-rows.md). */
 static bool are_few(const sb_call *call, const sb_cuda_rows *rows) {
-    return rows->count <= 2 * sb_cuda_call_device(call)->multiprocessors;
+    return rows->count <= 4 * sb_cuda_call_device(call)->multiprocessors;
 }
 
 /* A block for each row, where they are few or long. */
-static bool choose_pairs(const sb_call *call, const sb_cuda_rows *rows, sb_dtype dtype, char *name,
-                         sb_cuda_work *work) {
-#define ENTRY(count, unused) count,
-    static const int counts[] = {SB_CUDA_PAIRS(ENTRY, )};
+static bool choose_row(const sb_call *call, const sb_cuda_rows *rows, sb_dtype dtype, char *name, sb_cuda_work *work) {
+#define ENTRY(lanes, count, unused) {lanes, count},
+    static const struct { int lanes, count; } kernels[] = {SB_CUDA_BLOCK_ROWS(ENTRY, )};
 #undef ENTRY
-    const int most = sizeof counts / sizeof *counts;
+    const int most = sizeof kernels / sizeof *kernels, lanes = are_few(call, rows) ? 1 : 2;
     int i = 0;
-    while (i < most && rows->length > counts[i] * SB_CUDA_WAVE)
+    while (i < most && (kernels[i].lanes != lanes || rows->length > kernels[i].count * SB_CUDA_WAVE))
         i++;
-    if (i == most || rows->length < SB_CUDA_WAVE || (rows->length <= LONGEST_KEPT && !are_few(call, rows)))
+    if (i == most || rows->length < SB_CUDA_WAVE || (rows->length <= LONGEST_KEPT && lanes > 1))
         return false;
-    snprintf(name, NAME_BYTES, "sb_cuda_normalize_pairs_%d_%s", counts[i], sb_dtype_name(dtype));
-    work->threads = SB_CUDA_PAIR_THREADS;
+    snprintf(name, NAME_BYTES, "sb_cuda_normalize_row_%dx%d_%s", lanes, kernels[i].count, sb_dtype_name(dtype));
+    work->threads = (unsigned)(SB_CUDA_WAVE / lanes);
     work->blocks = sb_cuda_call_blocks(call, rows->count);
     return true;
 }
@@ -76,7 +76,7 @@ static void choose_kernel(const sb_call *call, sb_cuda_normalization *parameters
     bool vectors =
         factors && moments && given->means == NULL && given->inverses == NULL && sb_cuda_rows_take_vectors(rows, dtype);
     snprintf(module, NAME_BYTES, "normalize_vectors_%s", suffix);
-    if (vectors && dtype != SB_F32 && choose_pairs(call, rows, dtype, name, work))
+    if (vectors && dtype != SB_F32 && choose_row(call, rows, dtype, name, work))
         return;
     if (vectors && dtype != SB_F32 && choose_copied(call, rows, dtype, name, work)) {
         snprintf(module, NAME_BYTES, "normalize_copied_%s", suffix);

@@ -1,7 +1,7 @@
 /* LayerNormalization and RMSNormalization of rows of f16 and bf16 that lie in registers: row_vectors.cuh. Factors are of the
  * same type, and the same for all rows. Threads meet at every SB_CUDA_BARRIER, and where they fold.
  * A module for each of bf16, f16. */
-#include "cuda/rows/normalize_pairs.cuh"
+#include "cuda/rows/normalize_row.cuh"
 #include "cuda/rows/row_vectors.cuh"
 
 /* Whether factors are loaded with the row, so that nobody waits for them later: as far as registers go. */
@@ -79,11 +79,11 @@ template <int HALF, int TEAM, int GROUPS> SB_CUDA_FUNCTION void normalize_rows(c
     }
 }
 
-#define PAIRS_KERNEL(count, suffix, HALF)                                                                              \
-    SB_CUDA_BLOCK_KERNEL_BOUNDED(sb_cuda_normalize_pairs_##count##_##suffix, sb_cuda_normalization, p,                 \
-                                 SB_CUDA_PAIR_THREADS, 6) {                                                            \
+#define ROW_KERNEL(lanes, count, suffix, HALF)                                                                         \
+    SB_CUDA_BLOCK_KERNEL_BOUNDED(sb_cuda_normalize_row_##lanes##x##count##_##suffix, sb_cuda_normalization, p,         \
+                                 SB_CUDA_WAVE / (lanes), (lanes) == 2 ? 6 : 1) {                                       \
         SB_CUDA_SHARED float room[SB_CUDA_WAVE];                                                                       \
-        sb_cuda_normalize_pairs<HALF, count>(p, room);                                                                 \
+        sb_cuda_normalize_row<HALF, count, lanes>(p, room);                                                            \
     }
 #define KERNEL(team, groups, suffix, HALF)                                                                             \
     SB_CUDA_BLOCK_KERNEL_BOUNDED(sb_cuda_normalize_##team##x##groups##_##suffix, sb_cuda_normalization, p,             \
@@ -93,9 +93,9 @@ template <int HALF, int TEAM, int GROUPS> SB_CUDA_FUNCTION void normalize_rows(c
 /* The host has both modules in one. */
 #if defined(SB_MODULE_f16) || !defined(__CUDACC__)
 SB_CUDA_ROW_VECTORS(KERNEL, f16, SB_CUDA_F16)
-SB_CUDA_PAIRS(PAIRS_KERNEL, f16, SB_CUDA_F16)
+SB_CUDA_BLOCK_ROWS(ROW_KERNEL, f16, SB_CUDA_F16)
 #endif
 #if defined(SB_MODULE_bf16) || !defined(__CUDACC__)
 SB_CUDA_ROW_VECTORS(KERNEL, bf16, SB_CUDA_BF16)
-SB_CUDA_PAIRS(PAIRS_KERNEL, bf16, SB_CUDA_BF16)
+SB_CUDA_BLOCK_ROWS(ROW_KERNEL, bf16, SB_CUDA_BF16)
 #endif

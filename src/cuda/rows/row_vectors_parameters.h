@@ -17,8 +17,14 @@
     X(32, 8, __VA_ARGS__)
 /* Rows that a block copies to shared memory at a time, a warp each (normalize_copied.cu). */
 #define SB_CUDA_COPIED_ROWS 4
-/* X(pairs of elements that each of SB_CUDA_PAIR_THREADS threads has, …), where a block takes one row (normalize_pairs.cuh). */
-#define SB_CUDA_PAIR_THREADS 128
-#define SB_CUDA_PAIRS(X, ...) X(3, __VA_ARGS__) X(4, __VA_ARGS__) X(8, __VA_ARGS__) X(16, __VA_ARGS__)
+/* X(lanes of 256 that a thread has, elements that a lane has, …), where a block takes one row (normalize_row.cuh): by how many elements a row
+ * can have, for each number of lanes. */
+#define SB_CUDA_BLOCK_ROWS(X, ...)                                                                                     \
+    X(1, 3, __VA_ARGS__)                                                                                               \
+    X(1, 4, __VA_ARGS__)                                                                                               \
+    X(1, 8, __VA_ARGS__)                                                                                               \
+    X(1, 16, __VA_ARGS__)                                                                                              \
+    X(2, 8, __VA_ARGS__)                                                                                               \
+    X(2, 16, __VA_ARGS__)
 
 #endif
