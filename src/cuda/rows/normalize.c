@@ -21,12 +21,14 @@ typedef struct operands {
 
 #define NAME_BYTES 64
 
-/* Rows of up to so many elements are kept by warps where they are many. */
+/* Rows of up to so many elements are kept by warps where they are many; and the longest that a block has in registers. */
 #define LONGEST_KEPT 1024
+#define LONGEST_ROW 4096
 
-/* By what an H200 said of norms in prompts (docs/results/2026-11-28-rows.md). */
+/* By what an H200 said of them (docs/results/2026-11-28-rows.md). */
 static bool are_few(const sb_call *call, const sb_cuda_rows *rows) {
-    return rows->count <= 4 * sb_cuda_call_device(call)->multiprocessors;
+    const int64_t blocks = rows->length > LONGEST_KEPT && rows->length <= LONGEST_ROW ? 4 : 2;
+    return rows->count <= blocks * sb_cuda_call_device(call)->multiprocessors;
 }
 
 /* A block for each row, where they are few or long. */
@@ -52,7 +54,7 @@ static bool choose_copied(const sb_call *call, const sb_cuda_rows *rows, sb_dtyp
     const sb_cuda_device *device = sb_cuda_call_device(call);
     const int64_t factors = rows->data[SB_CUDA_ROW_BIAS] != NULL ? 2 : 1;
     const int64_t bytes = (SB_CUDA_COPIED_ROWS + factors) * 2 * rows->length;
-    if (rows->length <= LONGEST_KEPT || are_few(call, rows) || bytes > device->shared_bytes)
+    if (rows->length <= LONGEST_ROW || are_few(call, rows) || bytes > device->shared_bytes)
         return false;
     const int64_t needed = (rows->count + SB_CUDA_COPIED_ROWS - 1) / SB_CUDA_COPIED_ROWS;
     const int64_t room = device->shared_bytes / bytes * device->multiprocessors;
