@@ -74,6 +74,16 @@ static sb_cuda_attention16_append describe(const sb_cuda_paged_append *append, c
     };
 }
 
+/* Whether the task writes where it reads: then no block might write before all of them have read. */
+static bool writes_over_itself(const sb_cuda_kernel_task *task) {
+    for (int i = 0; i < task->range_count; i++) {
+        const sb_cuda_kernel_task touched = {.range_count = 1, .ranges = &task->ranges[i]};
+        if (!task->ranges[i].written && sb_cuda_writes_into(task, &touched))
+            return true;
+    }
+    return false;
+}
+
 sb_status sb_cuda_attention16_join_append(sb_cuda_device *device, const sb_cuda_kernel_task *ahead,
                                           const sb_cuda_kernel_task *own, sb_cuda_joined *joined, sb_error *error) {
     sb_cuda_attention16_few_appended *given = (sb_cuda_attention16_few_appended *)(void *)joined->parameters;
@@ -86,7 +96,8 @@ sb_status sb_cuda_attention16_join_append(sb_cuda_device *device, const sb_cuda_
     const sb_cuda_attention *a = &given->attention.attention;
     /* All blocks read the new row, so nothing that attention writes may lie there: sb_kernel.lingers. */
     if ((a->width != 64 && a->width != 128) || !are_one(append, a) ||
-        !have_same_tables(&append->queries, &append->keys) || !are_aligned(append) || sb_cuda_writes_into(own, ahead))
+        !have_same_tables(&append->queries, &append->keys) || !are_aligned(append) || sb_cuda_writes_into(own, ahead) ||
+        writes_over_itself(ahead))
         return SB_OK;
     char module[48], name[64];
     snprintf(module, sizeof module, "attention16_few_appended_%d_%s", (int)a->width, is_f16 ? "f16" : "bf16");

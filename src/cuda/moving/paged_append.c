@@ -57,8 +57,8 @@ static bool are_eights(int64_t bytes) {
 }
 
 static bool turns_eights(const sb_cuda_rotary *r) {
-    return !r->interleaved && r->units == r->half && r->half % 8 == 0 && r->half <= 32 * 8 && r->x_steps[3] == 2 &&
-           r->y_steps[3] == 2 && r->cosine_steps[2] == 2 && r->sine_steps[2] == 2 &&
+    return !r->interleaved && r->units == r->half && r->half % 8 == 0 && r->half > 0 && r->half <= 32 * 8 &&
+           r->x_steps[3] == 2 && r->y_steps[3] == 2 && r->cosine_steps[2] == 2 && r->sine_steps[2] == 2 &&
            are_eights(r->x_steps[1] | r->x_steps[2] | r->y_steps[1] | r->y_steps[2] | r->cosine_steps[1] |
                       r->sine_steps[1] | (int64_t)(uintptr_t)r->x | (int64_t)(uintptr_t)r->y |
                       (int64_t)(uintptr_t)r->cosines | (int64_t)(uintptr_t)r->sines);
