@@ -325,7 +325,7 @@ SB_CUDA_FUNCTION void sb_attention16_decode(const sb_cuda_attention *p, int64_t 
  * and whether keys lie on pages. */
 #define SB_CUDA_ATTENTION16_DECODE_KERNEL(module, name, half, width, blocks, is_paged, suffix, is_general)             \
     SB_CUDA_BLOCK_KERNEL_BOUNDED(sb_cuda_##module##_##name##suffix, sb_cuda_attention, p, THREADS, blocks) {           \
-        DYNAMIC_SHARED(memory);                                                                                        \
+        SB_CUDA_DYNAMIC_SHARED(memory);                                                                                \
         sb_attention16_decode<half, width, is_general, is_paged>(p, blockIdx.x, gridDim.x, memory);                    \
     }
 /* The host has both modules in one. */

@@ -361,7 +361,7 @@ SB_CUDA_FUNCTION void sb_attention16_tile_compute(const sb_cuda_attention *p, co
 
 template <int HALF, int D, bool GENERAL, bool PAGED>
 SB_CUDA_FUNCTION void sb_attention16_tile_run(const sb_cuda_attention *p) {
-    DYNAMIC_SHARED(memory);
+    SB_CUDA_DYNAMIC_SHARED(memory);
     SB_CUDA_SHARED sb_attention16_tile tile;
     SB_CUDA_SHARED int again;
     SB_CUDA_SHARED bool is_there;

@@ -274,7 +274,7 @@ SB_CUDA_FUNCTION void attend(const sb_cuda_attention_nodes *p, int keys,
 template <int HALF, int ROWS, int KEYS, int WIDTH> SB_CUDA_FUNCTION void attend_all(const sb_cuda_attention_nodes *p) {
     typedef sb_attention_shared<ROWS, KEYS, WIDTH> shared_memory;
     static_assert(sizeof(shared_memory) == SB_CUDA_ATTENTION_SHARED(ROWS, KEYS, WIDTH), "what the launch asks for");
-    DYNAMIC_SHARED(memory);
+    SB_CUDA_DYNAMIC_SHARED(memory);
     shared_memory *const shared = (shared_memory *)(void *)memory;
     const int keys = (int)sb_cuda_used(p->used_keys, p->key_count);
     const int64_t used_rows = sb_cuda_used(p->used_rows, p->rows);

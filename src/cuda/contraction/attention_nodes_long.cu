@@ -193,7 +193,7 @@ template <int WIDTH> struct long_shared {
 
 template <int HALF, int WIDTH> SB_CUDA_FUNCTION void attend_long_all(const sb_cuda_attention_nodes *p) {
     static_assert(sizeof(long_shared<WIDTH>) == SB_CUDA_ATTENTION_LONG_SHARED(WIDTH), "what the launch asks for");
-    DYNAMIC_SHARED(memory);
+    SB_CUDA_DYNAMIC_SHARED(memory);
     long_shared<WIDTH> *const shared = (long_shared<WIDTH> *)(void *)memory;
     const int keys = (int)sb_cuda_used(p->used_keys, p->key_count);
     const int64_t used_rows = sb_cuda_used(p->used_rows, p->rows);

@@ -145,7 +145,7 @@ SB_CUDA_FUNCTION void finish(const sb_cuda_depthwise *p, int64_t plane, int row,
 }
 
 SB_CUDA_BLOCK_KERNEL_BOUNDED(sb_cuda_conv_f32_depthwise, sb_cuda_depthwise, p, SB_CUDA_DEPTHWISE_THREADS, 4) {
-    DYNAMIC_SHARED(memory);
+    SB_CUDA_DYNAMIC_SHARED(memory);
     const sb_cuda_convolution *conv = &p->conv;
     float *patches = (float *)(void *)memory, *weights = patches + p->planes_at_once * p->patch_rows * p->patch_pitch;
     const int quads = p->columns / FOUR, threads = quads * (p->rows / ROWS);

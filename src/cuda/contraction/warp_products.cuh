@@ -7,16 +7,10 @@
 #define SB_CUDA_CONTRACTION_WARP_PRODUCTS_CUH
 
 #include "cuda/common/asynchronous.cuh"
+#include "cuda/common/dynamic_shared.cuh"
 #include "cuda/common/halves.cuh"
 #include "cuda/common/shuffle.cuh"
 #include "numerics/chain.h"
-
-/* The shared memory that the launch asks for. */
-#if defined(__CUDACC__)
-#define DYNAMIC_SHARED(name) extern __shared__ __align__(16) unsigned char name[]
-#else
-#define DYNAMIC_SHARED(name) unsigned char *const name = host_dynamic_shared_memory()
-#endif
 
 #if !defined(__CUDACC__)
 /* What the instructions do on the host: tests/cuda/host_warps.c. */

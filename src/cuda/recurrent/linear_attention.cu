@@ -1,19 +1,13 @@
 /* LinearAttention by the definition (ops/linear_attention.c): a block of threads for a head of keys and 32 columns of its state,
  * which stay in shared memory for all positions. The first warp has a column a thread; the others fetch the keys, queries,
  * values and factors of the next positions meanwhile. */
+#include "cuda/common/dynamic_shared.cuh"
 #include "cuda/common/index.cuh"
 #include "cuda/recurrent/linear_attention_parameters.h"
 #include "numerics/elementary.h"
 #include "ops/real.h"
 
 #define COLUMNS SB_CUDA_LINEAR_COLUMNS
-
-/* The shared memory that the launch asks for. */
-#if defined(__CUDACC__)
-#define SHARED_FLOATS(name) extern __shared__ __align__(16) float name[]
-#else
-#define SHARED_FLOATS(name) float *const name = (float *)(void *)host_dynamic_shared_memory()
-#endif
 
 /* What a block computes. */
 typedef struct linear_part {
@@ -143,7 +137,8 @@ SB_CUDA_FUNCTION void run_parts(const sb_cuda_linear *p, float *memory) {
 }
 
 SB_CUDA_BLOCK_KERNEL_BOUNDED(sb_cuda_linear_attention, sb_cuda_linear, p, SB_CUDA_LINEAR_THREADS, 4) {
-    SHARED_FLOATS(shared);
+    SB_CUDA_DYNAMIC_SHARED(memory);
+    float *const shared = (float *)(void *)memory;
     run_parts(p, shared);
 }
 

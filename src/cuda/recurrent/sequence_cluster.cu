@@ -7,7 +7,7 @@
 
 #define KERNEL(dtype, suffix, PRODUCTS, cluster)                                                                       \
     SB_HOPPER_KERNEL(sb_cuda_sequence_cluster_##cluster##_##suffix, sb_cuda_sequence, given, cluster, THREADS) {       \
-        DYNAMIC_SHARED(memory);                                                                                        \
+        SB_CUDA_DYNAMIC_SHARED(memory);                                                                                \
         SB_CUDA_DEPEND();                                                                                              \
         run_sequence<SB_##dtype, cluster, PRODUCTS>(&given, memory);                                                   \
     }

@@ -1,17 +1,10 @@
-/* LayerNormalization and RMSNormalization of many long rows of f16 and bf16, each of which a warp copies to shared memory and goes
- * through from there, beside the factors that a block copies once. In registers (normalize_vectors.cu) rows of 4,096 elements took 206 of
- * a thread's, and 3,500 instructions that every multiprocessor has to fetch; here it is loops over eights. Sums are those of
- * row_vectors.cuh, of parts of 4,096. Threads meet where factors have come, and where they fold.
+/* LayerNormalization and RMSNormalization of many rows of f16 and bf16 that are longer than a block keeps in registers (normalize_row.cuh): a
+ * warp copies its row to shared memory and goes through it from there, by loops over eights, beside the factors that a block copies once.
+ * Sums are those of row_vectors.cuh, of parts of 4,096. Threads meet where factors have come, and where they fold.
  * A module for each of bf16, f16. */
 #include "cuda/common/asynchronous.cuh"
+#include "cuda/common/dynamic_shared.cuh"
 #include "cuda/rows/row_vectors.cuh"
-
-/* The shared memory that the launch asks for: scale, bias, and a row for each warp. */
-#if defined(__CUDACC__)
-#define DYNAMIC_SHARED(name) extern __shared__ __align__(16) unsigned char name[]
-#else
-#define DYNAMIC_SHARED(name) unsigned char *const name = host_dynamic_shared_memory()
-#endif
 
 /* Begins to copy `bytes`, a multiple of 16, of which thread `own` of `threads` has every so manieth piece. */
 SB_CUDA_FUNCTION void begin_copy(char *to, const char *from, int bytes, int own, int threads) {
@@ -105,7 +98,7 @@ template <int HALF> SB_CUDA_FUNCTION void normalize_copied(const sb_cuda_normali
 #define KERNEL(suffix, HALF)                                                                                           \
     SB_CUDA_BLOCK_KERNEL_BOUNDED(sb_cuda_normalize_copied_##suffix, sb_cuda_normalization, p,                          \
                                  SB_CUDA_COPIED_ROWS * 32, 1) {                                                        \
-        DYNAMIC_SHARED(memory);                                                                                        \
+        SB_CUDA_DYNAMIC_SHARED(memory);                                                                                \
         normalize_copied<HALF>(p, (char *)memory);                                                                     \
     }
 /* The host has both modules in one. */
