@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "session_models.h"
+#include "session_joined.h"
 
 /* The case of a model, which sb_model_make's callback knows by this alone. */
 typedef struct shape {
@@ -24,21 +24,8 @@ static shape current;
 enum { ROW, KEYS, VALUES, START, LENGTH, POSITION, INPUTS };
 #define OUTPUTS 4
 
-/* Numbers around 0; with `odd` some that are no numbers, infinite, subnormal, zeros, or so large that scores can not be told apart. */
 static sb_tensor *halves(int rank, const int64_t *dims, uint64_t seed, bool odd) {
-    static const uint16_t bf16[] = {0x7fc0, 0xff80, 0x7f80, 0x0001, 0x8000, 0x0000, 0xffff, 0x7e80, 0xfe80};
-    static const uint16_t f16[] = {0x7e00, 0xfc00, 0x7c00, 0x0001, 0x8000, 0x0000, 0xffff, 0x7bff, 0xfbff};
-    sb_tensor *tensor = random_tensor(current.dtype, rank, dims, seed);
-    random_source source = {seed};
-    uint16_t *data = sb_tensor_mutable_data(tensor);
-    for (int64_t i = 0; i < sb_tensor_elements(tensor); i++) {
-        const uint16_t sign = (uint16_t)(random_between(&source, 0, 1) << 15);
-        data[i] = current.dtype == SB_BF16 ? (uint16_t)(sign | random_between(&source, 119 << 7, (129 << 7) - 1))
-                                           : (uint16_t)(sign | random_between(&source, 7 << 10, (17 << 10) - 1));
-        if (odd && random_between(&source, 0, 299) == 0)
-            data[i] = (current.dtype == SB_BF16 ? bf16 : f16)[random_between(&source, 0, 8)];
-    }
-    return tensor;
+    return random_halves(current.dtype, rank, dims, seed, odd ? 300 : 0);
 }
 
 static sb_tensor *number(int64_t value) {
@@ -134,30 +121,10 @@ static void make_inputs(sb_tensor **inputs, uint64_t run) {
     MUST(sb_tensor_from_data(SB_S64, 2, (int64_t[]){1, 1}, &position, &inputs[POSITION], error));
 }
 
-/* Kernels of one run that replays what has been recorded. */
-static int64_t kernels_of(const setting *s, sb_graph_mode mode) {
-    sb_session *session = open_session(s, mode, false, NULL);
-    int64_t kernels = 0;
-    for (uint64_t i = 0; i < 20; i++) {
-        sb_device_counters before, after;
-        sb_tensor *inputs[INPUTS];
-        make_inputs(inputs, i);
-        sb_device_count(s->device, &before);
-        run_both(session, s->cpu, s->device, INPUTS, inputs, OUTPUTS);
-        sb_device_count(s->device, &after);
-        kernels = after.kernels - before.kernels;
-        release_all(inputs, INPUTS);
-    }
-    sb_session_destroy(session);
-    return kernels;
-}
-
 static void check(shape given) {
     current = given;
-    setting s = start(appended, true);
-    const int64_t captured = kernels_of(&s, SB_GRAPHS_CAPTURE), built = kernels_of(&s, SB_GRAPHS_BUILD);
-    assert_int_equal(captured - built, given.is_joined);
-    finish(&s);
+    const joined_runs runs = {20, INPUTS, OUTPUTS, make_inputs};
+    check_joined(appended, &runs, given.is_joined);
 }
 
 static void test_widths(void **unused) {
@@ -176,7 +143,7 @@ static void test_windows(void **unused) {
 static void test_apart(void **unused) {
     check((shape){SB_BF16, 2, 1, 64, 100, .rotated = 32});
     check((shape){SB_BF16, 2, 1, 64, 100, .interleaved = true});
-    check((shape){SB_BF16, 2, 1, 80, 100});
+    check((shape){SB_BF16, 2, 1, 80, 100, .is_joined = false});
 }
 
 /* A row that there is no room for, or whose position is in no row of the tables, is an error, as it is apart; the next run is right. */

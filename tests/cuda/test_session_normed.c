@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "session_models.h"
+#include "session_joined.h"
 
 /* The case of a model, which sb_model_make's callback knows by this alone. */
 typedef struct shape {
@@ -22,21 +22,8 @@ typedef struct shape {
 } shape;
 static shape current;
 
-/* Numbers from -4 to 4 of every exponent down to about 2^-8; with `odd` some that are no numbers, infinite, subnormal or zeros too. */
 static sb_tensor *halves(const int64_t *dims, int rank, uint64_t seed, bool odd) {
-    static const uint16_t bf16[] = {0x7fc0, 0xff80, 0x7f80, 0x0001, 0x8000, 0x0000, 0xffff, 0x7f7f};
-    static const uint16_t f16[] = {0x7e00, 0xfc00, 0x7c00, 0x0001, 0x8000, 0x0000, 0xffff, 0x7bff};
-    sb_tensor *tensor = random_tensor(current.dtype, rank, dims, seed);
-    random_source source = {seed};
-    uint16_t *data = sb_tensor_mutable_data(tensor);
-    for (int64_t i = 0; i < sb_tensor_elements(tensor); i++) {
-        const uint16_t sign = (uint16_t)(random_between(&source, 0, 1) << 15);
-        data[i] = current.dtype == SB_BF16 ? (uint16_t)(sign | random_between(&source, 119 << 7, (129 << 7) - 1))
-                                           : (uint16_t)(sign | random_between(&source, 7 << 10, (17 << 10) - 1));
-        if (odd && random_between(&source, 0, 99) == 0)
-            data[i] = (current.dtype == SB_BF16 ? bf16 : f16)[random_between(&source, 0, 7)];
-    }
-    return tensor;
+    return random_halves(current.dtype, rank, dims, seed, odd ? 100 : 0);
 }
 
 static sb_value_id product(builder *b, sb_value_id rows, uint64_t seed) {
@@ -62,30 +49,14 @@ static sb_model *normed(bool passes) {
     return model_of(&b, passes);
 }
 
-/* Kernels of one run that replays what has been recorded. */
-static int64_t kernels_of(const setting *s, sb_graph_mode mode) {
-    sb_session *session = open_session(s, mode, false, NULL);
-    const int outputs = current.told ? 3 : 2;
-    int64_t kernels = 0;
-    for (uint64_t i = 0; i < (current.is_long ? 60 : 8); i++) {
-        sb_device_counters before, after;
-        sb_tensor *x = halves((int64_t[]){current.rows, current.k}, 2, 100 + i, i % 4 == 3);
-        sb_device_count(s->device, &before);
-        run_both(session, s->cpu, s->device, 1, &x, outputs);
-        sb_device_count(s->device, &after);
-        kernels = after.kernels - before.kernels;
-        sb_tensor_release(x);
-    }
-    sb_session_destroy(session);
-    return kernels;
+static void make_input(sb_tensor **inputs, uint64_t run) {
+    inputs[0] = halves((int64_t[]){current.rows, current.k}, 2, 100 + run, run % 4 == 3);
 }
 
 static void check(shape given) {
     current = given;
-    setting s = start(normed, true);
-    const int64_t captured = kernels_of(&s, SB_GRAPHS_CAPTURE), built = kernels_of(&s, SB_GRAPHS_BUILD);
-    assert_int_equal(captured - built, given.is_joined);
-    finish(&s);
+    const joined_runs runs = {given.is_long ? 60 : 8, 1, given.told ? 3 : 2, make_input};
+    check_joined(normed, &runs, given.is_joined);
 }
 
 /* K that ends in the middle of a stage, and at its end; all numbers of rows for which threads share the work in another way. */

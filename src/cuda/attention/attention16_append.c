@@ -4,22 +4,12 @@
 #include <string.h>
 
 #include "cuda/attention/attention16_few_parameters.h"
-#include "cuda/moving/paged_append_parameters.h"
+#include "cuda/moving/paged_append.h"
 
-/* Of one row, which nothing says to be unused, with all elements turned, an element with that half a head further on. */
-static bool turns_whole_heads(const sb_cuda_rotary *r, int64_t width) {
+/* Of one row, which nothing says to be unused, and whole heads. */
+static bool turns_heads(const sb_cuda_rotary *r, int64_t heads, int64_t width) {
     return r->positions != NULL && r->used_batch == NULL && r->used_tokens == NULL && r->used_rows == NULL &&
-           !r->interleaved && r->half == width / 2 && r->units == r->half && r->x_steps[3] == 2 && r->y_steps[3] == 2 &&
-           r->cosine_steps[2] == 2 && r->sine_steps[2] == 2;
-}
-
-/* Whether these can be read and written 16 bytes at a time: addresses and steps in bytes, or-ed. */
-static bool are_eights(int64_t bytes) {
-    return bytes % 16 == 0;
-}
-
-static int64_t place_of(const void *address) {
-    return (int64_t)(uintptr_t)address;
+           r->half == width / 2 && r->heads == heads;
 }
 
 /* Whether an array's rows are the cache that rows are appended to, whose only page a sequence lies on. */
@@ -27,8 +17,7 @@ static bool is_cache(const sb_cuda_attention_array *array, const sb_cuda_paged_s
     const sb_pages *pages = &scatter->pages;
     return pages->pages == 1 && pages->columns == 1 && pages->sequences == 1 && pages->new_rows == 1 &&
            array->data == scatter->out && array->row * 2 == scatter->to_row && array->head == width &&
-           array->column == 1 && scatter->to_column == 2 && scatter->from_column == 2 &&
-           are_eights(scatter->to_row | place_of(scatter->out) | place_of(scatter->from));
+           array->column == 1;
 }
 
 /* Whether all new rows are one of one sequence, and attention sees the cache, and those queries alone that are turned. */
@@ -36,22 +25,16 @@ static bool are_one(const sb_cuda_paged_append *append, const sb_cuda_attention 
     const sb_cuda_rotary *queries = &append->queries, *keys = &append->keys;
     return append->rows == 1 && a->batch == 1 && a->queries == 1 && a->past == 0 && a->used_queries == NULL &&
            a->used_past == NULL && a->used_fresh == NULL && a->width == a->value_width &&
-           turns_whole_heads(queries, a->width) && turns_whole_heads(keys, a->width) && queries->heads == a->heads &&
-           keys->heads == a->key_heads && append->values == a->key_heads * a->width &&
-           is_cache(&a->k, &append->key_cache, a->width) && is_cache(&a->v, &append->value_cache, a->width) &&
-           a->q.data == queries->y && a->q.head * 2 == queries->y_steps[2] && a->q.column == 1;
+           turns_heads(queries, a->heads, a->width) && turns_heads(keys, a->key_heads, a->width) &&
+           append->values == a->key_heads * a->width && is_cache(&a->k, &append->key_cache, a->width) &&
+           is_cache(&a->v, &append->value_cache, a->width) && a->q.data == queries->y &&
+           a->q.head * 2 == queries->y_steps[2] && a->q.column == 1;
 }
 
 /* Whether both are turned by the same rows of the same tables, which is what the operator says. */
 static bool have_same_tables(const sb_cuda_rotary *a, const sb_cuda_rotary *b) {
     return a->positions == b->positions && a->cosines == b->cosines && a->sines == b->sines && a->rows == b->rows &&
            a->cosine_steps[1] == b->cosine_steps[1] && a->sine_steps[1] == b->sine_steps[1];
-}
-
-static bool are_aligned(const sb_cuda_paged_append *append) {
-    const sb_cuda_rotary *q = &append->queries, *k = &append->keys;
-    return are_eights(place_of(q->x) | place_of(q->y) | place_of(k->x) | place_of(k->cosines) | place_of(k->sines) |
-                      q->x_steps[2] | q->y_steps[2] | k->x_steps[2] | k->cosine_steps[1] | k->sine_steps[1]);
 }
 
 static sb_cuda_attention16_append describe(const sb_cuda_paged_append *append, const sb_cuda_attention *a) {
@@ -74,16 +57,6 @@ static sb_cuda_attention16_append describe(const sb_cuda_paged_append *append, c
     };
 }
 
-/* Whether the task writes where it reads: then no block might write before all of them have read. */
-static bool writes_over_itself(const sb_cuda_kernel_task *task) {
-    for (int i = 0; i < task->range_count; i++) {
-        const sb_cuda_kernel_task touched = {.range_count = 1, .ranges = &task->ranges[i]};
-        if (!task->ranges[i].written && sb_cuda_writes_into(task, &touched))
-            return true;
-    }
-    return false;
-}
-
 sb_status sb_cuda_attention16_join_append(sb_cuda_device *device, const sb_cuda_kernel_task *ahead,
                                           const sb_cuda_kernel_task *own, sb_cuda_joined *joined, sb_error *error) {
     sb_cuda_attention16_few_appended *given = (sb_cuda_attention16_few_appended *)(void *)joined->parameters;
@@ -96,8 +69,8 @@ sb_status sb_cuda_attention16_join_append(sb_cuda_device *device, const sb_cuda_
     const sb_cuda_attention *a = &given->attention.attention;
     /* All blocks read the new row, so nothing that attention writes may lie there: sb_kernel.lingers. */
     if ((a->width != 64 && a->width != 128) || !are_one(append, a) ||
-        !have_same_tables(&append->queries, &append->keys) || !are_aligned(append) || sb_cuda_writes_into(own, ahead) ||
-        writes_over_itself(ahead))
+        !have_same_tables(&append->queries, &append->keys) || !sb_cuda_append_takes_eights(append) ||
+        sb_cuda_writes_into(own, ahead) || sb_cuda_writes_over_itself(ahead))
         return SB_OK;
     char module[48], name[64];
     snprintf(module, sizeof module, "attention16_few_appended_%d_%s", (int)a->width, is_f16 ? "f16" : "bf16");

@@ -55,17 +55,13 @@ SB_CUDA_FUNCTION sb_cuda_eight sb_attention16_new_key(const sb_cuda_attention16_
                                                       sb_attention16_new_row row, int32_t key_head, int column) {
     const int pair = column % (D / 2);
     const char *from = append->keys + key_head * append->key_step + 2 * pair;
-    float first[8], second[8], cosines[8], sines[8], turned[8];
+    float first[8], second[8], cosines[8], sines[8];
     sb_cuda_widen_eight<HALF>(sb_cuda_load_eight(from), first);
     sb_cuda_widen_eight<HALF>(sb_cuda_load_eight(from + D), second);
     sb_cuda_widen_eight<HALF>(sb_cuda_load_eight(append->cosines + row.table * append->cosine_step + 2 * pair),
                               cosines);
     sb_cuda_widen_eight<HALF>(sb_cuda_load_eight(append->sines + row.table * append->sine_step + 2 * pair), sines);
-    SB_CUDA_UNROLL
-    for (int j = 0; j < 8; j++)
-        turned[j] = column < D / 2 ? sb_cuda_turned_first(first[j], second[j], cosines[j], sines[j])
-                                   : sb_cuda_turned_second(first[j], second[j], cosines[j], sines[j]);
-    return sb_cuda_round_eight<HALF>(turned);
+    return sb_cuda_turned_eight<HALF>(first, second, cosines, sines, column >= D / 2);
 }
 
 SB_CUDA_FUNCTION sb_cuda_eight sb_attention16_new_value(const sb_cuda_attention16_append *append, int32_t key_head,

@@ -99,7 +99,7 @@ sb_status sb_gemm16_join_norm(sb_cuda_device *device, const sb_cuda_kernel_task 
         return SB_OK;
     memcpy(&given->product, own->parameters, sizeof given->product);
     /* All blocks read the norm's rows while the first one writes its results, and others those of their products. */
-    if (!describe(ahead->parameters, &given->product, &given->norm) || sb_cuda_writes_into(ahead, ahead) ||
+    if (!describe(ahead->parameters, &given->product, &given->norm) || sb_cuda_writes_over_itself(ahead) ||
         sb_cuda_writes_into(own, ahead) || !reads_once(ahead, own))
         return SB_OK;
     joined->task = *own;

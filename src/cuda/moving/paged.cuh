@@ -63,14 +63,15 @@ SB_CUDA_FUNCTION bool sb_cuda_paged_may_be_again(const sb_cuda_paged_scatter *p,
 /* Of rows for one place the last is written, as by the definition: whether one behind that of place `place` is for it too. A later
  * sequence has the rows from where it begins up to where one behind it begins, so that one pass from the last on knows all of them. */
 SB_CUDA_FUNCTION bool sb_cuda_paged_is_covered(const sb_cuda_paged_scatter *p, const sb_pages_place *place,
-                                               sb_cuda_paged_target target, sb_cuda_paged_lane own) {
+                                               sb_cuda_paged_target target) {
+    const sb_cuda_paged_lane alone = {0, 1};
     int64_t end = p->pages.new_rows;
     if (sb_cuda_paged_may_be_again(p, place) &&
-        sb_cuda_paged_written(p, place->sequence, place->before + 1, place->left - 1, target, own))
+        sb_cuda_paged_written(p, place->sequence, place->before + 1, place->left - 1, target, alone))
         return true;
     for (int64_t next = p->pages.sequences - 1; next > place->sequence; next--) {
         const int64_t begin = sb_pages_begin(&p->pages, next);
-        if (begin < end && sb_cuda_paged_written(p, next, 0, end - begin, target, own))
+        if (begin < end && sb_cuda_paged_written(p, next, 0, end - begin, target, alone))
             return true;
         end = begin < end ? begin : end;
     }
@@ -112,9 +113,7 @@ SB_CUDA_FUNCTION char *sb_cuda_paged_at(const sb_cuda_paged_scatter *p, sb_cuda_
 /* The same by one thread; NULL: nowhere, also where another row is written there. */
 SB_CUDA_FUNCTION char *sb_cuda_paged_end(const sb_cuda_paged_scatter *p, const sb_cuda_paged_begun *begun) {
     const sb_cuda_paged_target target = sb_cuda_paged_aim(p, begun);
-    const sb_cuda_paged_lane alone = {0, 1};
-    return target.page < 0 || sb_cuda_paged_is_covered(p, &begun->place, target, alone) ? NULL
-                                                                                        : sb_cuda_paged_at(p, target);
+    return target.page < 0 || sb_cuda_paged_is_covered(p, &begun->place, target) ? NULL : sb_cuda_paged_at(p, target);
 }
 
 SB_CUDA_FUNCTION char *sb_cuda_paged_row(const sb_cuda_paged_scatter *p, int64_t row) {

@@ -1,10 +1,10 @@
 /* PagedAppend: onto the caches themselves where nobody else needs them any more. */
-#include "ops/paged_append.h"
+#include "cuda/moving/paged_append.h"
 
 #include "cuda/list.h"
-#include "cuda/moving/paged_append_parameters.h"
 #include "cuda/moving/tensor_scatter.h"
 #include "cuda/rows/rotary.h"
+#include "ops/paged_append.h"
 
 static int in_place_append(const sb_kernel_query *query) {
     return SB_APPEND_KEY_CACHE;
@@ -68,22 +68,26 @@ static bool scatters_eights(const sb_cuda_paged_scatter *s) {
     return s->to_column == 2 && are_eights(s->to_page | s->to_row | (int64_t)(uintptr_t)s->out);
 }
 
-/* Rows from which on warps take them: a step of 12 sequences took 2.31 ms by threads for pairs and 2.22 by warps, steps of 2 to 8 as long. */
-#define MANY_ROWS 9
-
 /* Whether keys and values of a row go to the same place of their caches. */
 static bool have_same_places(const sb_pages *keys, const sb_pages *values) {
     return keys->rows == values->rows && keys->pages == values->pages;
 }
 
-/* Whether paged_append_rows.cu is for it. */
-static bool takes_rows(const sb_cuda_paged_append *p, sb_dtype dtype) {
+bool sb_cuda_append_takes_eights(const sb_cuda_paged_append *p) {
     const sb_cuda_paged_scatter *values = &p->value_cache;
-    return (dtype == SB_F16 || dtype == SB_BF16) && p->rows >= MANY_ROWS && p->query_units <= INT32_MAX &&
-           p->key_units <= INT32_MAX && p->values <= INT32_MAX && turns_eights(&p->queries) && turns_eights(&p->keys) &&
-           scatters_eights(&p->key_cache) && scatters_eights(values) && values->from_column == 2 &&
+    return p->query_units <= INT32_MAX && p->key_units <= INT32_MAX && p->values <= INT32_MAX &&
+           turns_eights(&p->queries) && turns_eights(&p->keys) && scatters_eights(&p->key_cache) &&
+           scatters_eights(values) && values->from_column == 2 &&
            have_same_places(&p->key_cache.pages, &values->pages) && p->values % 8 == 0 &&
            are_eights(values->from_row | (int64_t)(uintptr_t)values->from);
+}
+
+/* Rows from which on warps take them: a step of 12 sequences took 2.31 ms by threads for pairs and 2.22 by warps, of 2 to 8 no less. */
+#define MANY_ROWS 9
+
+/* Whether paged_append_rows.cu is for it. */
+static bool takes_rows(const sb_cuda_paged_append *p, sb_dtype dtype) {
+    return (dtype == SB_F16 || dtype == SB_BF16) && p->rows >= MANY_ROWS && sb_cuda_append_takes_eights(p);
 }
 
 /* Warps share rows out as long as all of them are there at once. */

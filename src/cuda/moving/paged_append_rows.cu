@@ -26,17 +26,11 @@ SB_CUDA_FUNCTION int64_t table_row(const sb_cuda_rotary *p, int64_t token) {
 template <int HALF>
 SB_CUDA_FUNCTION void turn_eight(sb_cuda_eight firsts, sb_cuda_eight seconds, const float *cosines, const float *sines,
                                  char *y, int64_t behind) {
-    float first[8], second[8], turned[8];
+    float first[8], second[8];
     sb_cuda_widen_eight<HALF>(firsts, first);
     sb_cuda_widen_eight<HALF>(seconds, second);
-    SB_CUDA_UNROLL
-    for (int j = 0; j < 8; j++)
-        turned[j] = sb_cuda_turned_first(first[j], second[j], cosines[j], sines[j]);
-    sb_cuda_store_eight(y, sb_cuda_round_eight<HALF>(turned));
-    SB_CUDA_UNROLL
-    for (int j = 0; j < 8; j++)
-        turned[j] = sb_cuda_turned_second(first[j], second[j], cosines[j], sines[j]);
-    sb_cuda_store_eight(y + behind, sb_cuda_round_eight<HALF>(turned));
+    sb_cuda_store_eight(y, sb_cuda_turned_eight<HALF>(first, second, cosines, sines, false));
+    sb_cuda_store_eight(y + behind, sb_cuda_turned_eight<HALF>(first, second, cosines, sines, true));
 }
 
 /* A warp's part of a row: number `share` of `shares`. */

@@ -17,6 +17,15 @@ bool sb_cuda_writes_into(const sb_cuda_kernel_task *writer, const sb_cuda_kernel
     return false;
 }
 
+bool sb_cuda_writes_over_itself(const sb_cuda_kernel_task *task) {
+    for (int i = 0; i < task->range_count; i++) {
+        const sb_cuda_kernel_task touched = {.range_count = 1, .ranges = &task->ranges[i]};
+        if (!task->ranges[i].written && sb_cuda_writes_into(task, &touched))
+            return true;
+    }
+    return false;
+}
+
 void sb_cuda_join_ranges(const sb_cuda_kernel_task *ahead, const sb_cuda_kernel_task *own, sb_cuda_joined *joined) {
     memcpy(joined->ranges, ahead->ranges, (size_t)ahead->range_count * sizeof *ahead->ranges);
     memcpy(joined->ranges + ahead->range_count, own->ranges, (size_t)own->range_count * sizeof *own->ranges);

@@ -25,6 +25,9 @@ sb_status sb_cuda_tasks_join(sb_cuda_device *device, const sb_cuda_task_list *li
 /** Whether a range that one of the tasks writes touches one that the other reads or, of two tasks, writes. */
 bool sb_cuda_writes_into(const sb_cuda_kernel_task *writer, const sb_cuda_kernel_task *other);
 
+/** Whether the task writes where it reads: then no block might write before all of them have read. */
+bool sb_cuda_writes_over_itself(const sb_cuda_kernel_task *task);
+
 /** Gives the joined task the ranges of both. */
 void sb_cuda_join_ranges(const sb_cuda_kernel_task *ahead, const sb_cuda_kernel_task *own, sb_cuda_joined *joined);
 

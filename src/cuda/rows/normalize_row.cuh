@@ -1,7 +1,5 @@
-/* LayerNormalization and RMSNormalization of rows of f16 or bf16 by a block for each row, so that many elements are underway at once, and
- * there is little code for a row to go through: a warp that had the row to itself had 1,000 instructions and more, most of which it waited
- * for. A thread has one of the 256 lanes, or two, whose elements are neighbours: one is quicker for few rows, two let more blocks be there
- * at once. */
+/* LayerNormalization and RMSNormalization of rows of f16 or bf16 by a block for each row, so that many elements are underway at once. A thread
+ * has one of the 256 lanes, or two, whose elements are neighbours: one is quicker for few rows, two are for many. */
 #ifndef SB_CUDA_ROWS_NORMALIZE_ROW_CUH
 #define SB_CUDA_ROWS_NORMALIZE_ROW_CUH
 

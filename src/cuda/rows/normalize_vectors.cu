@@ -4,9 +4,6 @@
 #include "cuda/rows/normalize_row.cuh"
 #include "cuda/rows/row_vectors.cuh"
 
-/* Whether factors are loaded with the row, so that nobody waits for them later: as far as registers go. */
-#define AHEAD (GROUPS <= 4)
-
 /* Scale and bias of a group. */
 typedef struct row_factors {
     sb_cuda_eight scale, bias;
@@ -47,10 +44,8 @@ template <int HALF, int TEAM, int GROUPS> SB_CUDA_FUNCTION void normalize_rows(c
         row_factors factors[GROUPS];
         float mean = 0;
         EACH_GROUP values[g] = row_load(in + GROUP_BYTES(g), GROUP_AT(g), length);
-        EACH_GROUP {
-            if (AHEAD)
-                factors[g] = load_factors<TEAM>(scales, biases, t, g, length);
-        }
+        /* With the row, so that nobody waits for them later. */
+        EACH_GROUP factors[g] = load_factors<TEAM>(scales, biases, t, g, length);
         if (has_mean) {
             float lanes[SB_CUDA_EIGHT];
             row_begin<ROW_SUM>(lanes);
@@ -65,8 +60,6 @@ template <int HALF, int TEAM, int GROUPS> SB_CUDA_FUNCTION void normalize_rows(c
         const float inverse = sb_rsqrt_f32(sb_div_f32(total, (float)used_length) + p->epsilon);
         EACH_GROUP {
             float x[SB_CUDA_EIGHT], y[SB_CUDA_EIGHT];
-            if (!AHEAD)
-                factors[g] = load_factors<TEAM>(scales, biases, t, g, length);
             sb_cuda_widen_eight<HALF>(values[g], x);
             sb_cuda_widen_eight<HALF>(factors[g].scale, y);
             EACH_LANE x[j] = (has_mean ? x[j] - mean : x[j]) * inverse * y[j];
@@ -92,10 +85,10 @@ template <int HALF, int TEAM, int GROUPS> SB_CUDA_FUNCTION void normalize_rows(c
     }
 /* The host has both modules in one. */
 #if defined(SB_MODULE_f16) || !defined(__CUDACC__)
-SB_CUDA_ROW_VECTORS(KERNEL, f16, SB_CUDA_F16)
+SB_CUDA_SHORT_ROW_VECTORS(KERNEL, f16, SB_CUDA_F16)
 SB_CUDA_BLOCK_ROWS(ROW_KERNEL, f16, SB_CUDA_F16)
 #endif
 #if defined(SB_MODULE_bf16) || !defined(__CUDACC__)
-SB_CUDA_ROW_VECTORS(KERNEL, bf16, SB_CUDA_BF16)
+SB_CUDA_SHORT_ROW_VECTORS(KERNEL, bf16, SB_CUDA_BF16)
 SB_CUDA_BLOCK_ROWS(ROW_KERNEL, bf16, SB_CUDA_BF16)
 #endif

@@ -2,6 +2,7 @@
 #ifndef SB_CUDA_ROWS_ROTARY_CUH
 #define SB_CUDA_ROWS_ROTARY_CUH
 
+#include "cuda/common/halves.cuh"
 #include "cuda/common/index.cuh"
 #include "cuda/rows/rotary_parameters.h"
 #include "numerics/scalar.h"
@@ -14,6 +15,18 @@ SB_CUDA_FUNCTION float sb_cuda_turned_first(float x1, float x2, float cosine, fl
 
 SB_CUDA_FUNCTION float sb_cuda_turned_second(float x1, float x2, float cosine, float sine) {
     return sb_fma_f32(cosine, x2, sb_fma_f32(sine, x1, 0.0f));
+}
+
+/* The first or the second elements of eight pairs of 16 bits, turned. */
+template <int HALF>
+SB_CUDA_FUNCTION sb_cuda_eight sb_cuda_turned_eight(const float *first, const float *second, const float *cosines,
+                                                    const float *sines, bool is_second) {
+    float turned[SB_CUDA_EIGHT];
+    SB_CUDA_UNROLL
+    for (int j = 0; j < SB_CUDA_EIGHT; j++)
+        turned[j] = is_second ? sb_cuda_turned_second(first[j], second[j], cosines[j], sines[j])
+                              : sb_cuda_turned_first(first[j], second[j], cosines[j], sines[j]);
+    return sb_cuda_round_eight<HALF>(turned);
 }
 
 /* What a unit of a head is made of: a pair that is turned, or an element behind them. */

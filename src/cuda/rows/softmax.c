@@ -10,7 +10,6 @@ static bool supports_softmax(const sb_kernel_query *query, char *why) {
     return sb_cuda_takes(query, query->inputs[0], SB_SET_FLOAT, why);
 }
 
-/* The longest rows that are kept in registers as f32. */
 #define NAME_BYTES 64
 
 static void choose_kernel(const sb_call *call, sb_cuda_rows *rows, sb_dtype dtype, char *module, char *name,
