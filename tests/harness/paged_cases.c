@@ -2,7 +2,9 @@
  * NaN on all that no row may see. */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "cuda/host_schedules.h"
 #include "harness/harness.h"
 #include "ops/number.h"
 
@@ -105,6 +107,9 @@ static sb_tensor *list(const int64_t *numbers, int64_t count) {
     return tensor;
 }
 
+/* How many cases clusters have computed. */
+static int by_clusters;
+
 static void check(harness *h, sb_dtype dtype, const shape *s) {
     int64_t begins[MOST_SEQUENCES], lengths[MOST_SEQUENCES], rows = 0, columns = 1, pages;
     for (int i = 0; i < s->count; i++) {
@@ -144,10 +149,12 @@ static void check(harness *h, sb_dtype dtype, const shape *s) {
     add_input(&test, list(begins, s->count));
     add_input(&test, table);
     harness_run(h, &test);
+    const char *kernel = host_last_rings().kernel;
+    by_clusters += kernel != NULL && strstr(kernel, "attention16_few_paged") != NULL;
 }
 
 /* Each width that kernels are made for, with steps of decoding, prompts, and both. */
-HARNESS_GROUP(paged, widths, HARNESS_CUDA) {
+static void check_widths(harness *h) {
     static const struct {
         int64_t width, value_width;
     } widths[] = {{64, 64}, {80, 80}, {96, 96}, {128, 128}, {256, 256}, {8, 136}, {128, 24}, {40, 96}};
@@ -168,7 +175,7 @@ HARNESS_GROUP(paged, widths, HARNESS_CUDA) {
 }
 
 /* What is odd about sequences, pages and numbers. */
-HARNESS_GROUP(paged, sequences, HARNESS_CUDA) {
+static void check_sequences(harness *h) {
     static const shape shapes[] = {
         /* Pages of every kind: one line, odd numbers of lines, more than a block of keys, and one for all. */
         {2, 1, 16, 16, 1, 2, {{130, 1}, {3, 1}}, -1, 0, 0, 0},
@@ -232,7 +239,7 @@ HARNESS_GROUP(paged, sequences, HARNESS_CUDA) {
 }
 
 /* Anything. */
-HARNESS_GROUP(paged, random, HARNESS_CUDA) {
+static void check_random(harness *h) {
     static const int64_t page_rows[] = {16, 16, 16, 1, 3, 8, 32, 50, 128, 200, 1000};
     static const int64_t widths[] = {8, 16, 24, 64, 72, 96, 128};
     for (int i = 0; i < 60; i++) {
@@ -257,4 +264,29 @@ HARNESS_GROUP(paged, random, HARNESS_CUDA) {
         s.odd = odds[random_between(random, 0, 7)];
         check(h, i % 2 == 0 ? SB_BF16 : SB_F16, &s);
     }
+}
+
+HARNESS_GROUP(paged, widths, HARNESS_CUDA) {
+    check_widths(h);
+}
+
+HARNESS_GROUP(paged, sequences, HARNESS_CUDA) {
+    check_sequences(h);
+}
+
+HARNESS_GROUP(paged, random, HARNESS_CUDA) {
+    check_random(h);
+}
+
+/* The same by clusters wherever they can compute it, whose rows are tiles of eight that a cluster goes through. */
+HARNESS_GROUP(paged, clusters, HARNESS_CUDA) {
+    const int64_t before = h->ran;
+    by_clusters = 0;
+    harness_choose_attention(h, SB_CUDA_ATTENTION_CLUSTERS);
+    check_widths(h);
+    check_sequences(h);
+    check_random(h);
+    harness_choose_attention(h, SB_CUDA_ATTENTION_QUICKEST);
+    if (h->ran - before > 100 && h->device != NULL && h->driver == NULL && by_clusters < 50)
+        harness_fail("of %lld cases %d were computed by clusters", (long long)(h->ran - before), by_clusters);
 }

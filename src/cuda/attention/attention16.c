@@ -318,15 +318,27 @@ static int64_t clusters_at_once(const sb_call *call) {
     return 2 * sb_cuda_call_device(call)->multiprocessors / SB_CUDA_ATTENTION16_FEW_BLOCKS;
 }
 
-/* Whether clusters of four blocks can compute the work: they are told all rows that share keys in one go, and count themselves in words of
- * each that has several splits. */
+/* Samples of clusters, which are with pages sequences; and tiles of their rows that have words to count splits in. */
+static int64_t count_samples(const sb_attention_work *a) {
+    return a->pages.table != NULL ? a->pages.sequences : a->batch;
+}
+
+static int64_t count_row_tiles(const sb_attention_work *a) {
+    return count_samples(a) + a->heads / a->key_heads * a->queries / SB_CUDA_ATTENTION16_FEW_ROWS;
+}
+
+/* Whether clusters of four blocks can compute the work: they are told all rows that share keys in one go, which those of a sequence are
+ * a few at a time, and count themselves in words of each that has several splits. */
 static bool can_clusters(const sb_call *call, const sb_cuda_attention_call *made) {
     const sb_attention_work *a = &made->attention;
-    return a->pages.table == NULL && !is_general(made) && sb_attention16_widest(a) <= 128 &&
-           a->heads / a->key_heads * a->queries <= SB_CUDA_ATTENTION16_FEW_ROWS &&
-           (a->keys <= SB_ATTENTION_SPLIT ||
-            (sb_cuda_call_queue(call)->arrivals != NULL &&
-             a->batch * a->key_heads <= SB_CUDA_ARRIVALS / SB_CUDA_ATTENTION16_FEW_BLOCKS));
+    const bool has_pages = a->pages.table != NULL;
+    if (is_general(made) || sb_attention16_widest(a) > 128)
+        return false;
+    if (has_pages ? a->pages.rows < SB_CUDA_ATTENTION16_FEW_PAGE || a->pages.sequences < 1
+                  : a->heads / a->key_heads * a->queries > SB_CUDA_ATTENTION16_FEW_ROWS)
+        return false;
+    return count_row_tiles(a) <= SB_CUDA_ARRIVALS / SB_CUDA_ATTENTION16_FEW_BLOCKS / a->key_heads &&
+           (a->keys <= SB_ATTENTION_SPLIT || sb_cuda_call_queue(call)->arrivals != NULL);
 }
 
 /* Whether they are quicker, by what an H200 said (docs/results/2026-11-28-few.md): where each block has a multiprocessor for itself, and
@@ -334,7 +346,9 @@ static bool can_clusters(const sb_call *call, const sb_cuda_attention_call *made
 static bool are_clusters_quicker(const sb_call *call, const sb_attention_work *a) {
     const int64_t splits = up(a->keys, SB_ATTENTION_SPLIT), blocks = sb_cuda_call_device(call)->multiprocessors;
     const bool may_share = splits > 1 && sb_attention16_widest(a) <= 64;
-    return a->batch * a->key_heads <= (may_share ? 2 : 1) * blocks / SB_CUDA_ATTENTION16_FEW_BLOCKS / splits;
+    if (count_row_tiles(a) > 2 * count_samples(a))
+        return false;
+    return count_samples(a) * a->key_heads <= (may_share ? 2 : 1) * blocks / SB_CUDA_ATTENTION16_FEW_BLOCKS / splits;
 }
 
 static bool takes_clusters(const sb_call *call, const sb_cuda_attention_call *made) {
@@ -349,7 +363,8 @@ static sb_status launch_clusters(sb_call *call, sb_cuda_attention_call *made) {
     sb_cuda_attention16_few p = {.arrived = NULL};
     sb_cuda_work work = made->work;
     const int width = sb_attention16_width(a);
-    const int64_t tiles = a->batch * a->key_heads, splits = up(a->keys, SB_ATTENTION_SPLIT);
+    const bool has_pages = a->pages.table != NULL;
+    const int64_t tiles = count_samples(a) * a->key_heads, splits = up(a->keys, SB_ATTENTION_SPLIT);
     const int64_t most = clusters_at_once(call);
     char module[48], kernel[64];
     if (splits > 1) {
@@ -362,11 +377,13 @@ static sb_status launch_clusters(sb_call *call, sb_cuda_attention_call *made) {
     p.attention = made->parameters;
     p.attention.splits = splits;
     p.by_key_heads = sb_cuda_divisor_of((uint32_t)a->key_heads);
-    p.by_batch = sb_cuda_divisor_of((uint32_t)a->batch);
+    p.by_samples = sb_cuda_divisor_of((uint32_t)count_samples(a));
     p.by_group = sb_cuda_divisor_of((uint32_t)(a->heads / a->key_heads));
+    p.by_page = sb_cuda_divisor_of((uint32_t)(has_pages ? a->pages.rows : 1));
     p.left = sb_attention16_held(p.attention.left);
     p.right = sb_attention16_held(p.attention.right);
-    snprintf(module, sizeof module, "attention16_few_%d_%s", width, sb_dtype_name(a->dtype));
+    snprintf(module, sizeof module, "attention16_few%s_%d_%s", has_pages ? "_paged" : "", width,
+             sb_dtype_name(a->dtype));
     snprintf(kernel, sizeof kernel, "sb_cuda_%s", module);
     work.apart = true; /* as in launch_share */
     work.join = sb_cuda_attention16_join_append;

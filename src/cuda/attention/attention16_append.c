@@ -23,8 +23,8 @@ static bool is_cache(const sb_cuda_attention_array *array, const sb_cuda_paged_s
 /* Whether all new rows are one of one sequence, and attention sees the cache, and those queries alone that are turned. */
 static bool are_one(const sb_cuda_paged_append *append, const sb_cuda_attention *a) {
     const sb_cuda_rotary *queries = &append->queries, *keys = &append->keys;
-    return append->rows == 1 && a->batch == 1 && a->queries == 1 && a->past == 0 && a->used_queries == NULL &&
-           a->used_past == NULL && a->used_fresh == NULL && a->width == a->value_width &&
+    return append->rows == 1 && a->pages.table == NULL && a->batch == 1 && a->queries == 1 && a->past == 0 &&
+           a->used_queries == NULL && a->used_past == NULL && a->used_fresh == NULL && a->width == a->value_width &&
            turns_heads(queries, a->heads, a->width) && turns_heads(keys, a->key_heads, a->width) &&
            append->values == a->key_heads * a->width && is_cache(&a->k, &append->key_cache, a->width) &&
            is_cache(&a->v, &append->value_cache, a->width) && a->q.data == queries->y &&

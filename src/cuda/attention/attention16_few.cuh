@@ -14,28 +14,17 @@
 #define SB_CUDA_ATTENTION_ATTENTION16_FEW_CUH
 
 #include "cuda/attention/attention16_few_append.cuh"
+#include "cuda/attention/attention16_few_tile.cuh"
 #include "cuda/attention/attention16_fold.cuh"
 #include "cuda/common/arrival.cuh"
 #include "cuda/contraction/cluster.cuh"
 
-#define FEW_ROWS SB_CUDA_ATTENTION16_FEW_ROWS
-#define FEW_THREADS SB_CUDA_ATTENTION16_FEW_THREADS
-#define FEW_BLOCKS SB_CUDA_ATTENTION16_FEW_BLOCKS
 #define FEW_WARPS (FEW_THREADS / 32)
 /* Keys that a warp scores; and from one row of scores, or of weights, to the next: rows are in different banks. */
 #define FEW_OWN (KEYS / FEW_WARPS)
 #define SCORES_PITCH SB_CUDA_ATTENTION16_PITCH(SB_ATTENTION_SPLIT)
 /* The warp that adds up weights, beside those that sum values. */
 #define FEW_ADDING 4
-
-/* A tile: the rows of a head of keys, and a split. All of it in 32 bits, since nothing can be fetched before it is known. */
-typedef struct sb_attention16_few_tile {
-    int32_t batch, key_head;
-    sb_attention16_counts counts;          /* of the sample */
-    int32_t at_split, first_split, splits; /* number `at_split` of those from `first_split` on that any row sees */
-    int32_t first, end;                    /* keys of the split that any row sees */
-    int32_t rows;                          /* none: there is nothing to do */
-} __attribute__((aligned(16))) sb_attention16_few_tile; /* behind which numbers of 64 bits lie */
 
 /* A block's shared memory. */
 typedef struct sb_attention16_few_memory {
@@ -66,162 +55,6 @@ template <int D> SB_CUDA_FUNCTION sb_attention16_few_memory sb_attention16_few_c
     shared.tile = (sb_attention16_few_tile *)(void *)(shared.again + 4);
     shared.scratch = shared.tile + 1;
     return shared;
-}
-
-/* Where tile `index` is; false: neither it nor any behind it is there. */
-SB_CUDA_FUNCTION bool sb_attention16_few_find(const sb_cuda_attention16_few *given, uint32_t index,
-                                              sb_attention16_few_tile *own) {
-    const uint32_t head = sb_cuda_divide(index, &given->by_key_heads), split = sb_cuda_divide(head, &given->by_batch);
-    own->key_head = (int32_t)(index - head * given->by_key_heads.divisor);
-    own->batch = (int32_t)(head - split * given->by_batch.divisor);
-    own->at_split = (int32_t)split;
-    return split < (uint32_t)given->attention.splits;
-}
-
-/* What rows see of the tile, which memory says; false: neither it nor any behind it is there. */
-SB_CUDA_FUNCTION bool sb_attention16_few_bound(const sb_cuda_attention16_few *given, sb_attention16_few_tile *own) {
-    own->counts = sb_attention16_count(&given->attention, own->batch);
-    const sb_attention16_counts *of = &own->counts;
-    const int32_t last_query = of->queries > 0 ? of->queries - 1 : 0;
-    const int32_t begin = sb_attention16_first_key(given->left, of->position);
-    const int32_t end = sb_attention16_last_key(given->right, of->position + last_query, of->length);
-    const int32_t rest = own->at_split;
-    own->first_split = begin < end ? begin / SB_ATTENTION_SPLIT : 0;
-    own->splits = begin < end ? (end + SB_ATTENTION_SPLIT - 1) / SB_ATTENTION_SPLIT - own->first_split : 1;
-    own->at_split = own->first_split + rest;
-    const int32_t start = own->at_split * SB_ATTENTION_SPLIT, stop = start + SB_ATTENTION_SPLIT;
-    own->first = begin > start ? begin : start;
-    own->end = end < stop ? end : stop;
-    own->rows = rest < own->splits ? of->queries * (int32_t)given->by_group.divisor : 0;
-    return rest < own->splits || given->by_batch.divisor > 1;
-}
-
-/* A row of the tile: its query, its head among those that share keys, and which keys it sees; none behind the last row. */
-typedef struct sb_attention16_few_row {
-    int32_t query, head, first, last;
-    bool used;
-} sb_attention16_few_row;
-
-SB_CUDA_FUNCTION sb_attention16_few_row sb_attention16_few_row_of(const sb_cuda_attention16_few *given,
-                                                                  const sb_attention16_few_tile *own, int row) {
-    sb_attention16_few_row at;
-    at.query = (int32_t)sb_cuda_divide((uint32_t)row, &given->by_group);
-    at.head = row - at.query * (int32_t)given->by_group.divisor;
-    at.used = row < own->rows;
-    at.first = at.used ? sb_attention16_first_key(given->left, own->counts.position + at.query) : 0;
-    at.last = at.used ? sb_attention16_last_key(given->right, own->counts.position + at.query, own->counts.length) : 0;
-    return at;
-}
-
-/* The same, and the tile, as other kernels have them, whose `split` is -1 where it is the rows' only one. */
-SB_CUDA_FUNCTION sb_attention_place sb_attention16_few_place(const sb_cuda_attention16_few *given,
-                                                             const sb_attention16_few_tile *own, int row) {
-    const sb_attention16_few_row of = sb_attention16_few_row_of(given, own, row);
-    sb_attention_place at = {};
-    at.batch = own->batch;
-    at.key_head = own->key_head;
-    at.head = own->key_head * (int32_t)given->by_group.divisor + of.head;
-    at.query = of.query;
-    at.past = own->counts.past;
-    at.keys = own->counts.keys;
-    at.reach.first = of.first;
-    at.reach.last = of.last;
-    at.used = of.used;
-    return at;
-}
-
-SB_CUDA_FUNCTION sb_attention16_tile sb_attention16_few_whole(const sb_cuda_attention16_few *given,
-                                                              const sb_attention16_few_tile *own) {
-    const sb_cuda_attention *p = &given->attention;
-    sb_attention16_tile tile = {};
-    tile.at = sb_attention16_few_place(given, own, 0);
-    tile.length = own->counts.length;
-    tile.position = own->counts.position;
-    tile.part = own->batch * p->heads * p->part_rows;
-    tile.group = (int32_t)given->by_group.divisor;
-    tile.rows = own->rows;
-    tile.split = own->splits > 1 ? own->at_split : -1;
-    return tile;
-}
-
-/* ---- from memory ---- */
-
-/* A thread's pairs of row lane / 4 of all rows of `q` that there is room for, whether they are used or not: asked for before anything is
- * known. */
-template <int D>
-SB_CUDA_FUNCTION void sb_attention16_few_load_queries(const sb_cuda_attention16_few *given,
-                                                      const sb_cuda_attention_array *q,
-                                                      const sb_attention16_few_tile *own, uint32_t queries[D / 16][2]) {
-    const sb_cuda_attention *p = &given->attention;
-    const int lane = (int)threadIdx.x % 32, row = lane / 4, pair = lane % 4 * 2;
-    const int32_t group = (int32_t)given->by_group.divisor;
-    const int32_t query = (int32_t)sb_cuda_divide((uint32_t)row, &given->by_group), head = row - query * group;
-    const char *from = q->data + sb_attention_at(q, own->batch, own->key_head * group + head, query, 0) * 2;
-    const bool is_row = query < (int32_t)p->queries;
-    SB_CUDA_UNROLL
-    for (int i = 0; i < D / 8; i++) {
-        const int column = 8 * i + pair;
-        queries[i / 2][i % 2] =
-            is_row && column < (int32_t)p->width ? *(const uint32_t *)(const void *)(from + column * 2) : 0;
-    }
-}
-
-/* Begins to copy LINES keys, or their values, from `block` on, PIECES times eight columns of each from `column` on; zeros stand for those that
- * no row sees, and for columns behind `width`. What begins with rows that are not below the end of those that are seen stays as it is. */
-template <int LINES, int PIECES>
-SB_CUDA_FUNCTION void sb_attention16_few_load(const sb_cuda_attention_array *past, const sb_cuda_attention_array *fresh,
-                                              const sb_attention16_few_tile *own, int32_t block, int column,
-                                              int32_t width, uint16_t *to) {
-    const int together = FEW_THREADS / PIECES, row = (int)threadIdx.x / PIECES, piece = (int)threadIdx.x % PIECES * 8;
-    const int32_t first = own->first, end = own->end, key = block + row, split = own->counts.past;
-    const bool is_column = column + piece < width;
-    to += row * SB_CUDA_ATTENTION16_PITCH(PIECES * 8) + piece;
-    /* As nearly all are: all of them in the past, or all new. */
-    if (split <= first || split >= end) {
-        const bool is_fresh = split <= first;
-        const sb_cuda_attention_array *array = is_fresh ? fresh : past;
-        const int32_t step = (int32_t)array->row * 2;
-        const char *base = array->data + (own->batch * array->batch + own->key_head * array->head) * 2 +
-                           (int64_t)(first - (is_fresh ? split : 0)) * step;
-        const char *from = base + (int64_t)(key - first) * step + (column + piece) * 2;
-        const int64_t between = (int64_t)step * together;
-        SB_CUDA_UNROLL
-        for (int i = 0; i < LINES / together; i++, from += between) {
-            const int32_t at = key + i * together;
-            const bool is_seen = is_column && at >= first && at < end;
-            if (block + i * together < end)
-                sb_cuda_copy_16_or_zero(to + i * together * SB_CUDA_ATTENTION16_PITCH(PIECES * 8),
-                                        is_seen ? from : base, is_seen);
-        }
-        return;
-    }
-    sb_attention_place sample = {};
-    sample.batch = own->batch;
-    sample.key_head = own->key_head;
-    sample.past = own->counts.past;
-    const sb_attention_lines<int32_t> lines = sb_attention_lines_of<int32_t>(past, fresh, &sample, 2);
-    SB_CUDA_KEEP_LOOP
-    for (int i = 0; i < LINES / together && block + i * together < end; i++) {
-        const int32_t at = key + i * together;
-        const bool wanted = is_column && at >= first && at < end;
-        sb_cuda_copy_16_or_zero(
-            to + i * together * SB_CUDA_ATTENTION16_PITCH(PIECES * 8),
-            sb_attention_line<int32_t>(&lines, wanted ? at : first) + (wanted ? (column + piece) * 2 : 0), wanted);
-    }
-}
-
-/* The piece of a copied line that a thread begins to copy in sb_attention16_few_load<lines, PIECES>: its first column, and where it lies. */
-typedef struct sb_attention16_few_piece {
-    int column, at;
-    bool is_own;
-} sb_attention16_few_piece;
-
-template <int PIECES>
-SB_CUDA_FUNCTION sb_attention16_few_piece sb_attention16_few_piece_of(int32_t line, int32_t lines) {
-    const int together = FEW_THREADS / PIECES, column = (int)threadIdx.x % PIECES * 8;
-    const sb_attention16_few_piece piece = {column, line * SB_CUDA_ATTENTION16_PITCH(PIECES * 8) + column,
-                                            line >= 0 && line < lines && line % together == (int)threadIdx.x / PIECES};
-    return piece;
 }
 
 /* ---- scores ---- */
@@ -408,8 +241,8 @@ SB_CUDA_FUNCTION void sb_attention16_few_sum(const sb_attention16_few_maximum *o
 #define FEW_STEPS 128
 #define FEW_BATCH 16
 
-SB_CUDA_FUNCTION void sb_attention16_few_load_values(const sb_cuda_attention *p, const float *from, int32_t left,
-                                                     float values[FEW_BATCH]) {
+SB_CUDA_FUNCTION void sb_attention16_few_load_parts(const sb_cuda_attention *p, const float *from, int32_t left,
+                                                    float values[FEW_BATCH]) {
     SB_CUDA_UNROLL
     for (int i = 0; i < FEW_BATCH; i++)
         values[i] = i < left ? sb_attention16_load_part_word(from + i * SB_CUDA_ATTENTION_PARTIAL(p->value_width)) : 0;
@@ -437,7 +270,7 @@ APART void sb_attention16_few_fold(const sb_cuda_attention16_few *given, uint32_
         const int32_t split = own->first_split + first;
         const float *from = sb_attention16_partial(p, part, &at, split) + column;
         float now[FEW_BATCH], then[FEW_BATCH];
-        sb_attention16_few_load_values(p, from, is_own ? count : 0, now);
+        sb_attention16_few_load_parts(p, from, is_own ? count : 0, now);
         SB_CUDA_KEEP_LOOP
         for (int i = 0; warp < own->rows && i < count; i += 32)
             steps[warp * FEW_STEPS + i + (int)threadIdx.x % 32] =
@@ -450,7 +283,7 @@ APART void sb_attention16_few_fold(const sb_cuda_attention16_few *given, uint32_
         SB_CUDA_KEEP_LOOP
         for (int i = 0; is_own && i < count; i += FEW_BATCH) {
             from += (int64_t)FEW_BATCH * SB_CUDA_ATTENTION_PARTIAL(p->value_width);
-            sb_attention16_few_load_values(p, from, count - i - FEW_BATCH, then);
+            sb_attention16_few_load_parts(p, from, count - i - FEW_BATCH, then);
             SB_CUDA_UNROLL
             for (int j = 0; j < FEW_BATCH; j++) {
                 const sb_attention16_step by = steps[row * FEW_STEPS + i + j];
@@ -474,10 +307,8 @@ SB_CUDA_FUNCTION void sb_attention16_few_finish(const sb_cuda_attention16_few *g
                                                 const sb_attention16_few_tile *own, uint32_t rank,
                                                 sb_attention16_few_memory shared) {
     SB_CUDA_BARRIER();
-    if (threadIdx.x == 0) {
-        const uint32_t rows = (uint32_t)own->batch * given->by_key_heads.divisor + (uint32_t)own->key_head;
-        *shared.last = sb_cuda_arrives_last(given->arrived + rows * FEW_BLOCKS + rank, (uint32_t)own->splits);
-    }
+    if (threadIdx.x == 0)
+        *shared.last = sb_cuda_arrives_last(sb_attention16_few_word(given, own, rank), (uint32_t)own->splits);
     SB_CUDA_BARRIER();
     if (*shared.last)
         sb_attention16_few_fold<E, D>(given, rank, shared);
@@ -535,14 +366,14 @@ APART void sb_attention16_few_give_all(const sb_cuda_attention16_few *given, con
     SB_CUDA_BARRIER();
 }
 
-/* All of a tile, of `queries`; the cluster has come to its barrier before, and comes to it when it has read what it was told. `told` is the
+/* All of a tile, of `queries`, and of pages the lane's; the cluster has come to its barrier before, and comes to it when it has read what it was told. `told` is the
  * barrier that counts that, in this phase of it. */
-template <int HALF, int D>
+template <int HALF, int D, bool PAGED>
 SB_CUDA_FUNCTION void sb_attention16_few_tile_of(const sb_cuda_attention16_few *given,
                                                  const sb_cuda_attention16_append *append, sb_attention16_new_row fresh,
-                                                 const sb_attention16_few_tile *own, uint32_t queries[D / 16][2],
-                                                 uint32_t rank, uint32_t told, uint32_t phase,
-                                                 sb_attention16_few_memory shared) {
+                                                 const sb_attention16_few_tile *own, int32_t page,
+                                                 uint32_t queries[D / 16][2], uint32_t rank, uint32_t told,
+                                                 uint32_t phase, sb_attention16_few_memory shared) {
     typedef typename sb_attention16_element<HALF>::type E;
     const sb_cuda_attention *p = &given->attention;
     const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32, quarter = (int)rank * (D / FEW_BLOCKS);
@@ -554,11 +385,10 @@ SB_CUDA_FUNCTION void sb_attention16_few_tile_of(const sb_cuda_attention16_few *
               steps = has_keys ? (own->end - 1 - start) / 32 + 1 : 0;
     const bool scores = (int)rank >= begin && (int)rank < end;
     if (scores)
-        sb_attention16_few_load<KEYS, D / 8>(&p->past_k, &p->k, own, block, 0, (int32_t)p->width, shared.keys);
+        sb_attention16_few_load_keys<D, PAGED>(given, own, page, block, shared.keys);
     SB_CUDA_COPIES_END();
     if (has_keys)
-        sb_attention16_few_load<SB_ATTENTION_SPLIT, D / FEW_BLOCKS / 8>(&p->past_v, &p->v, own, start, quarter,
-                                                                        (int32_t)p->value_width, shared.values);
+        sb_attention16_few_load_values<D, PAGED>(given, own, page, quarter, shared.values);
     SB_CUDA_COPIES_END();
     if (threadIdx.x == 0) {
         *shared.again = 0;
@@ -637,7 +467,7 @@ SB_CUDA_FUNCTION void sb_attention16_few_tile_of(const sb_cuda_attention16_few *
 }
 
 /* Tiles of clusters a grid apart. */
-template <int HALF, int D>
+template <int HALF, int D, bool PAGED>
 SB_CUDA_FUNCTION void sb_attention16_few(const sb_cuda_attention16_few *given, const sb_cuda_attention16_append *append,
                                          uint32_t told, unsigned char *memory) {
     typedef typename sb_attention16_element<HALF>::type E;
@@ -656,42 +486,56 @@ SB_CUDA_FUNCTION void sb_attention16_few(const sb_cuda_attention16_few *given, c
         ((uint32_t *)(void *)shared.weights)[i] = 0;
     SB_CUDA_DEPEND();
     SB_CUDA_KEEP_LOOP
-    for (uint32_t index = blockIdx.x / FEW_BLOCKS; sb_attention16_few_find(given, index, &own);
+    for (uint32_t index = blockIdx.x / FEW_BLOCKS; sb_attention16_few_find<PAGED>(given, index, &own);
          index += gridDim.x / FEW_BLOCKS) {
         uint32_t queries[D / 16][2];
         sb_attention16_new_row fresh = {-1, -1};
-        sb_attention16_few_load_queries<D>(given, append != NULL ? &append->queries : &given->attention.q, &own,
-                                           queries);
+        int32_t page = 0;
+        if (!PAGED)
+            sb_attention16_few_load_queries<D>(given, append != NULL ? &append->queries : &given->attention.q, &own,
+                                               queries);
+        else if (given->left < 0)
+            page = sb_attention16_few_look_up(given, own.sequence, own.number);
         if (append != NULL)
             fresh = sb_attention16_find_new(append);
-        if (!sb_attention16_few_bound(given, &own))
-            break;
-        if (own.rows == 0)
-            continue;
-        sb_attention16_few_tile_of<HALF, D>(given, append, fresh, &own, queries, rank, told, phase, shared);
-        phase ^= 1;
-        if (own.splits > 1)
-            sb_attention16_few_finish<E, D>(given, &own, rank, shared);
-        SB_CUDA_BARRIER();
+        sb_attention16_few_count<PAGED>(given, &own);
+        const int32_t rows = PAGED ? sb_attention16_few_sharing(given, &own) : 1;
+        SB_CUDA_KEEP_LOOP
+        for (; own.first_row < rows; own.first_row += FEW_ROWS) {
+            sb_attention16_few_bound(given, &own);
+            if (own.rows == 0)
+                continue;
+            if (PAGED)
+                sb_attention16_few_load_queries<D>(given, &given->attention.q, &own, queries);
+            if (PAGED && given->left >= 0)
+                page = sb_attention16_few_look_up(given, own.sequence, own.at_split);
+            sb_attention16_few_tile_of<HALF, D, PAGED>(given, append, fresh, &own, page, queries, rank, told, phase,
+                                                       shared);
+            phase ^= 1;
+            if (own.splits > 1)
+                sb_attention16_few_finish<E, D>(given, &own, rank, shared);
+            SB_CUDA_BARRIER();
+        }
     }
     sb_cluster_wait();
 }
 
-/* The kernels of a source: heads of up to `width`, or with a new row of that width. */
+/* The kernels of a source: heads of up to `width`, on pages, or with a new row of that width. */
+#define SB_CUDA_ATTENTION16_FEW_BODY(kernel, parameters, half, width, paged, attention, append)                        \
+    SB_HOPPER_KERNEL_BOUNDED(kernel, parameters, given, FEW_BLOCKS, FEW_THREADS, 2) {                                  \
+        SB_HOPPER_DYNAMIC_SHARED(memory);                                                                              \
+        SB_HOPPER_BARRIERS(told_barriers, 1);                                                                          \
+        sb_attention16_few<half, width, paged>(attention, append, sb_shared_address(told_barriers), memory);           \
+    }
 #define SB_CUDA_ATTENTION16_FEW_KERNEL(name, half, width)                                                              \
-    SB_HOPPER_KERNEL_BOUNDED(sb_cuda_attention16_few_##width##_##name, sb_cuda_attention16_few, given, FEW_BLOCKS,     \
-                             FEW_THREADS, 2) {                                                                         \
-        SB_HOPPER_DYNAMIC_SHARED(memory);                                                                              \
-        SB_HOPPER_BARRIERS(told_barriers, 1);                                                                          \
-        sb_attention16_few<half, width>(&given, NULL, sb_shared_address(told_barriers), memory);                       \
-    }
+    SB_CUDA_ATTENTION16_FEW_BODY(sb_cuda_attention16_few_##width##_##name, sb_cuda_attention16_few, half, width,       \
+                                 false, &given, NULL)
+#define SB_CUDA_ATTENTION16_FEW_PAGED_KERNEL(name, half, width)                                                        \
+    SB_CUDA_ATTENTION16_FEW_BODY(sb_cuda_attention16_few_paged_##width##_##name, sb_cuda_attention16_few, half, width, \
+                                 true, &given, NULL)
 #define SB_CUDA_ATTENTION16_FEW_APPENDED_KERNEL(name, half, width)                                                     \
-    SB_HOPPER_KERNEL_BOUNDED(sb_cuda_attention16_few_appended_##width##_##name, sb_cuda_attention16_few_appended,      \
-                             given, FEW_BLOCKS, FEW_THREADS, 2) {                                                      \
-        SB_HOPPER_DYNAMIC_SHARED(memory);                                                                              \
-        SB_HOPPER_BARRIERS(told_barriers, 1);                                                                          \
-        sb_attention16_few<half, width>(&given.attention, &given.append, sb_shared_address(told_barriers), memory);    \
-    }
+    SB_CUDA_ATTENTION16_FEW_BODY(sb_cuda_attention16_few_appended_##width##_##name, sb_cuda_attention16_few_appended,  \
+                                 half, width, false, &given.attention, &given.append)
 /* The host has both modules in one. */
 #if defined(SB_MODULE_f16) || !defined(__CUDACC__)
 #define SB_CUDA_ATTENTION16_FEW_F16(KERNEL, width) KERNEL(f16, SB_CUDA_F16, width)

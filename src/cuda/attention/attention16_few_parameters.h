@@ -11,17 +11,19 @@
 #define SB_CUDA_ATTENTION16_FEW_ROWS 8
 #define SB_CUDA_ATTENTION16_FEW_BLOCKS 4
 #define SB_CUDA_ATTENTION16_FEW_THREADS 256
+/* Lines that a page has at least, so that a split's pages are not more than a warp has lanes. */
+#define SB_CUDA_ATTENTION16_FEW_PAGE 16
 #define SB_CUDA_ATTENTION16_FEW_SHARED(width)                                                                          \
     (SB_CUDA_ATTENTION16_UNIT(width) + 512 * SB_CUDA_ATTENTION16_PITCH((width) / 4) * 2 +                              \
      8 * SB_CUDA_ATTENTION16_PITCH(512) * (4 + 2) + 8 * 4 * 8 * 4 + 8 * 4 * 3 + 16 + 1024)
 
-/* Attention, of which `splits` are those that there is room for, one or more. */
+/* Attention, of which `splits` are those that there is room for, one or more. Samples are with pages sequences. */
 typedef struct sb_cuda_attention16_few {
     sb_cuda_attention attention;
-    sb_cuda_divisor by_key_heads, by_batch, by_group;
+    sb_cuda_divisor by_key_heads, by_samples, by_group, by_page; /* by_page: lines of a page */
     int32_t left, right; /* as the attention's, but for windows that reach further than any key */
     uint32_t *
-        arrived; /* with several splits: words of rows that share keys, [batch, key_heads, 4], 0 before and behind the launch */
+        arrived; /* with several splits: words of tiles of rows, [tiles, key_heads, 4], 0 before and behind the launch */
 } sb_cuda_attention16_few;
 
 /* What a PagedAppend of one row does, of one sequence that lies on one page, where all elements of queries and keys are turned. The keys
