@@ -107,8 +107,9 @@ static sb_tensor *list(const int64_t *numbers, int64_t count) {
     return tensor;
 }
 
-/* How many cases clusters have computed. */
-static int by_clusters;
+/* How many cases kernels with this in their names have computed. */
+static const char *wanted = "";
+static int computed;
 
 static void check(harness *h, sb_dtype dtype, const shape *s) {
     int64_t begins[MOST_SEQUENCES], lengths[MOST_SEQUENCES], rows = 0, columns = 1, pages;
@@ -150,7 +151,7 @@ static void check(harness *h, sb_dtype dtype, const shape *s) {
     add_input(&test, table);
     harness_run(h, &test);
     const char *kernel = host_last_rings().kernel;
-    by_clusters += kernel != NULL && strstr(kernel, "attention16_few_paged") != NULL;
+    computed += kernel != NULL && strstr(kernel, wanted) != NULL;
 }
 
 /* Each width that kernels are made for, with steps of decoding, prompts, and both. */
@@ -278,15 +279,26 @@ HARNESS_GROUP(paged, random, HARNESS_CUDA) {
     check_random(h);
 }
 
-/* The same by clusters wherever they can compute it, whose rows are tiles of eight that a cluster goes through. */
-HARNESS_GROUP(paged, clusters, HARNESS_CUDA) {
+/* The same in one way wherever it can be taken. */
+static void check_chosen(harness *h, sb_cuda_attention_choice choice, const char *kernels) {
     const int64_t before = h->ran;
-    by_clusters = 0;
-    harness_choose_attention(h, SB_CUDA_ATTENTION_CLUSTERS);
+    wanted = kernels;
+    computed = 0;
+    harness_choose_attention(h, choice);
     check_widths(h);
     check_sequences(h);
     check_random(h);
     harness_choose_attention(h, SB_CUDA_ATTENTION_QUICKEST);
-    if (h->ran - before > 100 && h->device != NULL && h->driver == NULL && by_clusters < 50)
-        harness_fail("of %lld cases %d were computed by clusters", (long long)(h->ran - before), by_clusters);
+    if (h->ran - before > 100 && h->device != NULL && h->driver == NULL && computed < 30)
+        harness_fail("of %lld cases %d were computed by %s", (long long)(h->ran - before), computed, kernels);
+}
+
+/* Rows of a sequence are tiles of eight that a cluster goes through. */
+HARNESS_GROUP(paged, clusters, HARNESS_CUDA) {
+    check_chosen(h, SB_CUDA_ATTENTION_CLUSTERS, "attention16_few_paged");
+}
+
+/* Sequences of more than 16 rows. */
+HARNESS_GROUP(paged, warpgroups, HARNESS_CUDA) {
+    check_chosen(h, SB_CUDA_ATTENTION_WARPGROUPS, "attention16_prefill_paged");
 }

@@ -118,7 +118,7 @@ typedef struct way {
     int64_t enough;                /* blocks of threads of which a device needs no more, so that splits stay together */
     int64_t at_once;               /* blocks of threads that a multiprocessor has at once */
     unsigned shared_bytes;
-    bool streams; /* by TMA: attention16_stream.c, which knows its kernels and their shared memory */
+    bool streams, warpgroups; /* by TMA: attention16_stream.c, attention16_prefill.c, which know their kernels */
 } way;
 
 /* What one launch computes, after which those whose splits are apart are folded. */
@@ -175,6 +175,17 @@ static way streamed_rows(int width) {
                  .streams = true};
 }
 
+static way warpgroup_rows(const sb_attention_work *a) {
+    const int rows = sb_cuda_attention16_prefill_rows(a);
+    return (way){.name = rows == 128 ? "tensor cores, 128 rows at a time by warpgroups"
+                                     : "tensor cores, 64 rows at a time by warpgroups",
+                 .rows = rows,
+                 .width = sb_attention16_width(a),
+                 .enough = 0, /* never has splits apart */
+                 .at_once = 1,
+                 .warpgroups = true};
+}
+
 /* Keys side by side: all samples have as many rows. */
 static plan plan_samples(const sb_attention_work *a, bool streams, int64_t widest, int64_t multiprocessors) {
     int64_t rows = a->heads / a->key_heads * a->queries;
@@ -199,7 +210,8 @@ static int64_t most_tiles(const sb_attention_work *a, int64_t group, int tile_ro
 
 /* Keys on pages. How many rows each sequence has only the device knows; where some may have many and others few, there is a launch for
  * each kind. Few rows always have their splits apart: one sequence may have most of the keys. */
-static plan plan_sequences(const sb_attention_work *a, bool streams, int64_t widest, int64_t multiprocessors) {
+static plan plan_sequences(const sb_attention_work *a, bool streams, bool warpgroups, int64_t widest,
+                           int64_t multiprocessors) {
     const int64_t few = SB_CUDA_ATTENTION16_DECODE_ROWS, group = a->heads / a->key_heads;
     int64_t rows = group * a->queries, splits = up(a->keys, SB_ATTENTION_SPLIT);
     plan plan = {.splits = splits, .parts_up_to = INT64_MAX};
@@ -207,7 +219,7 @@ static plan plan_sequences(const sb_attention_work *a, bool streams, int64_t wid
     bool has_few = is_mixed || (group <= few && rows <= few * a->pages.sequences);
     bool has_many = is_mixed || !has_few;
     if (has_many) {
-        way way = many_rows(widest, multiprocessors);
+        way way = warpgroups ? warpgroup_rows(a) : many_rows(widest, multiprocessors);
         int64_t tiles = most_tiles(a, group, way.rows);
         plan.shares[plan.count++] =
             (share){way, is_mixed ? few : 0, INT64_MAX, tiles, splits > 1 && tiles < way.enough};
@@ -224,7 +236,9 @@ static plan plan_sequences(const sb_attention_work *a, bool streams, int64_t wid
         plan.part_rows = most < a->queries ? most : a->queries;
         plan.parts_up_to = few;
     }
-    plan.name = is_mixed
+    plan.name = is_mixed && warpgroups
+                    ? "tensor cores, rows of a sequence a few at a time where they are few, else by warpgroups"
+                : is_mixed
                     ? "tensor cores, rows of a sequence 16 at a time where they are few, else 64, or with wide heads 16"
                 : first->is_split ? first->way.split_name
                                   : first->way.name;
@@ -286,6 +300,8 @@ static sb_status launch_share(sb_call *call, const sb_cuda_attention_call *made,
     p.more_than = share->more_than;
     p.up_to = share->up_to;
     p.row_tiles = up(p.group * a->queries, way->rows);
+    if (way->warpgroups)
+        return sb_cuda_attention16_prefill_run(call, &(sb_cuda_attention_call){*a, p, *work});
     /* Launched early, its blocks come to lie two on each multiprocessor that the product ahead has left idle. */
     work->apart = way->rows != SB_CUDA_ATTENTION16_ROWS;
     if (way->streams) {
@@ -404,11 +420,10 @@ static sb_status launch_clusters(sb_call *call, sb_cuda_attention_call *made) {
  * there are several splits, heads are wide, or tiles are so many that they keep the ring full. */
 static bool are_streams_quicker(const sb_call *call, const sb_attention_work *a) {
     const int64_t sharing = a->heads / a->key_heads * a->queries;
-    if (a->pages.table != NULL)
-        return sharing <= SB_CUDA_ATTENTION16_STREAM_ROWS * a->pages.sequences;
-    return sharing <= SB_CUDA_ATTENTION16_STREAM_ROWS &&
+    const int64_t samples = count_samples(a), most = a->pages.table != NULL ? samples : 1;
+    return sharing <= SB_CUDA_ATTENTION16_STREAM_ROWS * most &&
            (a->keys > SB_ATTENTION_SPLIT || sb_attention16_widest(a) > 128 ||
-            a->batch * a->key_heads > sb_cuda_call_device(call)->multiprocessors);
+            samples * a->key_heads > sb_cuda_call_device(call)->multiprocessors);
 }
 
 static bool takes_streams(const sb_call *call, const sb_cuda_attention_call *made) {
@@ -425,9 +440,9 @@ sb_status sb_cuda_attention16_run(sb_call *call, sb_cuda_attention_call *made, b
     *given = call->way.why == NULL;
     if (!*given)
         return SB_OK;
-    if (takes_warpgroups(call, made)) {
-        call->way.name = sb_cuda_attention16_prefill_rows(a) == 128 ? "tensor cores, 128 rows at a time by warpgroups"
-                                                                    : "tensor cores, 64 rows at a time by warpgroups";
+    const bool warpgroups = takes_warpgroups(call, made), has_pages = a->pages.table != NULL;
+    if (warpgroups && !has_pages) {
+        call->way.name = warpgroup_rows(a).name;
         return sb_cuda_attention16_prefill_run(call, made);
     }
     if (takes_clusters(call, made)) {
@@ -437,10 +452,10 @@ sb_status sb_cuda_attention16_run(sb_call *call, sb_cuda_attention_call *made, b
     int64_t widest = sb_attention16_widest(a);
     int64_t multiprocessors = sb_cuda_call_device(call)->multiprocessors;
     bool streams = takes_streams(call, made);
-    plan plan = a->pages.table != NULL ? plan_sequences(a, streams, widest, multiprocessors)
-                                       : plan_samples(a, streams, widest, multiprocessors);
+    plan plan = has_pages ? plan_sequences(a, streams, warpgroups, widest, multiprocessors)
+                          : plan_samples(a, streams, widest, multiprocessors);
     sb_cuda_work work = made->work;
-    if (a->pages.table != NULL)
+    if (has_pages)
         find_page_lines(a, &made->parameters.page_lines);
     if (plan.part_rows > 0)
         SB_TRY(make_room(call, made, &work, &plan));

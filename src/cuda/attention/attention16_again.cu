@@ -7,8 +7,12 @@
 template <class E>
 SB_CUDA_FUNCTION void compute_rows(const sb_cuda_attention16_tiles *p, int64_t index,
                                    sb_attention_scratch<E, sb_attention_real_f32> *scratch) {
-    sb_attention16_tile tile =
-        sb_attention16_find_tile(&p->attention, index / SB_CUDA_ATTENTION16_PREFILL_WARPS, p->rows);
+    const int64_t number = index / SB_CUDA_ATTENTION16_PREFILL_WARPS;
+    sb_attention16_tile tile;
+    if (p->attention.pages.table != NULL)
+        sb_attention16_find_paged_tile(&p->attention, number, p->rows, &tile);
+    else
+        tile = sb_attention16_find_tile(&p->attention, number, p->rows);
     const int first = (int)(index % SB_CUDA_ATTENTION16_PREFILL_WARPS % p->row_warps) * 16, left = p->rows - first;
     tile.first_row += first;
     sb_attention16_again<E>(&p->attention, &tile, left < 16 ? left : 16, scratch);

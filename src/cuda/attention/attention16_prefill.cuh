@@ -17,7 +17,7 @@
 #ifndef SB_CUDA_ATTENTION_ATTENTION16_PREFILL_CUH
 #define SB_CUDA_ATTENTION_ATTENTION16_PREFILL_CUH
 
-#include "cuda/attention/attention16_prefill_fetch.cuh"
+#include "cuda/attention/attention16_prefill_paged.cuh"
 #include "cuda/contraction/wgmma.cuh"
 
 #define KEY_GROUPS (KEYS / 8)
@@ -579,9 +579,22 @@ SB_CUDA_FUNCTION void sb_prefill_compute(const sb_cuda_attention16_prefill *p, c
     sb_prefill_give<HALF, D>(p, tile, &done, group.totals, sums);
 }
 
-#define SB_CUDA_ATTENTION16_PREFILL_KERNEL(width, name, half)                                                          \
-    SB_HOPPER_KERNEL(sb_cuda_attention16_prefill_##width##_##name, sb_cuda_attention16_prefill, given, 1,              \
-                     SB_CUDA_ATTENTION16_PREFILL_THREADS) {                                                            \
+/* What fetches, and gives zeros: `thread` of the warpgroup that is there for that. */
+template <int D, bool PAGED>
+SB_CUDA_FUNCTION void sb_prefill_serve(const sb_cuda_attention16_prefill *p, const sb_prefill_shared *shared,
+                                       int thread) {
+    if (PAGED && thread / 32 == 0)
+        sb_prefill_fetch_paged<D>(p, shared);
+    else if (PAGED && thread / 32 == 1)
+        sb_prefill_give_nothing_paged(p);
+    else if (!PAGED && thread == 0)
+        sb_prefill_fetch<D>(p, shared);
+    else if (!PAGED && thread / 32 == 1)
+        sb_prefill_give_nothing(p);
+}
+
+#define SB_CUDA_ATTENTION16_PREFILL_KERNEL(kernel, width, half, paged)                                                 \
+    SB_HOPPER_KERNEL(kernel, sb_cuda_attention16_prefill, given, 1, SB_CUDA_ATTENTION16_PREFILL_THREADS) {                                                            \
         SB_HOPPER_DYNAMIC_SHARED(shared_memory);                                                                       \
         SB_HOPPER_BARRIERS(full_barriers, STAGES(width));                                                              \
         SB_HOPPER_BARRIERS(empty_barriers, STAGES(width));                                                             \
@@ -619,30 +632,29 @@ SB_CUDA_FUNCTION void sb_prefill_compute(const sb_cuda_attention16_prefill *p, c
         SB_CUDA_DEPEND();                                                                                              \
         if (group == 2) {                                                                                              \
             SB_HOPPER_GIVE_REGISTERS(40);                                                                              \
-            if (thread == 2 * GROUP_THREADS)                                                                           \
-                sb_prefill_fetch<width>(&given, &shared);                                                              \
-            else if (thread / 32 == 2 * GROUP_THREADS / 32 + 1)                                                        \
-                sb_prefill_give_nothing(&given);                                                                       \
+            sb_prefill_serve<width, paged>(&given, &shared, thread - 2 * GROUP_THREADS);                               \
         } else {                                                                                                       \
             SB_HOPPER_TAKE_REGISTERS(232);                                                                             \
             sb_prefill_compute<half, width>(&given, &shared, group);                                                   \
         }                                                                                                              \
     }
 
-/* The host has both modules in one. */
+/* A source's kernels. The host has both modules in one. */
 #if defined(SB_MODULE_f16) || !defined(__CUDACC__)
-#define SB_CUDA_ATTENTION16_PREFILL_F16(width) SB_CUDA_ATTENTION16_PREFILL_KERNEL(width, f16, SB_CUDA_F16)
+#define SB_CUDA_ATTENTION16_PREFILL_F16(kernel, width, paged)                                                          \
+    SB_CUDA_ATTENTION16_PREFILL_KERNEL(kernel##_f16, width, SB_CUDA_F16, paged)
 #else
-#define SB_CUDA_ATTENTION16_PREFILL_F16(width)
+#define SB_CUDA_ATTENTION16_PREFILL_F16(kernel, width, paged)
 #endif
 #if defined(SB_MODULE_bf16) || !defined(__CUDACC__)
-#define SB_CUDA_ATTENTION16_PREFILL_BF16(width) SB_CUDA_ATTENTION16_PREFILL_KERNEL(width, bf16, SB_CUDA_BF16)
+#define SB_CUDA_ATTENTION16_PREFILL_BF16(kernel, width, paged)                                                         \
+    SB_CUDA_ATTENTION16_PREFILL_KERNEL(kernel##_bf16, width, SB_CUDA_BF16, paged)
 #else
-#define SB_CUDA_ATTENTION16_PREFILL_BF16(width)
+#define SB_CUDA_ATTENTION16_PREFILL_BF16(kernel, width, paged)
 #endif
-#define SB_CUDA_ATTENTION16_PREFILL(width)                                                                             \
-    SB_CUDA_ATTENTION16_PREFILL_F16(width)                                                                             \
-    SB_CUDA_ATTENTION16_PREFILL_BF16(width)
+#define SB_CUDA_ATTENTION16_PREFILL(kernel, width, paged)                                                              \
+    SB_CUDA_ATTENTION16_PREFILL_F16(kernel, width, paged)                                                              \
+    SB_CUDA_ATTENTION16_PREFILL_BF16(kernel, width, paged)
 
 #endif
 

@@ -2,4 +2,4 @@
  * Compiled for 90a alone. A module for each of bf16, f16. */
 #include "cuda/attention/attention16_prefill.cuh"
 
-SB_CUDA_ATTENTION16_PREFILL(64)
+SB_CUDA_ATTENTION16_PREFILL(sb_cuda_attention16_prefill_64, 64, false)

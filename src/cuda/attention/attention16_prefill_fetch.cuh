@@ -53,7 +53,7 @@ SB_CUDA_FUNCTION bool sb_prefill_is_inside(sb_prefill_plain plain, int32_t block
  * longer to find its first one than to fetch it. */
 struct sb_prefill_tile {
     uint32_t index;
-    int32_t batch, key_head, first_query;
+    int32_t batch, key_head, first_query; /* with pages the batch is 0, and queries are counted among those of all sequences */
     int32_t used; /* rows of it that are there */
     /* The first key that its first query sees, and that behind the last, each one further of the next query, but for where keys begin, and
      * end, which is `length`. */
@@ -84,10 +84,9 @@ SB_CUDA_FUNCTION int32_t sb_prefill_length(const sb_cuda_attention *p, int32_t b
     return (int32_t)(p->lengths != NULL ? sb_attention_length(p->lengths[batch * p->lengths_stride], keys) : keys);
 }
 
-/* Which keys a tile's queries see, of which `behind` come behind the first one (sb_attention_reach_of). */
-SB_CUDA_FUNCTION void sb_prefill_bound(const sb_cuda_attention *p, int32_t queries, int32_t behind,
+/* Which keys a tile's queries see, of which the first stands at `position` and `behind` come behind it (sb_attention_reach_of). */
+SB_CUDA_FUNCTION void sb_prefill_bound(const sb_cuda_attention *p, int64_t position, int32_t behind,
                                        sb_prefill_tile *tile) {
-    const int64_t position = (p->lengths != NULL ? tile->length - queries : 0) + (int64_t)tile->first_query;
     const int32_t begin = sb_prefill_within(p->left < 0 ? INT64_MIN : position - p->left);
     const int32_t end = sb_prefill_within(p->right < 0 ? INT64_MAX : position + p->right + 1);
     const int32_t first = begin > 0 ? begin : 0, full_first = begin + behind > 0 ? begin + behind : 0;
@@ -117,7 +116,8 @@ SB_CUDA_FUNCTION void sb_prefill_find(const sb_cuda_attention16_tiles *p, uint32
     tile->length = sb_prefill_length(attention, tile->batch);
     tile->known = tile->length < attention->fresh ? tile->length : INT32_MAX;
     tile->output = sb_attention_at(&attention->y, tile->batch, tile->key_head * group, first, 0);
-    sb_prefill_bound(attention, queries, there - 1, tile);
+    sb_prefill_bound(attention, (attention->lengths != NULL ? tile->length - queries : 0) + (int64_t)first, there - 1,
+                     tile);
 }
 
 /* The query of a tile's row. */
@@ -198,16 +198,19 @@ SB_CUDA_FUNCTION void sb_prefill_fetch_block(const sb_prefill_shared *shared, co
     }
 }
 
+/* One thread of those that fetch `leads`. */
 template <int D>
 SB_CUDA_FUNCTION void sb_prefill_fetch_queries(const sb_cuda_attention16_prefill *p, const sb_prefill_shared *shared,
-                                               const sb_prefill_tile *tile, sb_prefill_ring<D> *ring) {
+                                               const sb_prefill_tile *tile, bool leads, sb_prefill_ring<D> *ring) {
     const uint32_t arrived = shared->full + 8 * ring->stage, unit = sb_prefill_exchange(shared, ring);
-    sb_barrier_wait(shared->empty + 8 * ring->stage, ring->phase ^ 1);
-    sb_barrier_expect(arrived, (uint32_t)(D / 64 * p->work.rows * 128));
-    SB_CUDA_UNROLL
-    for (int i = 0; i < D / 64; i++)
-        sb_tensor_load(unit + i * QUERY_CHUNK_BYTES(D), &p->q, arrived, 64 * i,
-                       tile->key_head * (int)p->work.attention.group, tile->first_query, tile->batch);
+    if (leads) {
+        sb_barrier_wait(shared->empty + 8 * ring->stage, ring->phase ^ 1);
+        sb_barrier_expect(arrived, (uint32_t)(D / 64 * p->work.rows * 128));
+        SB_CUDA_UNROLL
+        for (int i = 0; i < D / 64; i++)
+            sb_tensor_load(unit + i * QUERY_CHUNK_BYTES(D), &p->q, arrived, 64 * i,
+                           tile->key_head * (int)p->work.attention.group, tile->first_query, tile->batch);
+    }
     sb_prefill_next(ring);
 }
 
@@ -242,7 +245,7 @@ SB_CUDA_FUNCTION const sb_prefill_tile *sb_prefill_begin_tile(const sb_cuda_atte
     const sb_prefill_tile *tile = sb_prefill_describe(p, shared, number, round);
     if (tile == NULL)
         return NULL;
-    sb_prefill_fetch_queries<D>(p, shared, tile, ring);
+    sb_prefill_fetch_queries<D>(p, shared, tile, true, ring);
     sb_prefill_fetch_block<D>(shared, &p->k, tile->block, tile->key_head, tile->batch, ring);
     return tile;
 }
@@ -267,23 +270,27 @@ SB_CUDA_FUNCTION void sb_prefill_fetch(const sb_cuda_attention16_prefill *p, con
 
 /* ---- tiles that there is nothing to fetch for ---- */
 
+/* By a warp: that no row has to be computed again, and zeros of those that are there. */
+SB_CUDA_FUNCTION void sb_prefill_give_zeros(const sb_cuda_attention16_prefill *p, const sb_prefill_tile *tile) {
+    const int lane = (int)threadIdx.x % 32;
+    if (lane < SB_CUDA_ATTENTION16_PREFILL_WARPS)
+        p->work.again[tile->index * SB_CUDA_ATTENTION16_PREFILL_WARPS + (uint32_t)lane] = false;
+    SB_CUDA_KEEP_LOOP
+    for (int own = 0; own < tile->used; own++) {
+        uint32_t *to = (uint32_t *)(void *)sb_prefill_row(p, sb_prefill_output(p, tile, 0), own);
+        for (int pair = lane; 2 * pair < p->work.attention.value_width; pair += 32)
+            to[pair] = 0;
+    }
+}
+
 /* Zeros of the block's tiles whose rows see no key, by a warp that does nothing else. */
 SB_CUDA_FUNCTION void sb_prefill_give_nothing(const sb_cuda_attention16_prefill *p) {
-    const int lane = (int)threadIdx.x % 32;
     sb_prefill_tile tile;
     SB_CUDA_KEEP_LOOP
     for (int round = 0; sb_prefill_index(round) < (uint32_t)p->work.tiles; round++) {
         sb_prefill_find(&p->work, sb_prefill_index(round), &tile);
-        if (!tile.is_empty)
-            continue;
-        if (lane < SB_CUDA_ATTENTION16_PREFILL_WARPS)
-            p->work.again[tile.index * SB_CUDA_ATTENTION16_PREFILL_WARPS + (uint32_t)lane] = false;
-        SB_CUDA_KEEP_LOOP
-        for (int own = 0; own < tile.used; own++) {
-            uint32_t *to = (uint32_t *)(void *)sb_prefill_row(p, sb_prefill_output(p, &tile, 0), own);
-            for (int pair = lane; 2 * pair < p->work.attention.value_width; pair += 32)
-                to[pair] = 0;
-        }
+        if (tile.is_empty)
+            sb_prefill_give_zeros(p, &tile);
     }
 }
 

@@ -26,7 +26,7 @@
 /* Tiles of rows. A tile has all heads of a head of keys for as many queries as fit. */
 typedef struct sb_cuda_attention16_tiles {
     sb_cuda_attention attention; /* row_tiles: in tiles of `rows` */
-    int64_t tiles;               /* of all heads and samples */
+    int64_t tiles;               /* of all heads and samples; with pages not fewer than there are */
     int32_t *again;              /* of each tile and warp whether the definition has to compute its rows */
     int32_t rows;                /* of a tile: a multiple of the group */
     int32_t row_warps; /* warps that have rows of their own: all, or half of them, whose rows the others have too */
@@ -35,11 +35,14 @@ typedef struct sb_cuda_attention16_tiles {
     sb_cuda_divisor by_group, by_key_heads, by_batch;
 } sb_cuda_attention16_tiles;
 
-/* Maps have the dimensions width, heads, queries (rows, keys for k and v: keys, heads), samples. */
+/* Maps have the dimensions width, heads, queries (rows, keys for k and v: keys, heads), samples; or for k and v with pages lines of a page,
+ * heads, pages. */
 typedef struct sb_cuda_attention16_prefill {
     sb_cuda_attention16_tiles work;
     sb_tensor_map q;    /* boxes of 64 elements, the group, and a tile's queries */
-    sb_tensor_map k, v; /* boxes of 64 elements and 128 keys */
+    sb_tensor_map k, v; /* boxes of 64 elements and 128 keys, or with pages so many that `copies` of them bring 128 */
+    int32_t copies;
+    sb_cuda_divisor by_page; /* lines of a page */
 } sb_cuda_attention16_prefill;
 
 #endif
