@@ -59,15 +59,18 @@ PREFILL = [
 ]
 # The same, and rows of a page.
 PAGED = [
+    *[(batch, 32, 8, 64, 1, 3 * room // 4, room, 16) for batch in (1, 2, 4, 8) for room in (256, 512, 1024, 2048)],
     *[(batch, 32, 8, 128, 1, 2048, 2048, 16) for batch in (1, 8, 64)],
     (8, 32, 8, 128, 1, 32768, 32768, 16),
     (8, 32, 8, 128, 1, 2048, 2048, 64),
     (64, 14, 2, 64, 1, 1024, 1024, 16),
     (8, 32, 8, 128, 256, 1024, 1024, 16),
+    *[(1, 32, 8, width, 512, keys, keys, 16) for width in (64, 128) for keys in (512, 2048, 8192)],
+    (4, 32, 8, 64, 128, 1024, 1024, 16),
 ]
 DTYPES = {"f16": (TensorProto.FLOAT16, torch.float16), "bf16": (TensorProto.BFLOAT16, torch.bfloat16),
           "f32": (TensorProto.FLOAT, torch.float32)}
-WAYS = {"decode": ("tiles", "clusters", "streams"), "prefill": ("tiles", "warpgroups"), "paged": ("tiles", "streams")}
+WAYS = {"decode": ("tiles", "clusters", "streams"), "prefill": ("tiles", "warpgroups"), "paged": ("tiles", "clusters", "streams", "warpgroups")}
 BACKENDS = {"flash": SDPBackend.FLASH_ATTENTION, "cudnn": SDPBackend.CUDNN_ATTENTION,
             "efficient": SDPBackend.EFFICIENT_ATTENTION}
 # A run of a chain takes about so long, beside which its own start does not count.

@@ -1,9 +1,10 @@
 /* What a device does for a new token of a language model: its tasks, one behind the other, with the time that each takes by
  * itself; then what a token takes when nothing is looked at, and what the device was given for it.
  *
- *     decode_tasks_bench [--batch N] [--context N] [--alone] [--capture] [--plain] CHECKPOINT [PROMPT [TOKENS [DRIVER]]]
+ *     decode_tasks_bench [--batch N] [--piece N] [--context N] [--alone] [--capture] [--plain] CHECKPOINT [PROMPT [TOKENS [DRIVER]]]
  *
- * --batch: N sequences on pages, with a row each in every step; else one in one piece, as by generate. --context: positions that there is room for. --alone: without dependent launch. --capture: graphs as the driver
+ * --batch: N sequences on pages, with a row each in every step, whose prompts are timed, too; else one in one piece, as by generate.
+ * --piece: prompts are fed so many tokens of each at a time, as queues do. --context: positions that there is room for. --alone: without dependent launch. --capture: graphs as the driver
  * captures them. --plain: without passes. Prints a digest over all logits of the timed steps, which no option may change. */
 #include <stdbool.h>
 #include <stdio.h>
@@ -18,12 +19,14 @@
 #define MOST_SEQUENCES 256
 /* Steps before counting: plans, recording. */
 #define WARM_UP 6
+/* Prompts that are timed. */
+#define PROMPTS 9
 
 typedef struct decoding {
     sb_llm *llm;
     sb_device *device;
     int count;
-    int64_t prompt;
+    int64_t prompt, piece; /* of which so many tokens are fed at a time */
     bool paged;
     sb_llm_session *session; /* one sequence … */
     sb_llm_batch *batch;     /* … or some */
@@ -91,13 +94,17 @@ static sb_tensor *step(decoding *d, int64_t rows, int64_t *tokens[]) {
 }
 
 static void feed_prompts(decoding *d) {
-    int64_t vocabulary = sb_llm_describe(d->llm)->vocabulary, *tokens[MOST_SEQUENCES];
+    int64_t vocabulary = sb_llm_describe(d->llm)->vocabulary, *tokens[MOST_SEQUENCES], *left[MOST_SEQUENCES];
     for (int s = 0; s < d->count; s++) {
         tokens[s] = malloc((size_t)d->prompt * sizeof **tokens);
         for (int64_t i = 0; i < d->prompt; i++)
             tokens[s][i] = (int64_t)((uint64_t)(i + 1 + 77 * s) * UINT64_C(2654435761) % (uint64_t)vocabulary);
     }
-    sb_tensor_release(step(d, d->prompt, tokens));
+    for (int64_t fed = 0; fed < d->prompt; fed += d->piece) {
+        for (int s = 0; s < d->count; s++)
+            left[s] = tokens[s] + fed;
+        sb_tensor_release(step(d, d->prompt - fed < d->piece ? d->prompt - fed : d->piece, left));
+    }
     for (int s = 0; s < d->count; s++)
         free(tokens[s]);
 }
@@ -130,6 +137,28 @@ static void list_tasks(decoding *d, sb_session_options options) {
         d->shown = i == WARM_UP - 1;
         next(d, NULL);
     }
+    close_batch(d);
+}
+
+/* Prompts of new sequences on the pages of the old ones. */
+static void time_prompts(decoding *d, const sb_session_options *options) {
+    double best = 1e300;
+    if (!d->paged)
+        return;
+    open_batch(d, options);
+    for (int i = 0; i < WARM_UP + PROMPTS; i++) {
+        double begin = now_us();
+        feed_prompts(d);
+        double us = now_us() - begin;
+        if (i >= WARM_UP)
+            best = us < best ? us : best;
+        for (int s = 0; s < d->count; s++) {
+            sb_llm_sequence_release(d->sequences[s]);
+            MUST(sb_llm_sequence_create(d->batch, &d->sequences[s], error));
+        }
+    }
+    printf("%d prompts of %lld tokens, %lld of each in a step: the best of %d %.1f us\n", d->count,
+           (long long)d->prompt, (long long)(d->piece < d->prompt ? d->piece : d->prompt), PROMPTS, best);
     close_batch(d);
 }
 
@@ -168,7 +197,7 @@ static void time_tokens(decoding *d, const sb_session_options *options, int64_t 
 }
 
 int main(int count, char **arguments) {
-    decoding d = {.count = 1, .prompt = 100};
+    decoding d = {.count = 1, .prompt = 100, .piece = INT64_MAX};
     sb_session_options session = SB_SESSION_OPTIONS_DEFAULT;
     sb_device_options where = SB_DEVICE_OPTIONS_DEFAULT;
     sb_llm_options options = SB_LLM_OPTIONS_DEFAULT;
@@ -179,6 +208,8 @@ int main(int count, char **arguments) {
             d.count = atoi(arguments[++at]), d.paged = true;
         else if (strcmp(arguments[at], "--context") == 0 && at + 1 < count)
             options.context = atoll(arguments[++at]);
+        else if (strcmp(arguments[at], "--piece") == 0 && at + 1 < count)
+            d.piece = atoll(arguments[++at]);
         else if (strcmp(arguments[at], "--alone") == 0)
             session.dependent_launch = false;
         else if (strcmp(arguments[at], "--capture") == 0)
@@ -188,10 +219,9 @@ int main(int count, char **arguments) {
         else
             at = count;
     }
-    if (at >= count || d.count < 1 || d.count > MOST_SEQUENCES) {
-        fprintf(stderr, "usage: decode_tasks_bench [--batch N] [--context N] [--alone] [--capture] [--plain] "
-                        "CHECKPOINT [PROMPT "
-                        "[TOKENS [DRIVER]]]\n");
+    if (at >= count || d.count < 1 || d.count > MOST_SEQUENCES || d.piece < 1) {
+        fprintf(stderr, "usage: decode_tasks_bench [--batch N] [--piece N] [--context N] [--alone] [--capture] "
+                        "[--plain] CHECKPOINT [PROMPT [TOKENS [DRIVER]]]\n");
         return 2;
     }
     const char *checkpoint = arguments[at];
@@ -204,6 +234,7 @@ int main(int count, char **arguments) {
     session.device = d.device;
     session.require_device = true;
     list_tasks(&d, session);
+    time_prompts(&d, &session);
     time_tokens(&d, &session, tokens);
     sb_llm_release(d.llm);
     sb_device_release(d.device);

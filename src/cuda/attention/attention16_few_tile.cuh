@@ -83,7 +83,8 @@ SB_CUDA_FUNCTION int32_t sb_attention16_few_sharing(const sb_cuda_attention16_fe
 /* What rows from `first_row` on see of the split. */
 SB_CUDA_FUNCTION void sb_attention16_few_bound(const sb_cuda_attention16_few *given, sb_attention16_few_tile *own) {
     const sb_attention16_counts *of = &own->counts;
-    const int32_t rows = sb_attention16_few_sharing(given, own) - own->first_row, held = rows < FEW_ROWS ? rows : FEW_ROWS;
+    const int32_t rows = sb_attention16_few_sharing(given, own) - own->first_row,
+                  held = rows < FEW_ROWS ? rows : FEW_ROWS;
     const int32_t first_query = (int32_t)sb_cuda_divide((uint32_t)own->first_row, &given->by_group);
     const int32_t last_row = own->first_row + (held > 0 ? held - 1 : 0);
     const int32_t last_query = (int32_t)sb_cuda_divide((uint32_t)last_row, &given->by_group);

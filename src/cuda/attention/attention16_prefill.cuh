@@ -594,7 +594,7 @@ SB_CUDA_FUNCTION void sb_prefill_serve(const sb_cuda_attention16_prefill *p, con
 }
 
 #define SB_CUDA_ATTENTION16_PREFILL_KERNEL(kernel, width, half, paged)                                                 \
-    SB_HOPPER_KERNEL(kernel, sb_cuda_attention16_prefill, given, 1, SB_CUDA_ATTENTION16_PREFILL_THREADS) {                                                            \
+    SB_HOPPER_KERNEL(kernel, sb_cuda_attention16_prefill, given, 1, SB_CUDA_ATTENTION16_PREFILL_THREADS) {             \
         SB_HOPPER_DYNAMIC_SHARED(shared_memory);                                                                       \
         SB_HOPPER_BARRIERS(full_barriers, STAGES(width));                                                              \
         SB_HOPPER_BARRIERS(empty_barriers, STAGES(width));                                                             \

@@ -53,8 +53,9 @@ SB_CUDA_FUNCTION bool sb_prefill_is_inside(sb_prefill_plain plain, int32_t block
  * longer to find its first one than to fetch it. */
 struct sb_prefill_tile {
     uint32_t index;
-    int32_t batch, key_head, first_query; /* with pages the batch is 0, and queries are counted among those of all sequences */
-    int32_t used; /* rows of it that are there */
+    int32_t batch, key_head,
+        first_query; /* with pages the batch is 0, and queries are counted among those of all sequences */
+    int32_t used;    /* rows of it that are there */
     /* The first key that its first query sees, and that behind the last, each one further of the next query, but for where keys begin, and
      * end, which is `length`. */
     int32_t begin, end, length;

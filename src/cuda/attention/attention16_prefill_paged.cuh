@@ -86,8 +86,8 @@ SB_CUDA_FUNCTION void sb_prefill_fetch_lines(const sb_cuda_attention16_prefill *
         sb_barrier_expect(arrived, UNIT(D));
     __syncwarp();
     if (chunk < UNIT_CHUNKS(D))
-        sb_tensor_load(unit + (uint32_t)(chunk * CHUNK_BYTES + copy * lines * 128), map, arrived, 64 * chunk, line, head,
-                       page);
+        sb_tensor_load(unit + (uint32_t)(chunk * CHUNK_BYTES + copy * lines * 128), map, arrived, 64 * chunk, line,
+                       head, page);
     sb_prefill_next(ring);
 }
 
