@@ -209,6 +209,77 @@ static void test_edges(void **unused) {
     check_nothing_lives(fake);
 }
 
+/* The list of test_settled, whose last task is apart and would read two buffers ahead. */
+static sb_cuda_task_list *make_settled(const setting *setting, const int ahead[2], bool comes_early) {
+    const int count = sb_cuda_task_list_count(setting->queue.record);
+    sb_cuda_task_list *list = NULL;
+    MUST(sb_cuda_task_list_create(&list, error));
+    for (int i = 0; i < count; i++) {
+        sb_cuda_task task = sb_cuda_task_list_at(setting->queue.record, i);
+        if (i == count - 1) {
+            task.kernel.apart = true;
+            task.kernel.settled = (sb_cuda_settled){.place = offsetof(mix_parameters, count),
+                                                    .count = 2,
+                                                    .ranges = {{setting->buffers[ahead[0]]->address, 4, false},
+                                                               {setting->buffers[ahead[1]]->address, 4, false}},
+                                                    .comes_early = comes_early};
+        }
+        MUST(sb_cuda_task_list_append(list, &task, error));
+    }
+    return list;
+}
+
+/* What a graph of it makes of buffer 2. The kernel that is told that something is settled gets SB_CUDA_SETTLED as its count, and does nothing. */
+static void check_settled(const setting *setting, const sb_cuda_task_list *list, bool dependent_launch,
+                          bool is_settled) {
+    sb_cuda_graph *graph = NULL;
+    MUST(sb_cuda_graph_build(setting->device, list, dependent_launch, &graph, error));
+    assert_int_equal(graph->settled_count, is_settled);
+    start_values(setting, 1);
+    const uint32_t *values = setting->host->data;
+    uint32_t expected[COUNT];
+    for (int i = 0; i < COUNT; i++) {
+        expected[i] = 3 * values[2 * COUNT + i] + values[COUNT + i] + 1;
+        expected[i] = is_settled ? expected[i] : 3 * expected[i] + values[i] + 1;
+    }
+    MUST(sb_cuda_enter(setting->device, error));
+    MUST(sb_cuda_graph_launch(graph, setting->queue.stream, error));
+    MUST(sb_cuda_leave(setting->device, SB_OK, error));
+    MUST(sb_cuda_stream_synchronize(setting->queue.stream, error));
+    MUST(sb_cuda_enter(setting->device, error));
+    const sb_cuda_task fetch = {
+        .kind = SB_CUDA_COPY_TO_HOST, .step = -1, .copy = {host_part(setting, 5), setting->buffers[2]->address, BYTES}};
+    const sb_cuda_queue queue = {.stream = setting->queue.stream};
+    MUST(sb_cuda_launch(&queue, &fetch, error));
+    MUST(sb_cuda_leave(setting->device, SB_OK, error));
+    MUST(sb_cuda_stream_synchronize(setting->queue.stream, error));
+    assert_memory_equal(values + 5 * COUNT, expected, BYTES);
+    sb_cuda_graph_destroy(graph);
+}
+
+/* Buffers that copies write are settled, and those that nobody writes; not what a kernel writes, beside another one or not. */
+static void test_settled(void **unused) {
+    const fake_cuda_control *fake = fake_with_kernel();
+    setting setting = {0};
+    MUST(set_up(open_fake(), &setting, error));
+    MUST(sb_cuda_enter(setting.device, error));
+    for (int i = 0; i < 3; i++)
+        MUST(copy(&setting, SB_CUDA_COPY_TO_DEVICE, setting.buffers[i]->address, host_part(&setting, i), error));
+    MUST(mix(&setting, 2, 1, error));
+    MUST(mix(&setting, 4, 0, error));
+    MUST(mix(&setting, 2, 0, error));
+    MUST(sb_cuda_leave(setting.device, SB_OK, error));
+    for (int number = 0; number < 8; number++) {
+        static const int ahead[4][2] = {{0, 0}, {0, 3}, {4, 4}, {0, 4}};
+        sb_cuda_task_list *list = make_settled(&setting, ahead[number / 2], number % 2 == 0);
+        check_settled(&setting, list, true, number / 2 < 2);
+        check_settled(&setting, list, false, false);
+        sb_cuda_task_list_destroy(list);
+    }
+    tear_down(&setting);
+    check_nothing_lives(fake);
+}
+
 /* The test of the test: a task that does not tell what it reads gives other bits here. */
 static void test_missing_range(void **unused) {
     const fake_cuda_control *fake = fake_with_kernel();
@@ -396,13 +467,10 @@ static void test_failing_allocations(void **unused) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_replays),
-        cmocka_unit_test(test_edges),
-        cmocka_unit_test(test_missing_range),
-        cmocka_unit_test(test_failed_captures),
-        cmocka_unit_test(test_not_capturable),
-        cmocka_unit_test(test_failing_calls),
-        cmocka_unit_test(test_failing_allocations),
+        cmocka_unit_test(test_replays),         cmocka_unit_test(test_edges),
+        cmocka_unit_test(test_settled),         cmocka_unit_test(test_missing_range),
+        cmocka_unit_test(test_failed_captures), cmocka_unit_test(test_not_capturable),
+        cmocka_unit_test(test_failing_calls),   cmocka_unit_test(test_failing_allocations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

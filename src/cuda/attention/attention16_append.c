@@ -1,5 +1,6 @@
 #include "cuda/attention/attention16_append.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -57,6 +58,39 @@ static sb_cuda_attention16_append describe(const sb_cuda_paged_append *append, c
     };
 }
 
+/* Bytes of a cache, the keys or the values. */
+static sb_cuda_range range_of(const sb_cuda_paged_scatter *cache) {
+    return (sb_cuda_range){(CUdeviceptr)(uintptr_t)cache->out, (size_t)(cache->pages.rows * cache->to_row), false};
+}
+
+static sb_cuda_range range_of_number(const int64_t *number) {
+    return (sb_cuda_range){(CUdeviceptr)(uintptr_t)number, sizeof *number, false};
+}
+
+/* What is read before the kernels ahead have ended, unless they write it: whatever there is but the new row. */
+static sb_cuda_settled settled_of(const sb_cuda_paged_append *append, const sb_cuda_attention16_few_appended *given) {
+    return (sb_cuda_settled){
+        .place = offsetof(sb_cuda_attention16_few_appended, append.ahead),
+        .count = 5,
+        .ranges = {range_of(&append->key_cache), range_of(&append->value_cache), range_of_number(given->append.start),
+                   range_of_number(given->append.position),
+                   given->attention.attention.lengths != NULL ? range_of_number(given->attention.attention.lengths)
+                                                              : (sb_cuda_range){0}},
+        .comes_early = true,
+    };
+}
+
+/* Launched early, blocks lie where there is room. A multiprocessor that the product ahead has left idle should not get two of them, nor
+ * should the next product's come to lie beside: so each asks for more than half of the shared memory, where all have a multiprocessor. */
+static void come_early(const sb_cuda_device *device, const sb_cuda_paged_append *append,
+                       const sb_cuda_attention16_few_appended *given, sb_cuda_kernel_task *task) {
+    const unsigned half = (unsigned)device->shared_bytes / 2 + 1024;
+    if (task->grid[0] > (unsigned)device->multiprocessors)
+        return;
+    task->shared_bytes = task->shared_bytes > half ? task->shared_bytes : half;
+    task->settled = settled_of(append, given);
+}
+
 sb_status sb_cuda_attention16_join_append(sb_cuda_device *device, const sb_cuda_kernel_task *ahead,
                                           const sb_cuda_kernel_task *own, sb_cuda_joined *joined, sb_error *error) {
     sb_cuda_attention16_few_appended *given = (sb_cuda_attention16_few_appended *)(void *)joined->parameters;
@@ -80,6 +114,7 @@ sb_status sb_cuda_attention16_join_append(sb_cuda_device *device, const sb_cuda_
     given->append = describe(append, a);
     joined->task.join = NULL;
     joined->task.parameters = given;
+    come_early(device, append, given, &joined->task);
     sb_cuda_join_ranges(ahead, own, joined);
     joined->is_joined = true;
     return SB_OK;

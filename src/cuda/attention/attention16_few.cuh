@@ -1,4 +1,4 @@
-/* Attention of up to 8 rows that share keys, of heads of up to 128, where what counts is how long a row waits: a cluster of four blocks
+/* Attention of 8 rows at a time that share keys, of heads of up to 128, where what counts is how long a row waits: a cluster of four blocks
  * of 256 threads for a split of 512 keys.
  *
  * Each block scores 128 of the keys and tells all four what came of it; then each has all weights of the split, and sums a quarter of the
@@ -9,7 +9,8 @@
  * last one sets back. Who that is changes no bit, as splits are folded in ascending order. The only split of some rows goes straight to
  * the output, whatever there is room for.
  *
- * The one new row of a sequence may be appended on the way: attention16_few_append.cuh, `append`, else NULL. */
+ * The one new row of a sequence may be appended on the way: attention16_few_append.cuh, `append`, else NULL. Where keys lie, side by side or
+ * on pages, and which rows are a tile: attention16_few_tile.cuh. */
 #ifndef SB_CUDA_ATTENTION_ATTENTION16_FEW_CUH
 #define SB_CUDA_ATTENTION_ATTENTION16_FEW_CUH
 
@@ -17,6 +18,7 @@
 #include "cuda/attention/attention16_few_tile.cuh"
 #include "cuda/attention/attention16_fold.cuh"
 #include "cuda/common/arrival.cuh"
+#include "cuda/common/follow.cuh"
 #include "cuda/contraction/cluster.cuh"
 
 #define FEW_WARPS (FEW_THREADS / 32)
@@ -366,7 +368,7 @@ APART void sb_attention16_few_give_all(const sb_cuda_attention16_few *given, con
     SB_CUDA_BARRIER();
 }
 
-/* All of a tile, of `queries`, and of pages the lane's; the cluster has come to its barrier before, and comes to it when it has read what it was told. `told` is the
+/* All of a tile, of `queries`, which with a new row are yet to come, and of pages the lane's; the cluster has come to its barrier before, and comes to it when it has read what it was told. `told` is the
  * barrier that counts that, in this phase of it. */
 template <int HALF, int D, bool PAGED>
 SB_CUDA_FUNCTION void sb_attention16_few_tile_of(const sb_cuda_attention16_few *given,
@@ -394,6 +396,10 @@ SB_CUDA_FUNCTION void sb_attention16_few_tile_of(const sb_cuda_attention16_few *
         *shared.again = 0;
         *shared.tile = *own;
         sb_barrier_expect(told, (uint32_t)((end - begin) * own->rows) * FEW_TOLD_BYTES);
+    }
+    if (append != NULL) {
+        SB_CUDA_AWAIT();
+        sb_attention16_few_load_queries<D>(given, &append->queries, own, queries);
     }
     /* Which piece of a new key, and of its value, the thread has copied that puts the new one there. */
     const bool is_seen = append != NULL && fresh.at >= own->first && fresh.at < own->end;
@@ -484,17 +490,16 @@ SB_CUDA_FUNCTION void sb_attention16_few(const sb_cuda_attention16_few *given, c
     SB_CUDA_KEEP_LOOP
     for (int i = (int)threadIdx.x; i < FEW_ROWS * SCORES_PITCH / 2; i += FEW_THREADS)
         ((uint32_t *)(void *)shared.weights)[i] = 0;
-    SB_CUDA_DEPEND();
+    SB_CUDA_DEPEND_UNLESS(append != NULL && append->ahead < 0);
     SB_CUDA_KEEP_LOOP
     for (uint32_t index = blockIdx.x / FEW_BLOCKS; sb_attention16_few_find<PAGED>(given, index, &own);
          index += gridDim.x / FEW_BLOCKS) {
         uint32_t queries[D / 16][2];
         sb_attention16_new_row fresh = {-1, -1};
         int32_t page = 0;
-        if (!PAGED)
-            sb_attention16_few_load_queries<D>(given, append != NULL ? &append->queries : &given->attention.q, &own,
-                                               queries);
-        else if (given->left < 0)
+        if (!PAGED && append == NULL)
+            sb_attention16_few_load_queries<D>(given, &given->attention.q, &own, queries);
+        if (PAGED && given->left < 0)
             page = sb_attention16_few_look_up(given, own.sequence, own.number);
         if (append != NULL)
             fresh = sb_attention16_find_new(append);
@@ -517,6 +522,8 @@ SB_CUDA_FUNCTION void sb_attention16_few(const sb_cuda_attention16_few *given, c
             SB_CUDA_BARRIER();
         }
     }
+    if (append != NULL)
+        SB_CUDA_AWAIT();
     sb_cluster_wait();
 }
 

@@ -1,7 +1,9 @@
 /* The new row of one sequence that attention of few rows appends itself (attention16_few.cuh): what PagedAppend would have done right ahead
  * of it. A block that scores the new key, or sums its value, puts it among those that it has copied, where it overwrites whatever the
  * cache had; queries are turned in registers. The blocks of the first split that rows see also write the row to the cache, and the turned
- * queries, all of which are for those who come later. */
+ * queries, all of which are for those who come later.
+ *
+ * Where the kernels ahead write nothing of the cache, all but the new row is asked for before they have ended. */
 #ifndef SB_CUDA_ATTENTION_ATTENTION16_FEW_APPEND_CUH
 #define SB_CUDA_ATTENTION_ATTENTION16_FEW_APPEND_CUH
 

@@ -36,6 +36,7 @@ typedef struct sb_cuda_attention16_append {
     int64_t room, table_rows;        /* keys that there is room for, and rows of the tables */
     const int64_t *start, *position; /* where the row goes, and which row of the tables turns it */
     uint32_t *fault;
+    int32_t ahead; /* SB_CUDA_SETTLED: no kernel ahead writes keys, values, or what says where rows are */
 } sb_cuda_attention16_append;
 
 typedef struct sb_cuda_attention16_few_appended {

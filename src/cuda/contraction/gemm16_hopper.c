@@ -520,7 +520,8 @@ static sb_cuda_settled settled_of(const sb_gemm16_shape *shape, const sb_gemm_pl
     bool is_open = p->used_rows != NULL || p->used_columns != NULL || p->product.used_k != NULL;
     if (shape->rows > 64 || shape->n > MOST_SETTLED || shape->cluster > 1 || p->streams == 0 || is_open)
         return (sb_cuda_settled){0};
-    return (sb_cuda_settled){offsetof(sb_gemm16_hopper, ahead), {plan->b.first, plan->b.bytes, false}};
+    return (sb_cuda_settled){
+        .place = offsetof(sb_gemm16_hopper, ahead), .count = 1, .ranges = {{plan->b.first, plan->b.bytes, false}}};
 }
 
 /* Gives the kernel to the queue; `parameters` are the kernel's, of which `p` may be but a part. */

@@ -120,13 +120,37 @@ static void put_before(builder *builder, int node, int other) {
     set[other / 64] |= (uint64_t)1 << other % 64;
 }
 
+/* The most bytes that a kernel's parameters are. */
+#define MOST_PARAMETERS 4096
+
+/* Whether the task may read something ahead, since no kernel before it writes that. What was given to the stream before the graph has ended
+ * when the graph begins, and copies and fills when any kernel begins that comes behind them: it does by an edge to a kernel that waits for
+ * their end, since the task touches the range itself. */
+static bool is_settled(const builder *builder, int index, const sb_cuda_task *task) {
+    const sb_cuda_settled *settled = &task->kernel.settled;
+    const sb_cuda_task reading = {.kind = SB_CUDA_KERNEL,
+                                  .kernel = {.range_count = settled->count, .ranges = settled->ranges}};
+    if (!builder->dependent_launch || task->kind != SB_CUDA_KERNEL || settled->place == 0 ||
+        task->kernel.kernel->parameter_bytes > MOST_PARAMETERS)
+        return false;
+    for (int other = 0; other < index; other++) {
+        const sb_cuda_task earlier = sb_cuda_task_list_at(builder->list, other);
+        if (earlier.kind == SB_CUDA_KERNEL && sb_cuda_tasks_conflict(&reading, &earlier))
+            return false;
+    }
+    return true;
+}
+
 /* Whether a task may be launched before those that it waits for have ended. */
-static bool is_early(const builder *builder, const sb_cuda_task *task) {
-    return builder->dependent_launch && task->kind == SB_CUDA_KERNEL && !task->kernel.apart;
+static bool is_early(const builder *builder, int index, const sb_cuda_task *task) {
+    if (!builder->dependent_launch || task->kind != SB_CUDA_KERNEL)
+        return false;
+    return !task->kernel.apart || (task->kernel.settled.comes_early && is_settled(builder, index, task));
 }
 
 /* From the latest conflict back: whatever that one waits for needs no edge. */
 static size_t find_edges(builder *builder, int node, const sb_cuda_task *task) {
+    const bool comes_early = is_early(builder, node, task);
     size_t count = 0;
     for (int other = node - 1; other >= 0; other--) {
         if (is_before(builder, node, other))
@@ -134,7 +158,7 @@ static size_t find_edges(builder *builder, int node, const sb_cuda_task *task) {
         sb_cuda_task earlier = sb_cuda_task_list_at(builder->list, other);
         if (!sb_cuda_tasks_conflict(task, &earlier))
             continue;
-        if (is_early(builder, task) && earlier.kind == SB_CUDA_KERNEL)
+        if (comes_early && earlier.kind == SB_CUDA_KERNEL)
             builder->early[builder->early_count++] = builder->nodes[other];
         else
             builder->edges[count++] = builder->nodes[other];
@@ -152,24 +176,6 @@ static sb_status add_early_edges(const builder *builder, CUgraphNode node, sb_er
         SB_TRY(SB_CUDA_DO(builder->device, error, cuGraphAddDependencies, builder->graph, &builder->early[i], &node,
                           &data, 1));
     return SB_OK;
-}
-
-/* The most bytes that a kernel's parameters are. */
-#define MOST_PARAMETERS 4096
-
-/* Whether the task may read something ahead, and no task before it writes that. (What was given to the stream before the graph has ended
- * when the graph begins.) */
-static bool is_settled(const builder *builder, int index, const sb_cuda_task *task) {
-    const sb_cuda_settled *settled = &task->kernel.settled;
-    const sb_cuda_task reading = {.kind = SB_CUDA_KERNEL, .kernel = {.range_count = 1, .ranges = &settled->range}};
-    if (settled->place == 0 || !is_early(builder, task) || task->kernel.kernel->parameter_bytes > MOST_PARAMETERS)
-        return false;
-    for (int other = 0; other < index; other++) {
-        const sb_cuda_task earlier = sb_cuda_task_list_at(builder->list, other);
-        if (sb_cuda_tasks_conflict(&reading, &earlier))
-            return false;
-    }
-    return true;
 }
 
 static sb_status add_kernel(builder *builder, int index, size_t edges, const sb_cuda_task *whole, sb_error *error) {

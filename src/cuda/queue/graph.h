@@ -31,7 +31,7 @@ sb_status sb_cuda_capture_begin(const sb_cuda_queue *queue, sb_error *error);
 sb_status sb_cuda_capture_end(const sb_cuda_queue *queue, sb_status status, sb_cuda_graph **graph, sb_error *error);
 
 /** Builds a graph of the tasks of a list: a task waits for every earlier one that it conflicts with, by way of as few
- * edges as that takes. With `dependent_launch`, kernels wait for kernels as common/kernel.cuh says, and are told where nobody before
+ * edges as that takes. With `dependent_launch`, kernels wait for kernels as common/kernel.cuh says, and are told where no kernel before
  * them in the list writes what they may read ahead. */
 sb_status sb_cuda_graph_build(sb_cuda_device *device, const sb_cuda_task_list *list, bool dependent_launch,
                               sb_cuda_graph **graph, sb_error *error);

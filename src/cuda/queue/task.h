@@ -24,12 +24,16 @@ typedef struct sb_cuda_range {
     bool written; /* else only read */
 } sb_cuda_range;
 
-/* What a kernel may read before those ahead of it have ended, where none of them writes it: `range`, as a graph knows. It is told so by
- * SB_CUDA_SETTLED in the 32-bit number at this place of its parameters, which is never their beginning. Place 0: there is nothing. */
+/* What a kernel may read before those ahead of it have ended, where no kernel before it writes it: `ranges`, as a graph knows, which are
+ * among those that the task touches. It is told so by SB_CUDA_SETTLED in the 32-bit number at this place of its parameters, which is never
+ * their beginning. Place 0: there is nothing. */
 #define SB_CUDA_SETTLED (-1)
+#define SB_CUDA_SETTLED_RANGES 5
 typedef struct sb_cuda_settled {
     size_t place;
-    sb_cuda_range range;
+    int count;
+    sb_cuda_range ranges[SB_CUDA_SETTLED_RANGES];
+    bool comes_early; /* a task that is `apart` is not where it is settled */
 } sb_cuda_settled;
 
 /* Makes a task of two, of which `ahead` comes right before `own`: src/cuda/queue/join.h. */
