@@ -21,7 +21,8 @@ enum {
     WILD = 4,          /* infinities, NaN and far numbers among what is seen */
     ASTRAY = 8,        /* lengths below 0 and above the room */
     GAPS = 16,         /* lines between the pages */
-    REPEATED = 32      /* one page behind the other of a sequence is the same */
+    REPEATED = 32,     /* one page behind the other of a sequence is the same */
+    IN_ORDER = 64      /* pages lie one behind the other, but where another oddity has it otherwise */
 };
 
 typedef struct shape {
@@ -62,12 +63,13 @@ static sb_tensor *deal(harness *h, const shape *s, int64_t columns, int64_t *pag
     for (int i = 0; i < s->count; i++) {
         int64_t needed = pages_of(s, s->sequences[i].length);
         for (int64_t c = 0; c < columns; c++) {
-            int64_t at = random_between(&h->random, 0, count - 1), *entry = &to[i * columns + c];
+            int64_t at = (s->odd & IN_ORDER) != 0 ? 0 : random_between(&h->random, 0, count - 1);
+            int64_t *entry = &to[i * columns + c];
             *entry = (int64_t[]){-1, INT64_MAX, INT64_MIN, (INT64_C(1) << 32) + 1}[random_between(&h->random, 0, 3)];
             if (c >= needed)
                 continue;
             *entry = left[at];
-            left[at] = left[--count];
+            memmove(left + at, left + at + 1, (size_t)(--count - at) * sizeof *left);
             if ((s->odd & SHARED) != 0 && i > 0 && c < pages_of(s, s->sequences[i - 1].length) / 2)
                 *entry = to[(i - 1) * columns + c];
             if ((s->odd & REPEATED) != 0 && c % 3 == 1)
@@ -164,6 +166,7 @@ static void check_widths(harness *h) {
         {4, 2, 0, 0, 16, 1, {{150, 70}}, -1, 0, 0, 0},
         {4, 2, 0, 0, 16, 4, {{600, 1}, {70, 66}, {0, 0}, {16, 1}}, -1, 0, 0, 0},
         {2, 1, 0, 0, 24, 2, {{140, 10}, {516, 6}}, 30, 0, 0, 0},
+        {4, 1, 0, 0, 16, 2, {{330, 20}, {40, 9}}, -1, 0, 0, IN_ORDER},
     };
     for (size_t w = 0; w < sizeof widths / sizeof widths[0]; w++) {
         for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
@@ -230,6 +233,11 @@ static void check_sequences(harness *h) {
         {2, 1, 16, 16, 16, 3, {{530, 1}, {300, 40}, {200, 1}}, -1, 0, 0, SHARED},
         {2, 1, 16, 16, 16, 3, {{530, 1}, {300, 40}, {200, 1}}, -1, 0, 0, GAPS},
         {2, 1, 16, 16, 16, 3, {{530, 1}, {300, 4}, {200, 1}}, -1, 0, 0, REPEATED},
+        {2, 1, 64, 64, 16, 3, {{530, 20}, {300, 10}, {200, 1}}, -1, 0, 0, IN_ORDER},
+        {2, 1, 64, 64, 32, 2, {{1290, 12}, {700, 20}}, 300, 0, 0, IN_ORDER},
+        {2, 1, 64, 64, 16, 2, {{530, 20}, {300, 12}}, -1, 0, 0, IN_ORDER | SHARED},
+        {2, 1, 64, 64, 16, 2, {{530, 20}, {300, 12}}, -1, 0, 0, IN_ORDER | REPEATED},
+        {2, 1, 64, 64, 16, 2, {{530, 20}, {300, 12}}, -1, 0, 0, IN_ORDER | GAPS},
         {2, 1, 16, 16, 16, 4, {{530, 10}, {300, 40}, {200, 1}, {100, 1}}, -1, 0, 0, ASTRAY},
         {2, 1, 16, 16, 16, 4, {{530, 1}, {300, 4}, {200, 1}, {100, 1}}, 40, 0, 0, ASTRAY},
         {2, 1, 16, 16, 16, 3, {{530, 1}, {300, 4}, {200, 1}}, -1, 0, 0, WILD},
@@ -261,7 +269,7 @@ static void check_random(harness *h) {
             s.window = random_between(random, 0, 200);
         if (random_between(random, 0, 4) == 0)
             s.cap = 5;
-        unsigned odds[] = {0, 0, 0, SHARED, BEGINS_ASTRAY, WILD, ASTRAY, GAPS};
+        unsigned odds[] = {0, 0, IN_ORDER, SHARED, BEGINS_ASTRAY, WILD, ASTRAY, GAPS};
         s.odd = odds[random_between(random, 0, 7)];
         check(h, i % 2 == 0 ? SB_BF16 : SB_F16, &s);
     }

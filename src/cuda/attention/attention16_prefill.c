@@ -49,6 +49,20 @@ static int find_lines(const sb_attention_work *a) {
     return lines;
 }
 
+/* Maps of pages that lie one behind the other. */
+static sb_status encode_together(sb_cuda_device *device, const sb_attention_work *a, sb_cuda_attention16_prefill *p,
+                                 sb_error *error) {
+    const sb_cuda_attention *attention = &p->work.attention;
+    const int64_t lines = a->pages.pages * a->pages.rows;
+    const int64_t keys[] = {a->width, a->key_heads, lines, 1}, values[] = {a->value_width, a->key_heads, lines, 1};
+    p->are_together = a->pages.table != NULL && p->copies > 1 && a->k.batch == a->pages.rows * a->k.row &&
+                      a->v.batch == a->pages.rows * a->v.row;
+    if (!p->are_together)
+        return SB_OK;
+    SB_TRY(sb_attention16_map_rows(device, a->dtype, &attention->k, keys, SB_ATTENTION_BLOCK, &p->k_together, error));
+    return sb_attention16_map_rows(device, a->dtype, &attention->v, values, SB_ATTENTION_BLOCK, &p->v_together, error);
+}
+
 static sb_status encode_all(sb_cuda_device *device, const sb_attention_work *a, sb_cuda_attention16_prefill *p,
                             sb_error *error) {
     const sb_cuda_attention *attention = &p->work.attention;
@@ -63,7 +77,8 @@ static sb_status encode_all(sb_cuda_device *device, const sb_attention_work *a, 
     SB_TRY(sb_attention16_map_heads(device, a->dtype, &attention->q, queries, (int)attention->group, p->work.queries,
                                     &p->q, error));
     SB_TRY(sb_attention16_map_rows(device, a->dtype, &attention->k, keys, lines, &p->k, error));
-    return sb_attention16_map_rows(device, a->dtype, &attention->v, values, lines, &p->v, error);
+    SB_TRY(sb_attention16_map_rows(device, a->dtype, &attention->v, values, lines, &p->v, error));
+    return encode_together(device, a, p, error);
 }
 
 /* ---- launches ---- */

@@ -41,7 +41,9 @@ typedef struct sb_cuda_attention16_prefill {
     sb_cuda_attention16_tiles work;
     sb_tensor_map q;    /* boxes of 64 elements, the group, and a tile's queries */
     sb_tensor_map k, v; /* boxes of 64 elements and 128 keys, or with pages so many that `copies` of them bring 128 */
-    int32_t copies;
+    /* With pages that lie one behind the other, the same as if all were one, whose boxes have 128 lines. */
+    sb_tensor_map k_together, v_together;
+    int32_t copies, are_together;
     sb_cuda_divisor by_page; /* lines of a page */
 } sb_cuda_attention16_prefill;
 
