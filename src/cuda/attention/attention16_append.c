@@ -80,12 +80,13 @@ static sb_cuda_settled settled_of(const sb_cuda_paged_append *append, const sb_c
     };
 }
 
-/* Launched early, blocks lie where there is room. A multiprocessor that the product ahead has left idle should not get two of them, nor
- * should the next product's come to lie beside: so each asks for more than half of the shared memory, where all have a multiprocessor. */
+/* Launched early, blocks lie where there is room. A multiprocessor that the product ahead has left idle should not get two of them: so each
+ * asks for more than half of the shared memory, where half of the multiprocessors are enough. With a block for nearly each, as four
+ * splits of eight heads have, a token of the 8B shape took 1.5 % longer. */
 static void come_early(const sb_cuda_device *device, const sb_cuda_paged_append *append,
                        const sb_cuda_attention16_few_appended *given, sb_cuda_kernel_task *task) {
     const unsigned half = (unsigned)device->shared_bytes / 2 + 1024;
-    if (task->grid[0] > (unsigned)device->multiprocessors)
+    if (2 * task->grid[0] > (unsigned)device->multiprocessors)
         return;
     task->shared_bytes = task->shared_bytes > half ? task->shared_bytes : half;
     task->settled = settled_of(append, given);
