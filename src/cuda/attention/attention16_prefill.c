@@ -88,7 +88,7 @@ static int64_t up(int64_t number, int64_t unit) {
 }
 
 /* Tiles of rows of a head of keys: with pages as many as there can be, whatever rows each sequence has. */
-static int64_t count_row_tiles(const sb_attention_work *a, int64_t queries) {
+static int64_t most_row_tiles(const sb_attention_work *a, int64_t queries) {
     const int64_t sequences = a->pages.sequences < a->queries ? a->pages.sequences : a->queries;
     return a->pages.table != NULL ? a->queries / queries + sequences : up(a->queries, queries);
 }
@@ -111,7 +111,7 @@ static sb_status describe_tiles(sb_call *call, const sb_cuda_attention_call *mad
     tiles->by_key_heads = sb_cuda_divisor_of((uint32_t)a->key_heads);
     tiles->by_batch = sb_cuda_divisor_of((uint32_t)a->batch);
     tiles->row_warps = sb_cuda_attention16_prefill_rows(a) / 16;
-    tiles->attention.row_tiles = count_row_tiles(a, tiles->queries);
+    tiles->attention.row_tiles = most_row_tiles(a, tiles->queries);
     if (__builtin_mul_overflow(a->batch * a->key_heads, tiles->attention.row_tiles, &tiles->tiles) ||
         tiles->tiles > INT32_MAX / SB_CUDA_ATTENTION16_PREFILL_WARPS ||
         __builtin_mul_overflow((size_t)tiles->tiles, SB_CUDA_ATTENTION16_PREFILL_WARPS * sizeof *tiles->again, &bytes))

@@ -1,4 +1,4 @@
-/* Attention of many rows by warpgroups, 128 at a time: for keys that lie side by side, without a mask. */
+/* Attention of many rows by warpgroups, 128 at a time: for keys that lie side by side or on pages, without a mask. */
 #ifndef SB_CUDA_ATTENTION_ATTENTION16_PREFILL_H
 #define SB_CUDA_ATTENTION_ATTENTION16_PREFILL_H
 
