@@ -70,7 +70,8 @@ PAGED = [
 ]
 DTYPES = {"f16": (TensorProto.FLOAT16, torch.float16), "bf16": (TensorProto.BFLOAT16, torch.bfloat16),
           "f32": (TensorProto.FLOAT, torch.float32)}
-WAYS = {"decode": ("tiles", "clusters", "streams"), "prefill": ("tiles", "warpgroups"), "paged": ("tiles", "clusters", "streams", "warpgroups")}
+WAYS = {"decode": ("tiles", "clusters", "streams"), "prefill": ("tiles", "warpgroups"),
+        "paged": ("tiles", "clusters", "streams", "warpgroups")}
 BACKENDS = {"flash": SDPBackend.FLASH_ATTENTION, "cudnn": SDPBackend.CUDNN_ATTENTION,
             "efficient": SDPBackend.EFFICIENT_ATTENTION}
 # A run of a chain takes about so long, beside which its own start does not count.

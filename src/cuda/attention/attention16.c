@@ -187,9 +187,11 @@ static way warpgroup_rows(const sb_attention_work *a) {
 }
 
 /* Keys side by side: all samples have as many rows. */
-static plan plan_samples(const sb_attention_work *a, bool streams, int64_t widest, int64_t multiprocessors) {
+static plan plan_samples(const sb_attention_work *a, bool streams, bool warpgroups, int64_t widest,
+                         int64_t multiprocessors) {
     int64_t rows = a->heads / a->key_heads * a->queries;
-    way way = streams                                   ? streamed_rows(sb_attention16_width(a))
+    way way = warpgroups                                ? warpgroup_rows(a)
+              : streams                                 ? streamed_rows(sb_attention16_width(a))
               : rows <= SB_CUDA_ATTENTION16_DECODE_ROWS ? few_rows(widest, multiprocessors)
                                                         : many_rows(widest, multiprocessors);
     int64_t splits = up(a->keys, SB_ATTENTION_SPLIT), tiles = a->batch * a->key_heads * up(rows, way.rows);
@@ -343,6 +345,12 @@ static int64_t count_row_tiles(const sb_attention_work *a) {
     return count_samples(a) + a->heads / a->key_heads * a->queries / SB_CUDA_ATTENTION16_FEW_ROWS;
 }
 
+/* Whether no more than `rows` rows share keys; on average, where they are those of sequences. */
+static bool share_few(const sb_attention_work *a, int64_t rows) {
+    const int64_t sharers = a->pages.table != NULL ? a->pages.sequences : 1;
+    return a->heads / a->key_heads * a->queries <= rows * sharers;
+}
+
 /* Whether clusters of four blocks can compute the work: they are told all rows that share keys in one go, which those of a sequence are
  * a few at a time, and count themselves in words of each that has several splits. */
 static bool can_clusters(const sb_call *call, const sb_cuda_attention_call *made) {
@@ -351,7 +359,7 @@ static bool can_clusters(const sb_call *call, const sb_cuda_attention_call *made
     if (is_general(made) || sb_attention16_widest(a) > 128)
         return false;
     if (has_pages ? a->pages.rows < SB_CUDA_ATTENTION16_FEW_PAGE || a->pages.sequences < 1
-                  : a->heads / a->key_heads * a->queries > SB_CUDA_ATTENTION16_FEW_ROWS)
+                  : !share_few(a, SB_CUDA_ATTENTION16_FEW_ROWS))
         return false;
     return count_row_tiles(a) <= SB_CUDA_ARRIVALS / SB_CUDA_ATTENTION16_FEW_BLOCKS / a->key_heads &&
            (a->keys <= SB_ATTENTION_SPLIT || sb_cuda_call_queue(call)->arrivals != NULL);
@@ -362,9 +370,8 @@ static bool can_clusters(const sb_call *call, const sb_cuda_attention_call *made
 static bool are_clusters_quicker(const sb_call *call, const sb_attention_work *a) {
     const int64_t splits = up(a->keys, SB_ATTENTION_SPLIT), blocks = sb_cuda_call_device(call)->multiprocessors;
     const bool may_share = splits > 1 && sb_attention16_widest(a) <= 64;
-    if (count_row_tiles(a) > 2 * count_samples(a))
-        return false;
-    return count_samples(a) * a->key_heads <= (may_share ? 2 : 1) * blocks / SB_CUDA_ATTENTION16_FEW_BLOCKS / splits;
+    return share_few(a, SB_CUDA_ATTENTION16_FEW_ROWS) &&
+           count_samples(a) * a->key_heads <= (may_share ? 2 : 1) * blocks / SB_CUDA_ATTENTION16_FEW_BLOCKS / splits;
 }
 
 static bool takes_clusters(const sb_call *call, const sb_cuda_attention_call *made) {
@@ -419,11 +426,9 @@ static sb_status launch_clusters(sb_call *call, sb_cuda_attention_call *made) {
 /* Whether they are quicker: where rows are few for each head of keys, so that tiles of 8 of them read keys as seldom as others, and where
  * there are several splits, heads are wide, or tiles are so many that they keep the ring full. */
 static bool are_streams_quicker(const sb_call *call, const sb_attention_work *a) {
-    const int64_t sharing = a->heads / a->key_heads * a->queries;
-    const int64_t samples = count_samples(a), most = a->pages.table != NULL ? samples : 1;
-    return sharing <= SB_CUDA_ATTENTION16_STREAM_ROWS * most &&
+    return share_few(a, SB_CUDA_ATTENTION16_STREAM_ROWS) &&
            (a->keys > SB_ATTENTION_SPLIT || sb_attention16_widest(a) > 128 ||
-            samples * a->key_heads > sb_cuda_call_device(call)->multiprocessors);
+            count_samples(a) * a->key_heads > sb_cuda_call_device(call)->multiprocessors);
 }
 
 static bool takes_streams(const sb_call *call, const sb_cuda_attention_call *made) {
@@ -441,10 +446,6 @@ sb_status sb_cuda_attention16_run(sb_call *call, sb_cuda_attention_call *made, b
     if (!*given)
         return SB_OK;
     const bool warpgroups = takes_warpgroups(call, made), has_pages = a->pages.table != NULL;
-    if (warpgroups && !has_pages) {
-        call->way.name = warpgroup_rows(a).name;
-        return sb_cuda_attention16_prefill_run(call, made);
-    }
     if (takes_clusters(call, made)) {
         call->way.name = "tensor cores, 8 rows at a time by clusters";
         return launch_clusters(call, made);
@@ -453,7 +454,7 @@ sb_status sb_cuda_attention16_run(sb_call *call, sb_cuda_attention_call *made, b
     int64_t multiprocessors = sb_cuda_call_device(call)->multiprocessors;
     bool streams = takes_streams(call, made);
     plan plan = has_pages ? plan_sequences(a, streams, warpgroups, widest, multiprocessors)
-                          : plan_samples(a, streams, widest, multiprocessors);
+                          : plan_samples(a, streams, warpgroups, widest, multiprocessors);
     sb_cuda_work work = made->work;
     if (has_pages)
         find_page_lines(a, &made->parameters.page_lines);

@@ -12,6 +12,14 @@ int sb_attention16_width(const sb_attention_work *work) {
     return widest <= 64 ? 64 : widest <= 128 ? 128 : 256;
 }
 
+int64_t sb_attention16_key_samples(const sb_attention_work *work) {
+    return work->pages.table != NULL ? work->pages.pages : work->batch;
+}
+
+int64_t sb_attention16_key_rows(const sb_attention_work *work) {
+    return work->pages.table != NULL ? work->pages.rows : work->keys;
+}
+
 const char *sb_attention16_refuses_copies(const sb_attention_work *work) {
     if (work->past > 0)
         return "keys of the past lie by themselves";

@@ -9,6 +9,10 @@
 int64_t sb_attention16_widest(const sb_attention_work *work);
 int sb_attention16_width(const sb_attention_work *work);
 
+/** How keys lie, as the copy engine counts them: in so many samples of so many rows, or where there are pages in as many of those. */
+int64_t sb_attention16_key_samples(const sb_attention_work *work);
+int64_t sb_attention16_key_rows(const sb_attention_work *work);
+
 /** Why kernels that the copy engine feeds cannot compute what tensor cores can (attention16.c), whatever the steps of arrays, in words of
  * static storage; NULL: they can. */
 const char *sb_attention16_refuses_copies(const sb_attention_work *work);

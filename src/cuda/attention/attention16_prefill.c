@@ -16,7 +16,7 @@ const char *sb_cuda_attention16_refuses_prefill(const sb_cuda_attention_call *ma
     const sb_attention_work *a = &made->attention;
     const sb_cuda_attention *p = &made->parameters;
     const bool has_pages = a->pages.table != NULL;
-    const int64_t samples = has_pages ? a->pages.pages : a->batch, rows = has_pages ? a->pages.rows : a->keys;
+    const int64_t samples = sb_attention16_key_samples(a), rows = sb_attention16_key_rows(a);
     if (has_pages && rows % LEAST_LINES != 0)
         return "pages do not have a multiple of 16 keys";
     if (has_pages && sb_attention16_width(a) > 128)
@@ -66,8 +66,7 @@ static sb_status encode_together(sb_cuda_device *device, const sb_attention_work
 static sb_status encode_all(sb_cuda_device *device, const sb_attention_work *a, sb_cuda_attention16_prefill *p,
                             sb_error *error) {
     const sb_cuda_attention *attention = &p->work.attention;
-    const bool has_pages = a->pages.table != NULL;
-    const int64_t samples = has_pages ? a->pages.pages : a->batch, rows = has_pages ? a->pages.rows : a->keys;
+    const int64_t samples = sb_attention16_key_samples(a), rows = sb_attention16_key_rows(a);
     const int64_t queries[] = {a->width, a->heads, a->queries, a->batch};
     const int64_t keys[] = {a->width, a->key_heads, rows, samples};
     const int64_t values[] = {a->value_width, a->key_heads, rows, samples};

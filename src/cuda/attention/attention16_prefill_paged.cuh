@@ -1,9 +1,8 @@
 /* Attention by warpgroups (attention16_prefill.cuh) over keys on pages: the warp that fetches in place of a thread.
  *
- * A block of 128 keys comes in copies of as many lines as pages have in one piece, 16 to 128, a lane for each copy of 64 elements; or in one
- * where its pages lie one behind the other, as those of a prompt mostly do. Pages
- * are looked up for 512 keys at once, a lane for 16 of them, while the 512 before are fetched. Tiles are those of sequences with so many
- * rows as `more_than` and `up_to` say. What lies behind a sequence's last key on its page may be anything, so that values from there on
+ * A block of 128 keys comes in copies of as many lines as pages have in one piece, 16 to 128, a lane for each copy of 64 elements; or in
+ * one where its pages lie one behind the other, as those of a prompt mostly do. Pages are looked up for 512 keys at once, a lane for 16 of
+ * them, while the 512 before are fetched. Tiles are those of sequences with so many rows as `more_than` and `up_to` say. What lies behind a sequence's last key on its page may be anything, so that values from there on
  * are made zeros of; a page that the table does not say is any one of those that there are, and no row sees it. */
 #ifndef SB_CUDA_ATTENTION_ATTENTION16_PREFILL_PAGED_CUH
 #define SB_CUDA_ATTENTION_ATTENTION16_PREFILL_PAGED_CUH

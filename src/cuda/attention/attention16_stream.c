@@ -7,14 +7,6 @@
 #include "cuda/attention/attention16_stream_parameters.h"
 #include "ops/attention_values.h"
 
-/* How keys lie: in so many samples of so many rows, or where there are pages in as many of those as there are. */
-static int64_t samples_of(const sb_attention_work *a) {
-    return a->pages.table != NULL ? a->pages.pages : a->batch;
-}
-static int64_t rows_of(const sb_attention_work *a) {
-    return a->pages.table != NULL ? a->pages.rows : a->keys;
-}
-
 /* Whether rows and tiles are told apart by numbers of 32 bits. */
 static bool are_few(const sb_attention_work *a) {
     int64_t tiles, splits = (a->keys + SB_ATTENTION_SPLIT - 1) / SB_ATTENTION_SPLIT;
@@ -35,7 +27,7 @@ bool sb_cuda_attention16_stream_has_words(const sb_call *call, const sb_cuda_att
 const char *sb_cuda_attention16_refuses_stream(const sb_cuda_attention_call *made) {
     const sb_attention_work *a = &made->attention;
     const sb_cuda_attention *p = &made->parameters;
-    const int64_t samples = samples_of(a), rows = rows_of(a);
+    const int64_t samples = sb_attention16_key_samples(a), rows = sb_attention16_key_rows(a);
     if (a->pages.table != NULL && rows % SB_CUDA_ATTENTION16_STREAM_KEYS != 0)
         return "pages do not have a multiple of 16 keys";
     const char *why = sb_attention16_refuses_copies(a);
@@ -51,7 +43,7 @@ const char *sb_cuda_attention16_refuses_stream(const sb_cuda_attention_call *mad
 static sb_status encode_all(sb_call *call, const sb_attention_work *a, const sb_cuda_attention *p,
                             sb_cuda_attention16_stream *given) {
     sb_cuda_device *device = sb_cuda_call_device(call);
-    const int64_t samples = samples_of(a), rows = rows_of(a);
+    const int64_t samples = sb_attention16_key_samples(a), rows = sb_attention16_key_rows(a);
     const int64_t keys[] = {a->width, a->key_heads, rows, samples};
     const int64_t values[] = {a->value_width, a->key_heads, rows, samples};
     given->key_bytes = (int32_t)((a->width + 63) / 64) * SB_CUDA_ATTENTION16_STREAM_KEYS * 128;
