@@ -342,8 +342,10 @@ typedef struct sb_llm_queue sb_llm_queue;
 typedef struct sb_llm_queue_options {
     size_t struct_bytes; /**< sizeof(sb_llm_queue_options): lets the struct grow */
     int64_t parallel;    /**< the most requests at a time; 0: 16 */
-    int64_t rows;        /**< the most tokens in a step, where requests that are at new tokens leave room; 0: 512 */
-    bool no_sharing;     /**< each prompt is run whole, also where another one begins like it */
+    /** The most tokens in a step, where requests that are at new tokens leave room; 0: 512, and on a device 2,048 where no request is at new
+     * tokens. */
+    int64_t rows;
+    bool no_sharing; /**< each prompt is run whole, also where another one begins like it */
 } sb_llm_queue_options;
 
 #define SB_LLM_QUEUE_OPTIONS_DEFAULT                                                                                   \

@@ -3,6 +3,8 @@
 
 #include "base/allocation.h"
 #include "llm/llm.h"
+#include "llm/step_extents.h"
+#include "ops/pages.h"
 #include "runtime/leaving_out.h"
 #include "runtime/state.h"
 
@@ -173,51 +175,7 @@ static sb_status check_parts(const sb_llm_batch *batch, int count, const sb_llm_
 
 /* ---- what a run is told ---- */
 
-typedef struct step_extents {
-    int64_t rows, wanted, scored, sequences, columns, choices, settings;
-} step_extents;
-
-/* A step on its way. */
-typedef struct stepping {
-    int count;
-    const sb_llm_step_part *parts;
-    const sb_llm_ahead *ahead; /* NULL: the caller waits for it */
-    bool scored;               /* logits are computed */
-} stepping;
-
-static int64_t round_up(int64_t number) {
-    int64_t power = 1;
-    while (power < number)
-        power *= 2;
-    return power;
-}
-
-/* How many settings choices have: those that leave tokens out are kernels more. */
-static int64_t count_settings(const sb_llm_ahead *ahead) {
-    bool cuts = false;
-    for (int i = 0; ahead != NULL && i < ahead->count; i++)
-        cuts =
-            cuts || sb_choose_cuts(ahead->choices[i].by.top_k, ahead->choices[i].by.top_p, ahead->choices[i].by.min_p);
-    return cuts ? SB_CHOOSE_REAL_COLUMNS : SB_CHOOSE_COLUMNS_OF_ALL;
-}
-
-/* Sequences and columns of the table are rounded up to powers of two, so that most steps find a plan: a sequence behind the
- * last begins behind all rows. */
-static step_extents measure(const stepping *s) {
-    step_extents extents = {.sequences = round_up(s->count), .choices = s->ahead != NULL ? s->ahead->count : 0};
-    for (int i = 0; i < s->count; i++) {
-        extents.rows += s->parts[i].count;
-        extents.wanted += s->parts[i].wanted_count;
-        if (s->parts[i].sequence->page_count > extents.columns)
-            extents.columns = s->parts[i].sequence->page_count;
-    }
-    extents.columns = round_up(extents.columns);
-    extents.scored = s->scored ? extents.wanted : 0;
-    extents.settings = count_settings(s->ahead);
-    return extents;
-}
-
-static sb_status create_inputs(const step_extents *extents, sb_tensor *inputs[SB_LLM_INPUTS], sb_error *error) {
+static sb_status create_inputs(const sb_llm_step_extents *extents, sb_tensor *inputs[SB_LLM_INPUTS], sb_error *error) {
     const int64_t rows[] = {1, extents->rows}, table[] = {extents->sequences, extents->columns};
     const int64_t integers[] = {extents->choices, SB_CHOOSE_INTEGER_COLUMNS};
     const int64_t reals[] = {extents->choices, extents->settings};
@@ -242,40 +200,66 @@ static int64_t token_of(const sb_llm_step_part *part, int64_t row) {
                                 : sb_choose_waiting(page_of(part->sequence, part->sequence->length - 1));
 }
 
-static void fill_choices(const stepping *s, int64_t settings, sb_tensor *inputs[SB_LLM_INPUTS]) {
+/* Choices behind those of the step have no row and no slot, and come to nothing. */
+static void fill_choices(const sb_llm_stepping *s, const sb_llm_step_extents *extents,
+                         sb_tensor *inputs[SB_LLM_INPUTS]) {
+    static const sb_choose_settings nothing = {.top_p = 1};
     int64_t *integers = sb_tensor_mutable_data(inputs[SB_LLM_CHOICES]);
     float *reals = sb_tensor_mutable_data(inputs[SB_LLM_SETTINGS]);
-    for (int i = 0; s->ahead != NULL && i < s->ahead->count; i++) {
-        const sb_llm_choice *choice = &s->ahead->choices[i];
-        const sb_llm_step_part *part = &s->parts[choice->part];
-        sb_choose_write(&choice->by, choice->row, page_of(part->sequence, part->sequence->length + part->count - 1),
-                        integers + i * SB_CHOOSE_INTEGER_COLUMNS, reals + i * settings, settings);
+    for (int64_t i = 0; i < extents->choices; i++) {
+        const sb_llm_choice *choice = i < extents->used.choices ? &s->ahead->choices[i] : NULL;
+        const sb_llm_step_part *part = choice != NULL ? &s->parts[choice->part] : NULL;
+        sb_choose_write(choice != NULL ? &choice->by : &nothing, choice != NULL ? choice->row : -1,
+                        part != NULL ? page_of(part->sequence, part->sequence->length + part->count - 1) : -1,
+                        integers + i * SB_CHOOSE_INTEGER_COLUMNS, reals + i * extents->settings, extents->settings);
     }
 }
 
-static void fill_inputs(const stepping *step, const step_extents *extents, sb_tensor *inputs[SB_LLM_INPUTS]) {
-    int64_t *to[SB_LLM_INPUTS], row = 0, wanted = 0;
-    for (int i = 0; i < SB_LLM_INPUTS; i++)
-        to[i] = i != SB_LLM_SETTINGS ? sb_tensor_mutable_data(inputs[i]) : NULL;
+/* The sequences of the parts; then one that is nobody's, which has the rows behind theirs, if there are any; then some without rows. */
+static void fill_sequences(const sb_llm_stepping *step, const sb_llm_step_extents *extents,
+                           int64_t *const to[SB_LLM_INPUTS]) {
+    int64_t begin = 0;
     for (int64_t s = 0; s < extents->sequences; s++) {
         const sb_llm_step_part *part = s < step->count ? &step->parts[s] : NULL;
         const sb_llm_sequence *sequence = part != NULL ? part->sequence : NULL;
-        to[SB_LLM_BEGINS][s] = row;
-        to[SB_LLM_STARTS][s] = part != NULL ? sequence->length : 0;
+        to[SB_LLM_BEGINS][s] = begin;
+        to[SB_LLM_STARTS][s] = part != NULL ? sequence->length : SB_PAGES_NOBODY;
         to[SB_LLM_LENGTHS][s] = part != NULL ? sequence->length + part->count : 0;
         for (int64_t c = 0; c < extents->columns; c++)
             to[SB_LLM_TABLE][s * extents->columns + c] =
                 part != NULL && c < sequence->page_count ? sequence->pages[c] : 0;
-        for (int64_t i = 0; part != NULL && i < part->wanted_count; i++)
+        begin = part != NULL ? begin + part->count : extents->rows;
+    }
+}
+
+static void fill_rows(const sb_llm_stepping *step, const sb_llm_step_extents *extents,
+                      int64_t *const to[SB_LLM_INPUTS]) {
+    int64_t row = 0, wanted = 0;
+    for (int s = 0; s < step->count; s++) {
+        const sb_llm_step_part *part = &step->parts[s];
+        for (int64_t i = 0; i < part->wanted_count; i++)
             to[SB_LLM_WANTED][wanted++] = row + part->wanted[i];
-        for (int64_t i = 0; part != NULL && i < part->count; i++) {
+        for (int64_t i = 0; i < part->count; i++) {
             to[SB_LLM_TOKENS][row] = token_of(part, i);
-            to[SB_LLM_POSITIONS][row++] = sequence->length + i;
+            to[SB_LLM_POSITIONS][row++] = part->sequence->length + i;
         }
     }
+    for (; row < extents->rows; row++)
+        to[SB_LLM_TOKENS][row] = to[SB_LLM_POSITIONS][row] = 0;
+    for (; wanted < extents->wanted; wanted++)
+        to[SB_LLM_WANTED][wanted] = 0;
     for (int64_t i = 0; i < extents->scored; i++)
         to[SB_LLM_SCORED][i] = i;
-    fill_choices(step, extents->settings, inputs);
+}
+
+static void fill_inputs(const sb_llm_stepping *step, const sb_llm_step_extents *extents,
+                        sb_tensor *inputs[SB_LLM_INPUTS]) {
+    int64_t *to[SB_LLM_INPUTS];
+    for (int i = 0; i < SB_LLM_INPUTS; i++)
+        to[i] = i != SB_LLM_SETTINGS ? sb_tensor_mutable_data(inputs[i]) : NULL;
+    fill_sequences(step, extents, to);
+    fill_rows(step, extents, to);
+    fill_choices(step, extents, inputs);
 }
 
 /* ---- a step ---- */
@@ -339,10 +323,10 @@ static sb_status run_now(sb_llm_batch *batch, sb_tensor *const inputs[SB_LLM_INP
 }
 
 /* (A graph without hidden states takes no SB_LLM_SCORED, the last of the inputs.) */
-static sb_status start(sb_llm_batch *batch, const stepping *s, sb_llm_flight *flight,
+static sb_status start(sb_llm_batch *batch, const sb_llm_stepping *s, sb_llm_flight *flight,
                        sb_tensor *outputs[SB_LLM_OUTPUTS], sb_error *error) {
     sb_tensor *inputs[SB_LLM_INPUTS] = {NULL};
-    const step_extents extents = measure(s);
+    const sb_llm_step_extents extents = sb_llm_step_extents_of(s);
     sb_status status = create_inputs(&extents, inputs, error);
     if (status == SB_OK) {
         fill_inputs(s, &extents, inputs);
@@ -356,8 +340,8 @@ static sb_status start(sb_llm_batch *batch, const stepping *s, sb_llm_flight *fl
     return status;
 }
 
-static sb_status step(sb_llm_batch *batch, const stepping *s, sb_llm_flight *flight, sb_tensor *outputs[SB_LLM_OUTPUTS],
-                      sb_error *error) {
+static sb_status step(sb_llm_batch *batch, const sb_llm_stepping *s, sb_llm_flight *flight,
+                      sb_tensor *outputs[SB_LLM_OUTPUTS], sb_error *error) {
     SB_TRY(check_parts(batch, s->count, s->parts, s->ahead != NULL, error));
     make_way(batch);
     if (batch->version != batch->llm->version)
@@ -386,6 +370,11 @@ bool sb_llm_batch_has_device(const sb_llm_batch *batch) {
     return sb_session_has_device(batch->session);
 }
 
+/* On a device making a plan takes as long as some tokens; a single page has one sequence, whose prompts are few. */
+static bool pads(const sb_llm_batch *batch) {
+    return sb_llm_batch_has_device(batch) && batch->pages.count > 1;
+}
+
 int64_t sb_llm_batch_chunk(const sb_llm_batch *batch, int64_t asked) {
     if (asked > 0)
         return asked < SB_LLM_MOST_CHUNK ? asked : SB_LLM_MOST_CHUNK;
@@ -394,7 +383,7 @@ int64_t sb_llm_batch_chunk(const sb_llm_batch *batch, int64_t asked) {
 
 sb_status sb_llm_batch_enqueue(sb_llm_batch *batch, int count, const sb_llm_step_part *parts, const sb_llm_ahead *ahead,
                                sb_llm_flight *flight, sb_error *error) {
-    const stepping s = {count, parts, ahead, true};
+    const sb_llm_stepping s = {count, parts, ahead, true, pads(batch)};
     return step(batch, &s, flight, NULL, error);
 }
 
@@ -415,7 +404,7 @@ void sb_llm_batch_mend(sb_llm_batch *batch) {
 
 sb_status sb_llm_batch_run(sb_llm_batch *batch, int count, const sb_llm_step_part *parts,
                            sb_tensor *outputs[SB_LLM_OUTPUTS], sb_error *error) {
-    const stepping s = {count, parts, NULL, true};
+    const sb_llm_stepping s = {count, parts, NULL, true, pads(batch)};
     no_outputs(outputs);
     return step(batch, &s, NULL, outputs, error);
 }
@@ -423,7 +412,7 @@ sb_status sb_llm_batch_run(sb_llm_batch *batch, int count, const sb_llm_step_par
 sb_status sb_llm_batch_look(sb_llm_batch *batch, int count, const sb_llm_step_part *parts, sb_tensor **hidden,
                             sb_error *error) {
     sb_tensor *outputs[SB_LLM_OUTPUTS];
-    const stepping s = {count, parts, NULL, false};
+    const sb_llm_stepping s = {count, parts, NULL, false, pads(batch)};
     no_outputs(outputs);
     SB_TRY(step(batch, &s, NULL, outputs, error));
     sb_tensor_release(outputs[SB_LLM_LOGITS]);

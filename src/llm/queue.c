@@ -12,7 +12,6 @@
 #include "llm/generating.h"
 
 #define DEFAULT_PARALLEL 16
-#define DEFAULT_ROWS SB_LLM_CHUNK
 #define MOST_KEPT 64    /* requests that have ended, whose pages are there for the next */
 #define LEAST_SHARED 16 /* tokens for which another request's pages are worth it */
 #define MOST_AHEAD 2    /* steps on their way */
@@ -46,7 +45,7 @@ typedef struct departure {
 
 struct sb_llm_queue {
     sb_llm_batch *batch;
-    int64_t parallel, rows;
+    int64_t parallel, rows; /* rows of 0: step_rows says */
     bool shares;
     entries waiting, running, kept; /* kept: have ended */
     sb_llm_queue_counters counters;
@@ -163,7 +162,7 @@ sb_status sb_llm_queue_create(sb_llm_batch *batch, const sb_llm_queue_options *o
     fresh->batch = batch;
     batch->references++;
     fresh->parallel = options->parallel > 0 ? options->parallel : DEFAULT_PARALLEL;
-    fresh->rows = options->rows > 0 ? options->rows : DEFAULT_ROWS;
+    fresh->rows = options->rows;
     fresh->shares = !options->no_sharing;
     sb_status status = make_room(fresh, error);
     if (status != SB_OK) {
@@ -417,9 +416,21 @@ static bool add_part(sb_llm_queue *queue, departure *d, entry *e, int64_t most) 
     return status == SB_OK;
 }
 
+/* The most rows of a step. Those that are at new tokens get one more with each step, and should not wait long for it; where nobody is,
+ * long steps of prompts take less time on a device. */
+static int64_t step_rows(const sb_llm_queue *queue) {
+    if (queue->rows > 0)
+        return queue->rows;
+    for (const entry *e = queue->running.first; e != NULL; e = e->next) {
+        if (e->g.given == e->g.count)
+            return SB_LLM_CHUNK;
+    }
+    return sb_llm_batch_chunk(queue->batch, 0);
+}
+
 /* New tokens first, one of each request; then prompts, as far as there is room. */
 static void gather(sb_llm_queue *queue, departure *d) {
-    int64_t room = queue->rows;
+    int64_t room = step_rows(queue);
     d->count = 0;
     for (int prompts = 0; prompts < 2; prompts++) {
         for (entry *e = queue->running.first, *next; e != NULL; e = next) {

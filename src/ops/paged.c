@@ -9,7 +9,7 @@
  *     table    s64 [sequences, columns]                       its pages, in the order of its keys
  *
  * Rows are written in their order, so that of two for one place the later one stays. A row for a key that the table has no
- * room for is an error.
+ * room for is an error. The rows of a sequence whose start is -1 go nowhere.
  *
  * PagedAttention is, for each row, Attention with is_causal over the keys of its own sequence:
  *
@@ -157,21 +157,25 @@ sb_status sb_paged_scatter_describe(const sb_call *call, sb_pages *pages) {
     return describe_pages(call, STARTS, cache, rows->dims[1], find_odd_rows(cache->dims, rows->dims), pages);
 }
 
+/* What is no key: the row goes nowhere, or there is no room for it. */
+enum { NO_KEY = -1, OUTSIDE = -2 };
+
 /* The key that a new row is; *sequence is whose. */
 static int64_t key_of(const sb_call *call, const sb_pages *pages, int64_t row, int64_t *sequence) {
     const sb_tensor *starts = sb_call_input(call, STARTS);
     const sb_pages_place place = sb_pages_of_row(pages, row);
-    int64_t start = ((const int64_t *)(const void *)starts->data)[place.sequence * starts->strides[0]];
+    const int64_t start = ((const int64_t *)(const void *)starts->data)[place.sequence * starts->strides[0]];
+    const int64_t room = sb_pages_room(pages);
     *sequence = place.sequence;
-    /* A start near the ends of its type stays outside. */
-    return start < 0 || start > sb_pages_room(pages) ? -1 : start + place.before;
+    if (start == SB_PAGES_NOBODY)
+        return NO_KEY;
+    return start < 0 || start > room || place.before >= room - start ? OUTSIDE : start + place.before;
 }
 
 sb_status sb_paged_scatter_check(const sb_call *call, const sb_pages *pages) {
     int64_t room = sb_pages_room(pages), sequence;
     for (int64_t row = 0; row < pages->new_rows; row++) {
-        int64_t key = key_of(call, pages, row, &sequence);
-        if (key < 0 || key >= room)
+        if (key_of(call, pages, row, &sequence) == OUTSIDE)
             return sb_call_fail(call, SB_ERROR_SHAPE,
                                 "row %lld, of sequence %lld, lies outside of the %lld keys that the table has room for",
                                 (long long)row, (long long)sequence, (long long)room);
@@ -188,7 +192,10 @@ void sb_paged_scatter_write(const sb_call *call, const sb_pages *pages, sb_tenso
     source.strides[0] = rows->strides[2];
     target.strides[0] = output->strides[2];
     for (int64_t row = 0; row < pages->new_rows && rows->dims[2] > 0; row++) {
-        int64_t key = key_of(call, pages, row, &sequence), page = sb_pages_find(pages, sequence, key, &at);
+        const int64_t key = key_of(call, pages, row, &sequence);
+        if (key == NO_KEY)
+            continue;
+        const int64_t page = sb_pages_find(pages, sequence, key, &at);
         source.data = rows->data + row * rows->strides[1] * size;
         target.data = output->data + (page * output->strides[0] + at * output->strides[1]) * size;
         sb_tensor_copy_elements(&target, &source);

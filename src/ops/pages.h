@@ -5,7 +5,7 @@
  * elements are looked at everywhere.
  *
  * The new rows of several sequences lie behind each other: row i belongs to the last sequence, but for the first, that begins
- * at i or before (a begin below 0 is 0); else to the first. */
+ * at i or before (a begin below 0 is 0); else to the first. A sequence may be nobody's, so that there are more rows than are needed. */
 #ifndef SB_OPS_PAGES_H
 #define SB_OPS_PAGES_H
 
@@ -14,6 +14,9 @@
 #include <stdint.h>
 
 #include "numerics/scalar.h"
+
+/* What stands for the first new key of a sequence that is nobody's: its rows go nowhere. */
+#define SB_PAGES_NOBODY (-1)
 
 /* `table`, s64 [sequences, columns], and `begins`, s64 [sequences], with steps in elements. */
 typedef struct sb_pages {

@@ -12,9 +12,10 @@
 #include "runtime/staying.h"
 
 /* Plans kept per runner; the least recently used one goes. Making one takes as long as a run of 0.1 ms and more, and lines of text
- * or seconds of speech have any extents. On a device they are few, since recordings take its memory. */
+ * or seconds of speech have any extents. On a device they are fewer, since recordings take its memory, but as many as the steps of a
+ * queue have extents (llm/step_extents.c). */
 #define HOST_PLANS 128
-#define DEVICE_PLANS 8
+#define DEVICE_PLANS 32
 
 /* ---- a runner ---- */
 

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "ops/pages.h"
 #include "session_joined.h"
 
 /* The case of a model, which sb_model_make's callback knows by this alone. */
@@ -104,7 +105,7 @@ static sb_model *appended(bool passes) {
     return model_of(&b, passes);
 }
 
-/* A run's inputs. The row is the last key that is seen, but for some runs, which see fewer keys or more. */
+/* A run's inputs. The row is the last key that is seen, but for some runs, which see fewer keys or more, and for those whose row is nobody's. */
 static void make_inputs(sb_tensor **inputs, uint64_t run) {
     const shape *s = &current;
     const int64_t places[] = {0, 1, 127, 128, 511, 512, 513, s->room - 1, s->room / 2, 600};
@@ -117,7 +118,7 @@ static void make_inputs(sb_tensor **inputs, uint64_t run) {
     inputs[KEYS] = halves(3, page, 200 + run, odd && run % 8 == 3);
     /* Infinities that nothing weighs have the definition compute a row, from memory. */
     inputs[VALUES] = halves(3, page, 300 + run, (odd && run % 8 == 3) || run % 4 == 1);
-    inputs[START] = number(start);
+    inputs[START] = number(run % 9 == 4 ? SB_PAGES_NOBODY : start);
     inputs[LENGTH] = number(length);
     MUST(sb_tensor_from_data(SB_S64, 2, (int64_t[]){1, 1}, &position, &inputs[POSITION], error));
 }
@@ -153,7 +154,7 @@ static void test_faults(void **unused) {
     setting s = start(appended, true);
     sb_session *session = open_session(&s, SB_GRAPHS_BUILD, false, NULL);
     for (uint64_t i = 0; i < 12; i++) {
-        const int64_t outside[] = {100, -1, TABLE_ROWS, -1};
+        const int64_t outside[] = {100, -2, TABLE_ROWS, -1};
         sb_tensor *inputs[INPUTS], *outputs[OUTPUTS];
         sb_error error = {SB_OK, ""};
         make_inputs(inputs, i);

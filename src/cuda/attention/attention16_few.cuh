@@ -341,13 +341,13 @@ template <int HALF, int D>
 SB_CUDA_FUNCTION void sb_attention16_few_give_new(const sb_cuda_attention *p, const sb_cuda_attention16_append *append,
                                                   sb_attention16_new_row row, const sb_attention16_few_tile *own,
                                                   uint32_t rank, const uint32_t queries[D / 16][2]) {
-    if (row.at < 0) {
+    if (row.at == SB_ATTENTION16_ASTRAY) {
         *append->fault = SB_FAULT_INDEX;
         return;
     }
-    if (rank == 0)
+    if (rank == 0 && row.at >= 0)
         sb_attention16_give_key<HALF, D>(append, &p->k, row, own->key_head);
-    if (rank == 1)
+    if (rank == 1 && row.at >= 0)
         sb_attention16_give_value<D>(append, &p->v, row, own->key_head);
     if (rank == 2 && threadIdx.x < 32)
         sb_attention16_give_queries<D>(&p->q, own->key_head, (int32_t)p->group, queries);

@@ -11,7 +11,11 @@
 #include "cuda/common/halves.cuh"
 #include "cuda/rows/rotary.cuh"
 
-/* Where the row goes among the keys, and which row of the tables turns it; -1: nowhere, since either is out of range. */
+/* What is no place: one out of range, and that of a row that is nobody's. */
+#define SB_ATTENTION16_ASTRAY (-1)
+#define SB_ATTENTION16_NOWHERE (-2)
+
+/* Where the row goes among the keys, which without a row of the tables is astray, and which row of the tables turns it; -1: none. */
 typedef struct sb_attention16_new_row {
     int32_t at, table;
 } sb_attention16_new_row;
@@ -19,7 +23,9 @@ typedef struct sb_attention16_new_row {
 SB_CUDA_FUNCTION sb_attention16_new_row sb_attention16_find_new(const sb_cuda_attention16_append *append) {
     const int64_t start = *append->start, position = *append->position;
     const bool has_room = start >= 0 && start < append->room, has_row = position >= 0 && position < append->table_rows;
-    const sb_attention16_new_row row = {has_room && has_row ? (int32_t)start : -1, has_row ? (int32_t)position : -1};
+    const int32_t no_place = has_row && start == SB_PAGES_NOBODY ? SB_ATTENTION16_NOWHERE : SB_ATTENTION16_ASTRAY;
+    const sb_attention16_new_row row = {has_row && has_room ? (int32_t)start : no_place,
+                                        has_row ? (int32_t)position : -1};
     return row;
 }
 

@@ -20,7 +20,7 @@ SB_CUDA_FUNCTION int64_t sb_cuda_paged_key(const sb_cuda_paged_scatter *p, int64
     return sb_cuda_paged_key_behind(p, sb_cuda_paged_start(p, sequence), before);
 }
 
-/* The row of a page that a row goes to; page -1: none, since there is no room for it. */
+/* The row of a page that a row goes to; page -1: none, since there is no room for it, or it is nobody's. */
 typedef struct sb_cuda_paged_target {
     int64_t page, at;
 } sb_cuda_paged_target;
@@ -91,13 +91,14 @@ SB_CUDA_FUNCTION sb_cuda_paged_begun sb_cuda_paged_begin(const sb_cuda_paged_sca
     return begun;
 }
 
-/* Where such a row goes. That there is no room for it is a fault. */
+/* Where such a row goes. That there is no room for it is a fault, unless it is nobody's. */
 SB_CUDA_FUNCTION sb_cuda_paged_target sb_cuda_paged_aim(const sb_cuda_paged_scatter *p,
                                                         const sb_cuda_paged_begun *begun) {
     const int64_t key = sb_cuda_paged_key_behind(p, begun->start, begun->place.before);
     sb_cuda_paged_target target = {-1, 0};
     if (key < 0) {
-        *p->fault = SB_FAULT_INDEX;
+        if (begun->start != SB_PAGES_NOBODY)
+            *p->fault = SB_FAULT_INDEX;
         return target;
     }
     int64_t column = key;

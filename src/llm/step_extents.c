@@ -1,0 +1,49 @@
+/* Requests come and go, and prompts have any length: if each step had as many rows as its parts, most would be planned and recorded anew.
+ * So a padded step has one of a few numbers of rows, and where nobody looks at logits, one of wanted rows and choices for each sequence.
+ * Without padding only sequences and columns of the table are rounded up, which costs nothing. */
+#include "llm/step_extents.h"
+
+static int64_t power_above(int64_t number) {
+    int64_t power = 1;
+    while (power < number)
+        power *= 2;
+    return power;
+}
+
+/* New tokens of up to 16 sequences, which take about as long as those of half as many, go by powers of two; rows beyond by quarters of
+ * them, so that a fifth is the most that is added, and an eleventh on average. */
+static int64_t padded_rows(int64_t rows) {
+    const int64_t power = power_above(rows), step = power <= 16 ? power : power / 8;
+    return (rows + step - 1) / step * step;
+}
+
+static bool cuts(const sb_llm_ahead *ahead) {
+    for (int i = 0; i < ahead->count; i++) {
+        const sb_choose_settings *by = &ahead->choices[i].by;
+        if (sb_choose_cuts(by->top_k, by->top_p, by->min_p))
+            return true;
+    }
+    return false;
+}
+
+sb_llm_step_extents sb_llm_step_extents_of(const sb_llm_stepping *s) {
+    sb_llm_step_extents e = {.used.choices = s->ahead != NULL ? s->ahead->count : 0};
+    for (int i = 0; i < s->count; i++) {
+        e.used.rows += s->parts[i].count;
+        e.used.wanted += s->parts[i].wanted_count;
+        if (s->parts[i].sequence->page_count > e.columns)
+            e.columns = s->parts[i].sequence->page_count;
+    }
+    e.rows = s->padded ? padded_rows(e.used.rows) : e.used.rows;
+    e.columns = power_above(e.columns);
+    e.sequences = power_above(s->count + (e.rows > e.used.rows));
+    e.wanted = e.used.wanted;
+    e.choices = e.used.choices;
+    e.settings = s->ahead != NULL && cuts(s->ahead) ? SB_CHOOSE_REAL_COLUMNS : SB_CHOOSE_COLUMNS_OF_ALL;
+    if (s->padded && s->ahead != NULL && !s->ahead->logits) {
+        e.wanted = e.wanted > 0 && e.wanted < e.sequences ? e.sequences : e.wanted;
+        e.choices = e.choices > 0 && e.choices < e.sequences ? e.sequences : e.choices;
+    }
+    e.scored = s->scored ? e.wanted : 0;
+    return e;
+}
