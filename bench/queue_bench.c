@@ -102,12 +102,14 @@ static void report(const serving *s, double us, int steps, const sb_device_count
     MUST(sb_digest_end(&digest, sum, error));
     qsort(s->step_us, (size_t)steps, sizeof *s->step_us, compare_numbers);
     sb_device_count(s->device, &after);
-    printf("%d requests, %lld tokens of prompts and %lld new ones in %.3f s: %.0f new tokens/s; first token behind %.1f "
-           "ms, the last %.1f; %d steps, the median %.0f us, 90 %% %.0f, the longest %.0f; %lld launches of graphs, %.0f kernels a step, %.0f MB; digest ",
-           s->count, (long long)given, (long long)made, us / 1e6, (double)made * 1e6 / us, waited / 1e6, longest / 1e6,
-           steps, s->step_us[steps / 2], s->step_us[steps * 9 / 10], s->step_us[steps - 1],
-           (long long)(after.graph_launches - before->graph_launches),
-           (double)(after.kernels - before->kernels) / steps, (double)after.device_bytes_most / 1e6);
+    printf(
+        "%d requests, %lld tokens of prompts and %lld new ones in %.3f s: %.0f new tokens/s; first token behind %.1f "
+        "ms, the last %.1f; %d steps, the median %.0f us, 90 %% %.0f, the longest %.0f; %lld launches of graphs, %.0f "
+        "kernels a step, %.0f MB; digest ",
+        s->count, (long long)given, (long long)made, us / 1e6, (double)made * 1e6 / us, waited / 1e6, longest / 1e6,
+        steps, s->step_us[steps / 2], s->step_us[steps * 9 / 10], s->step_us[steps - 1],
+        (long long)(after.graph_launches - before->graph_launches), (double)(after.kernels - before->kernels) / steps,
+        (double)after.device_bytes_most / 1e6);
     for (int i = 0; i < 8; i++)
         printf("%02x", sum[i]);
     printf("\n");
@@ -156,8 +158,9 @@ int main(int count, char **arguments) {
     }
     if (at >= count || s.count < 1 || s.most_prompt < 2 * LEAST_PROMPT || s.most_new < LEAST_NEW ||
         s.most_new > MOST_NEW || s.most_prompt + s.most_new > CONTEXT) {
-        fprintf(stderr, "usage: queue_bench [--requests N] [--parallel N] [--rows N] [--passes N] [--prompt N] [--new N] "
-                        "CHECKPOINT [DRIVER]\n");
+        fprintf(stderr,
+                "usage: queue_bench [--requests N] [--parallel N] [--rows N] [--passes N] [--prompt N] [--new N] "
+                "CHECKPOINT [DRIVER]\n");
         return 2;
     }
     options.context = CONTEXT;

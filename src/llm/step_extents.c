@@ -11,7 +11,7 @@ static int64_t power_above(int64_t number) {
 }
 
 /* New tokens of up to 16 sequences, which take about as long as those of half as many, go by powers of two; rows beyond by quarters of
- * them, so that a fifth is the most that is added, and an eleventh on average. */
+ * them, so that less than a quarter is added, and a twelfth on average. */
 static int64_t padded_rows(int64_t rows) {
     const int64_t power = power_above(rows), step = power <= 16 ? power : power / 8;
     return (rows + step - 1) / step * step;

@@ -15,7 +15,7 @@
  * or seconds of speech have any extents. On a device they are fewer, since recordings take its memory, but as many as the steps of a
  * queue have extents (llm/step_extents.c). */
 #define HOST_PLANS 128
-#define DEVICE_PLANS 32
+#define DEVICE_PLANS 64
 
 /* ---- a runner ---- */
 
