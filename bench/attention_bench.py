@@ -10,7 +10,8 @@ alternate in rounds. PyTorch's time is the shortest of its kernels' (flash, cuDN
 With --ways each case of 16 bits is timed in each way that the library has for its kind, too (SAMEBIT_CUDA_ATTENTION), where it can be taken; all
 must give the same bits. Their times have the ways' names; the first one is that of what a run without the variable takes.
 
-Cases of attention/paged are PagedAttention, whose peer is Samebit's own Attention over the same keys side by side, and whose results
+Cases of attention/mixed are PagedAttention of a prompt beside single rows, whose peer are Samebit's own Attention of either, one time and the
+other. Cases of attention/paged are PagedAttention, whose peer is Samebit's own Attention over the same keys side by side, and whose results
 must be the same bits: each sequence's keys are on pages in random order.
 
 Lines: bench attention/decode/…, attention/prefill/… and attention/paged/…, in microseconds a node; a ratio above 1 means that Samebit,
@@ -68,10 +69,14 @@ PAGED = [
     *[(1, 32, 8, width, 512, keys, keys, 16) for width in (64, 128) for keys in (512, 2048, 8192)],
     (4, 32, 8, 64, 128, 1024, 1024, 16),
 ]
+# A prompt's rows, behind which there are no keys but theirs, and sequences with a row each over keys of room, on pages of 16.
+MIXED = [(512, 4, 32, 8, 64, 384, 512), (504, 8, 32, 8, 64, 768, 1024), (496, 16, 32, 8, 64, 768, 1024),
+         (496, 16, 32, 8, 128, 1536, 2048), (448, 64, 32, 8, 128, 1536, 2048), (504, 8, 32, 8, 128, 8192, 8192),
+         (496, 16, 14, 2, 64, 768, 1024)]
 DTYPES = {"f16": (TensorProto.FLOAT16, torch.float16), "bf16": (TensorProto.BFLOAT16, torch.bfloat16),
           "f32": (TensorProto.FLOAT, torch.float32)}
 WAYS = {"decode": ("tiles", "clusters", "streams"), "prefill": ("tiles", "warpgroups"),
-        "paged": ("tiles", "clusters", "streams", "warpgroups")}
+        "paged": ("tiles", "clusters", "streams", "warpgroups"), "mixed": ("tiles", "streams", "warpgroups")}
 BACKENDS = {"flash": SDPBackend.FLASH_ATTENTION, "cudnn": SDPBackend.CUDNN_ATTENTION,
             "efficient": SDPBackend.EFFICIENT_ATTENTION}
 # A run of a chain takes about so long, beside which its own start does not count.
@@ -159,6 +164,7 @@ class PagedCase(Case):
     def __init__(self, batch, heads, key_heads, width, rows, keys, room, page_rows, dtype):
         super().__init__("paged", batch, heads, key_heads, width, rows, keys, room, dtype)
         self.page_rows, self.columns = page_rows, room // page_rows
+        self.sequences, self.new_rows = batch, batch * rows
         self.side_by_side = Case("decode", batch, heads, key_heads, width, rows, keys, room, dtype)
 
     def name(self):
@@ -177,9 +183,9 @@ class PagedCase(Case):
         return result
 
     def model(self, path):
-        element, pages = DTYPES[self.dtype][0], self.batch * self.columns
-        queries = [1, self.batch * self.rows, self.heads * self.width]
-        lists = {"lengths": [self.batch], "begins": [self.batch], "table": [self.batch, self.columns]}
+        element, pages = DTYPES[self.dtype][0], self.sequences * self.columns
+        queries = [1, self.new_rows, self.heads * self.width]
+        lists = {"lengths": [self.sequences], "begins": [self.sequences], "table": [self.sequences, self.columns]}
         inputs = [helper.make_tensor_value_info("q", element, queries)]
         inputs += [helper.make_tensor_value_info(name, TensorProto.INT64, dims) for name, dims in lists.items()]
         inputs += [helper.make_tensor_value_info(f"{kind}{i}", element, [pages, self.page_rows, self.key_heads * self.width])
@@ -190,6 +196,53 @@ class PagedCase(Case):
         graph = helper.make_graph(nodes, "chain", inputs, [helper.make_tensor_value_info(f"y{self.nodes}", element, queries)])
         opsets = [helper.make_opsetid("", 24), helper.make_opsetid("samebit", 1)]
         path.write_bytes(helper.make_model(graph, opset_imports=opsets, ir_version=11).SerializeToString())
+
+
+class MixedCase(PagedCase):
+    """A prompt beside sequences with a row each; side by side both are nodes of their own."""
+
+    def __init__(self, rows, batch, heads, key_heads, width, keys, room, dtype):
+        super().__init__(batch, heads, key_heads, width, 1, keys, room, 16, dtype)
+        self.kind, self.prompt = "mixed", rows
+        self.columns = max(room, 16 * math.ceil(rows / 16)) // 16
+        self.new_rows, self.sequences = rows + batch, batch + 1
+        self.side_by_side = [Case("prefill", 1, heads, key_heads, width, rows, rows, rows, dtype),
+                             Case("decode", batch, heads, key_heads, width, 1, keys, room, dtype)]
+
+    def name(self):
+        return f"{super().name()}/beside_{self.prompt}rows"
+
+    def cut(self):
+        def random(*dims):
+            return torch.randn(*dims, device="cuda", dtype=DTYPES[self.dtype][1])
+
+        pages = self.sequences * self.columns
+        lengths = torch.full((self.sequences,), self.keys, device="cuda", dtype=torch.int64)
+        lengths[0] = self.prompt
+        begins = torch.arange(self.sequences, device="cuda") + self.prompt - 1
+        begins[0] = 0
+        result = {"q": random(1, self.new_rows, self.heads * self.width), "lengths": lengths, "begins": begins,
+                  "table": torch.randperm(pages, device="cuda").view(self.sequences, self.columns)}
+        for i in range(self.sets):
+            for kind in "kv":
+                result[f"{kind}{i}"] = random(pages, self.page_rows, self.key_heads * self.width)
+        return result
+
+
+def bench_mixed(case, device, folder, seconds, report, ways):
+    cut = case.cut()
+    case.model(folder / "mixed.onnx")
+    sides = [Ours(device, folder / "mixed.onnx", cut)]
+    for each in case.side_by_side:
+        each.model(folder / f"{each.kind}.onnx")
+        sides.append(Ours(device, folder / f"{each.kind}.onnx", each.tensors()))
+    sides += [Ours(way, folder / "mixed.onnx", cut) for way in ways.values()]
+    nodes = [case.nodes, *[each.nodes for each in case.side_by_side], *[case.nodes] * len(ways)]
+    times = [1e6 * time / count for time, count in zip(alternate([(side.run, side.wait) for side in sides], seconds), nodes)]
+    if not all(torch.equal(bytes_of(sides[0]), bytes_of(side)) for side in sides[3:]):
+        raise SystemExit(f"{case.name()}: other bits in another way")
+    more = "".join(f" {name}={time:.4g}" for name, time in zip(ways, times[3:]))
+    report.bench(case.name(), times[0], times[1] + times[2], "us", f" nodes={case.nodes}{more}" + sides[0].note())
 
 
 def bench_paged(case, device, folder, seconds, report, ways):
@@ -291,6 +344,12 @@ def main():
                 bench_paged(case, device, pathlib.Path(folder), arguments.seconds, report,
                             {name: ways[name] for name in WAYS["paged"] if ways})
         report_mean(report, "paged")
+        for extents in MIXED:
+            case = MixedCase(*extents, arguments.dtype)
+            if arguments.only in case.name():
+                bench_mixed(case, device, pathlib.Path(folder), arguments.seconds, report,
+                            {name: ways[name] for name in WAYS["mixed"] if ways})
+        report_mean(report, "mixed")
     return 0
 
 

@@ -312,3 +312,8 @@ HARNESS_GROUP(paged, clusters, HARNESS_CUDA) {
 HARNESS_GROUP(paged, warpgroups, HARNESS_CUDA) {
     check_chosen(h, SB_CUDA_ATTENTION_WARPGROUPS, "attention16_prefill_paged");
 }
+
+/* Few rows of a sequence by the copy engine, beside others or alone. */
+HARNESS_GROUP(paged, streams, HARNESS_CUDA) {
+    check_chosen(h, SB_CUDA_ATTENTION_STREAMS, "attention16_stream");
+}

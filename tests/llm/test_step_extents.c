@@ -18,7 +18,8 @@ static sb_llm_choice choices[MOST_PARTS];
 static sb_llm_stepping make_step(int count, int64_t rows, int wanted, bool padded, const sb_llm_ahead *ahead) {
     for (int i = 0; i < count; i++) {
         sequences[i].page_count = 3 + i;
-        parts[i] = (sb_llm_step_part){.sequence = &sequences[i], .count = i == 0 ? rows : 1, .wanted_count = i < wanted};
+        parts[i] =
+            (sb_llm_step_part){.sequence = &sequences[i], .count = i == 0 ? rows : 1, .wanted_count = i < wanted};
         choices[i] = (sb_llm_choice){.by = {.top_p = 1}};
     }
     return (sb_llm_stepping){.count = count, .parts = parts, .ahead = ahead, .scored = true, .padded = padded};

@@ -210,6 +210,25 @@ static int64_t most_tiles(const sb_attention_work *a, int64_t group, int tile_ro
     return a->key_heads * (a->queries * group / tile_rows + sequences);
 }
 
+/* Whether some sequences may have many rows that share keys, and others few. */
+static bool is_mixed(const sb_attention_work *a) {
+    const int64_t few = SB_CUDA_ATTENTION16_DECODE_ROWS, group = a->heads / a->key_heads;
+    return a->pages.table != NULL && a->pages.sequences > 1 && group <= few &&
+           group * a->queries > few * a->pages.sequences;
+}
+
+/* What that is called. */
+static const char *mixed_name(bool streams, bool warpgroups) {
+    if (streams)
+        return warpgroups
+                   ? "tensor cores, rows of a sequence 8 at a time by TMA where they are few, else by warpgroups"
+                   : "tensor cores, rows of a sequence 8 at a time by TMA where they are few, else 64, or with wide "
+                     "heads 16";
+    return warpgroups
+               ? "tensor cores, rows of a sequence 16 at a time where they are few, else by warpgroups"
+               : "tensor cores, rows of a sequence 16 at a time where they are few, else 64, or with wide heads 16";
+}
+
 /* Keys on pages. How many rows each sequence has only the device knows; where some may have many and others few, there is a launch for
  * each kind. Few rows always have their splits apart: one sequence may have most of the keys. */
 static plan plan_sequences(const sb_attention_work *a, bool streams, bool warpgroups, int64_t widest,
@@ -217,33 +236,27 @@ static plan plan_sequences(const sb_attention_work *a, bool streams, bool warpgr
     const int64_t few = SB_CUDA_ATTENTION16_DECODE_ROWS, group = a->heads / a->key_heads;
     int64_t rows = group * a->queries, splits = up(a->keys, SB_ATTENTION_SPLIT);
     plan plan = {.splits = splits, .parts_up_to = INT64_MAX};
-    bool is_mixed = group <= few && rows > few * a->pages.sequences && a->pages.sequences > 1;
-    bool has_few = is_mixed || (group <= few && rows <= few * a->pages.sequences);
-    bool has_many = is_mixed || !has_few;
+    const bool mixed = is_mixed(a);
+    bool has_few = mixed || (group <= few && rows <= few * a->pages.sequences);
+    bool has_many = mixed || !has_few;
     if (has_many) {
         way way = warpgroups ? warpgroup_rows(a) : many_rows(widest, multiprocessors);
         int64_t tiles = most_tiles(a, group, way.rows);
-        plan.shares[plan.count++] =
-            (share){way, is_mixed ? few : 0, INT64_MAX, tiles, splits > 1 && tiles < way.enough};
+        plan.shares[plan.count++] = (share){way, mixed ? few : 0, INT64_MAX, tiles, splits > 1 && tiles < way.enough};
     }
     if (has_few) {
         way way = streams ? streamed_rows(sb_attention16_width(a)) : few_rows(widest, multiprocessors);
         plan.shares[plan.count++] =
-            (share){way, 0, is_mixed ? few : INT64_MAX, most_tiles(a, group, way.rows), splits > 1};
+            (share){way, 0, mixed ? few : INT64_MAX, most_tiles(a, group, way.rows), splits > 1};
     }
     const share *first = &plan.shares[0];
     plan.part_rows = first->is_split ? a->queries : 0;
-    if (is_mixed && !first->is_split && splits > 1) {
+    if (mixed && !first->is_split && splits > 1) {
         int64_t most = few / group * a->pages.sequences;
         plan.part_rows = most < a->queries ? most : a->queries;
         plan.parts_up_to = few;
     }
-    plan.name = is_mixed && warpgroups
-                    ? "tensor cores, rows of a sequence a few at a time where they are few, else by warpgroups"
-                : is_mixed
-                    ? "tensor cores, rows of a sequence 16 at a time where they are few, else 64, or with wide heads 16"
-                : first->is_split ? first->way.split_name
-                                  : first->way.name;
+    plan.name = mixed ? mixed_name(streams, warpgroups) : first->is_split ? first->way.split_name : first->way.name;
     return plan;
 }
 
@@ -423,12 +436,14 @@ static sb_status launch_clusters(sb_call *call, sb_cuda_attention_call *made) {
 
 /* ---- few rows by TMA ---- */
 
-/* Whether they are quicker: where rows are few for each head of keys, so that tiles of 8 of them read keys as seldom as others, and where
- * there are several splits, heads are wide, or tiles are so many that they keep the ring full. */
+/* Whether they are quicker: where rows are few for each head of keys, so that tiles of 8 of them read keys as seldom as others (beside
+ * prompts those of sequences with a single row), and where there are several splits, heads are wide, or tiles are so many that they keep
+ * the ring full. */
 static bool are_streams_quicker(const sb_call *call, const sb_attention_work *a) {
-    return share_few(a, SB_CUDA_ATTENTION16_STREAM_ROWS) &&
-           (a->keys > SB_ATTENTION_SPLIT || sb_attention16_widest(a) > 128 ||
-            count_samples(a) * a->key_heads > sb_cuda_call_device(call)->multiprocessors);
+    const bool are_few = is_mixed(a) ? a->heads / a->key_heads <= SB_CUDA_ATTENTION16_STREAM_ROWS
+                                     : share_few(a, SB_CUDA_ATTENTION16_STREAM_ROWS);
+    return are_few && (a->keys > SB_ATTENTION_SPLIT || sb_attention16_widest(a) > 128 ||
+                       count_samples(a) * a->key_heads > sb_cuda_call_device(call)->multiprocessors);
 }
 
 static bool takes_streams(const sb_call *call, const sb_cuda_attention_call *made) {
