@@ -320,7 +320,8 @@ static sb_status launch_share(sb_call *call, const sb_cuda_attention_call *made,
     /* Launched early, its blocks come to lie two on each multiprocessor that the product ahead has left idle. */
     work->apart = way->rows != SB_CUDA_ATTENTION16_ROWS;
     if (way->streams) {
-        *folded = share->is_split && plan->count == 1 && can_streams_fold(call, made, &p);
+        const bool alone = plan->count == 1 || !plan->shares[0].is_split; /* all parts are its own */
+        *folded = share->is_split && alone && can_streams_fold(call, made, &p);
         return sb_cuda_attention16_stream_run(call, made, work, &p, way->width, blocks, *folded);
     }
     snprintf(module, sizeof module, "%s%s_%d_%s", way->family, a->pages.table != NULL ? "_paged" : "", way->width,
