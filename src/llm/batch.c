@@ -4,8 +4,8 @@
 #include "base/allocation.h"
 #include "llm/llm.h"
 #include "llm/step_extents.h"
-#include "ops/pages.h"
 #include "runtime/leaving_out.h"
+#include "runtime/session_threads.h"
 #include "runtime/state.h"
 
 #define DEFAULT_SEQUENCES 8
@@ -223,7 +223,7 @@ static void fill_sequences(const sb_llm_stepping *step, const sb_llm_step_extent
         const sb_llm_step_part *part = s < step->count ? &step->parts[s] : NULL;
         const sb_llm_sequence *sequence = part != NULL ? part->sequence : NULL;
         to[SB_LLM_BEGINS][s] = begin;
-        to[SB_LLM_STARTS][s] = part != NULL ? sequence->length : SB_PAGES_NOBODY;
+        to[SB_LLM_STARTS][s] = part != NULL ? sequence->length : SB_LLM_NOBODY;
         to[SB_LLM_LENGTHS][s] = part != NULL ? sequence->length + part->count : 0;
         for (int64_t c = 0; c < extents->columns; c++)
             to[SB_LLM_TABLE][s * extents->columns + c] =
@@ -364,6 +364,10 @@ static sb_status step(sb_llm_batch *batch, const sb_llm_stepping *s, sb_llm_flig
 static void no_outputs(sb_tensor *outputs[SB_LLM_OUTPUTS]) {
     for (int i = 0; i < SB_LLM_OUTPUTS; i++)
         outputs[i] = NULL;
+}
+
+sb_workers *sb_llm_batch_workers(const sb_llm_batch *batch) {
+    return sb_session_workers(batch->session);
 }
 
 bool sb_llm_batch_has_device(const sb_llm_batch *batch) {

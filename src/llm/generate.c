@@ -65,8 +65,10 @@ static sb_status take(flying *f, sb_generating *g, sb_error *error) {
     SB_TRY(sb_llm_batch_collect(f->session->batch, &d->flight, outputs, error));
     int64_t ahead = sequence->length;
     sequence->length = f->length += d->part.count;
-    const sb_generated from = {outputs, 0, d->chooses ? 0 : -1};
+    const sb_generated from = {
+        .outputs = outputs, .workers = sb_llm_batch_workers(f->session->batch), .choice = d->chooses ? 0 : -1};
     sb_status status = sb_generating_take(g, &d->part, &from, error);
+    sb_generating_digest(g);
     sequence->length = ahead;
     release_outputs(outputs);
     return status;
@@ -103,8 +105,6 @@ sb_status sb_llm_generate(sb_llm_session *session, int64_t count, const int64_t 
     sb_llm_result made;
     sb_status status =
         sb_generating_begin(&g, session->llm, generation, sb_llm_session_length(session), count, tokens, error);
-    if (status == SB_OK && generation->score_prompt)
-        status = sb_llm_session_scorers(session, &g.scorers, error);
     if (status == SB_OK)
         status = run(session, &g, error);
     if (status == SB_OK)

@@ -167,13 +167,10 @@ static bool is_stop(const sb_generating *g, int64_t token) {
     return false;
 }
 
-static sb_status digest_logits(sb_generating *g, const float *logits, sb_error *error) {
-    int64_t vocabulary = g->llm->config.vocabulary;
-    sb_tensor *numbers;
-    SB_TRY(sb_tensor_wrap(SB_F32, 1, &vocabulary, NULL, (void *)(uintptr_t)logits, NULL, NULL, &numbers, error));
-    sb_digest_add_tensor(&g->digest, numbers);
-    sb_tensor_release(numbers);
-    return SB_OK;
+void sb_generating_digest(sb_generating *g) {
+    if (g->undigested != NULL)
+        sb_digest_add_numbers(&g->digest, g->llm->config.vocabulary, g->undigested);
+    g->undigested = NULL;
 }
 
 /* Of new tokens. */
@@ -191,12 +188,13 @@ static sb_status tell(sb_generating *g, const sb_generated *from, int64_t positi
                          .stops = !given && is_stop(g, token),
                          .has_logp = row >= 0 && (given || wants_logps(g)),
                          .logits = logits};
-    if (!g->about.no_digest)
+    sb_generating_digest(g);
+    if (!g->about.no_digest) {
         sb_digest_add_integer(&g->digest, token);
+        g->undigested = logits;
+    }
     if (row >= 0)
         what.logp = logp;
-    if (logits != NULL && !g->about.no_digest)
-        SB_TRY(digest_logits(g, logits, error));
     if (g->receipt != NULL && !given)
         SB_TRY(sb_receipt_add(g->receipt, token, what.logp, from->outputs[SB_LLM_HIDDEN], from->row + row, error));
     return g->about.on_token != NULL ? g->about.on_token(g->about.context, &what, &g->stopped, error) : SB_OK;
@@ -211,7 +209,7 @@ static sb_status score(sb_generating *g, const sb_generated *from, const sb_llm_
                                      .logits = logits_of(g, from, 0),
                                      .targets = g->tokens + g->done + 1,
                                      .logps = logps};
-    sb_llm_score_rows(g->scorers, &rows);
+    sb_llm_score_rows(from->workers, &rows);
     for (int64_t i = 0; i < part->count && !g->stopped; i++) {
         int64_t at = g->done + i;
         if (at == 0)

@@ -23,7 +23,7 @@ typedef struct sb_generating {
     sb_llm_result result;
     sb_llm_receipt *receipt; /* NULL: nobody wants one */
     double begun;
-    sb_workers *scorers;        /* score the prompt's rows; NULL: the caller's thread does */
+    const float *undigested;    /* the logits of the token that was told last; NULL: the digest has them */
     int64_t rows[SB_LLM_CHUNK]; /* wanted ones of the part: more than one only of a prompt that is scored */
 } sb_generating;
 
@@ -39,7 +39,8 @@ sb_status sb_generating_begin(sb_generating *g, const sb_llm *llm, const sb_llm_
 /* What a step gave. */
 typedef struct sb_generated {
     sb_tensor *const *outputs;
-    int64_t row; /* of them all, the first that is this generation's */
+    sb_workers *workers; /* for loops over rows; NULL: the caller's thread alone */
+    int64_t row;         /* of them all, the first that is this generation's */
     int64_t
         choice; /* which of the step's choices is its next token; -1: none, and the host chooses where one comes next */
 } sb_generated;
@@ -60,6 +61,8 @@ void sb_generating_gave(sb_generating *g, const sb_llm_step_part *part, bool cho
 /** Takes what the oldest step on its way gave, in which `part` was: tells of tokens, and has the next one, or ends. Errors: those of
  * sb_llm_sample and the caller's function. */
 sb_status sb_generating_take(sb_generating *g, const sb_llm_step_part *part, const sb_generated *from, sb_error *error);
+/** Brings logits of what was taken into the digest: behind sb_generating_take, and before that step's outputs go. Any thread may do so. */
+void sb_generating_digest(sb_generating *g);
 /** Whatever is on its way counts for nothing: the generation is where it was when the last step was taken. */
 void sb_generating_turn_back(sb_generating *g);
 /** Whether a device may choose its tokens. */

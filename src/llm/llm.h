@@ -53,8 +53,6 @@ struct sb_llm_session {
     sb_llm *llm;
     sb_llm_batch *batch;
     sb_llm_sequence *sequence;
-    int threads;         /* as sb_session_options has them */
-    sb_workers *scorers; /* score rows of logits; NULL until there are some */
 };
 
 /** The graph of the checkpoint's weights, as the model was asked for. */
@@ -87,6 +85,8 @@ typedef struct sb_llm_ahead {
     bool logits; /* come to the host, too */
 } sb_llm_ahead;
 
+/** Threads for loops over what a step gave, until the next call with the batch. */
+sb_workers *sb_llm_batch_workers(const sb_llm_batch *batch);
 /** Whether steps are given to a device, which can choose tokens and go on with them before the host has seen them. */
 bool sb_llm_batch_has_device(const sb_llm_batch *batch);
 /* Tokens of a prompt in one run: usually on the host; usually on a device, and the most. Products of 2,048 tokens of Llama-3.2-1B's shape took

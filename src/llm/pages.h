@@ -6,6 +6,9 @@
 
 #include <stdint.h>
 
+/* The start of a sequence that is nobody's, whose rows go nowhere: samebit.PagedScatter (docs/numerics.md). */
+#define SB_LLM_NOBODY (-1)
+
 typedef struct sb_llm_pages {
     int64_t count, free_count;
     int64_t *free;    /* the free ones; the last is taken next */

@@ -84,13 +84,6 @@ void sb_llm_score_rows(sb_workers *workers, const sb_llm_scored_rows *rows) {
     sb_workers_run(workers, rows->count, 1, score_rows, (void *)(uintptr_t)rows);
 }
 
-sb_status sb_llm_session_scorers(sb_llm_session *session, sb_workers **workers, sb_error *error) {
-    if (session->scorers == NULL)
-        SB_TRY(sb_workers_create(session->threads, &session->scorers, error));
-    *workers = session->scorers;
-    return SB_OK;
-}
-
 int64_t sb_llm_score_chunk(int64_t vocabulary, int64_t asked) {
     int64_t chunk = asked > 0 ? asked : MOST_LOGITS / vocabulary;
     chunk = chunk < MOST_CHUNK ? chunk : MOST_CHUNK;
@@ -120,8 +113,6 @@ static sb_status score_piece(const scoring *s, int64_t first, int64_t count, sb_
     const sb_llm_scoring *about = s->about;
     int64_t wanted[MOST_CHUNK], wanted_count = 0;
     sb_tensor *logits;
-    sb_workers *workers;
-    SB_TRY(sb_llm_session_scorers(s->session, &workers, error));
     for (int64_t i = 0; i < count; i++) {
         if (first + i + 1 >= about->first && first + i + 1 < s->count)
             wanted[wanted_count++] = i;
@@ -137,7 +128,7 @@ static sb_status score_piece(const scoring *s, int64_t first, int64_t count, sb_
                                          .top = about->top,
                                          .top_tokens = about->top > 0 ? about->top_tokens + row * about->top : NULL,
                                          .top_logps = about->top > 0 ? about->top_logps + row * about->top : NULL};
-        sb_llm_score_rows(workers, &rows);
+        sb_llm_score_rows(sb_llm_batch_workers(s->session->batch), &rows);
     }
     sb_tensor_release(logits);
     return SB_OK;

@@ -39,7 +39,4 @@ typedef struct sb_llm_scored_rows {
 /** Scores rows on the threads of `workers`; NULL: on the caller's alone. */
 void sb_llm_score_rows(sb_workers *workers, const sb_llm_scored_rows *rows);
 
-/** The workers that score a session's rows, as many as it has threads. Errors: OUT_OF_MEMORY. */
-sb_status sb_llm_session_scorers(sb_llm_session *session, sb_workers **workers, sb_error *error);
-
 #endif

@@ -9,7 +9,6 @@ sb_status sb_llm_session_create(sb_llm *llm, const sb_session_options *options, 
     if (fresh == NULL)
         return sb_fail_memory(error, sizeof *fresh);
     fresh->llm = llm;
-    fresh->threads = options != NULL ? options->threads : standard.threads;
     sb_status status = sb_llm_batch_make(llm, options != NULL ? options : &standard, 1, llm->description.context,
                                          &fresh->batch, error);
     if (status == SB_OK)
@@ -25,7 +24,6 @@ sb_status sb_llm_session_create(sb_llm *llm, const sb_session_options *options, 
 void sb_llm_session_destroy(sb_llm_session *session) {
     if (session == NULL)
         return;
-    sb_workers_destroy(session->scorers);
     sb_llm_sequence_release(session->sequence);
     sb_llm_batch_release(session->batch);
     sb_free(session);

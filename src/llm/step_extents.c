@@ -1,6 +1,6 @@
 /* Requests come and go, and prompts have any length: if each step had as many rows as its parts, most would be planned and recorded anew.
- * So a padded step has one of a few numbers of rows, and where nobody looks at logits, one of wanted rows and choices for each sequence.
- * Without padding only sequences and columns of the table are rounded up, which costs nothing. */
+ * So a padded step has one of a few numbers of rows, and one that is left to the device none or one wanted row and choice for each
+ * sequence. Without padding only sequences and columns of the table are rounded up, which costs nothing. */
 #include "llm/step_extents.h"
 
 static int64_t power_above(int64_t number) {
@@ -10,11 +10,16 @@ static int64_t power_above(int64_t number) {
     return power;
 }
 
-/* New tokens of up to 16 sequences, which take about as long as those of half as many, go by powers of two; rows beyond by quarters of
- * them, so that less than a quarter is added, and a twelfth on average. */
+/* Up to 16, which products take 8 or 16 at a time, powers of two; up to 512 four numbers from one power to the next, so that less than a
+ * quarter is added; beyond, where a row costs more than its share of a plan, multiples of 64. */
 static int64_t padded_rows(int64_t rows) {
-    const int64_t power = power_above(rows), step = power <= 16 ? power : power / 8;
+    const int64_t power = power_above(rows), step = power <= 16 ? power : power <= 512 ? power / 8 : 64;
     return (rows + step - 1) / step * step;
+}
+
+/* Of `count` rows, no more than one a part. Where somebody looks at logits they are copied, 10 us each of 128,256. */
+static int64_t padded_wanted(const sb_llm_stepping *s, const sb_llm_step_extents *e, int64_t count) {
+    return count == 0 ? 0 : s->ahead->logits ? power_above(count) : e->sequences;
 }
 
 static bool cuts(const sb_llm_ahead *ahead) {
@@ -40,9 +45,9 @@ sb_llm_step_extents sb_llm_step_extents_of(const sb_llm_stepping *s) {
     e.wanted = e.used.wanted;
     e.choices = e.used.choices;
     e.settings = s->ahead != NULL && cuts(s->ahead) ? SB_CHOOSE_REAL_COLUMNS : SB_CHOOSE_COLUMNS_OF_ALL;
-    if (s->padded && s->ahead != NULL && !s->ahead->logits) {
-        e.wanted = e.wanted > 0 && e.wanted < e.sequences ? e.sequences : e.wanted;
-        e.choices = e.choices > 0 && e.choices < e.sequences ? e.sequences : e.choices;
+    if (s->padded && s->ahead != NULL && e.used.wanted <= s->count) {
+        e.wanted = padded_wanted(s, &e, e.used.wanted);
+        e.choices = padded_wanted(s, &e, e.used.choices);
     }
     e.scored = s->scored ? e.wanted : 0;
     return e;

@@ -105,13 +105,25 @@ static void add_text_row(void *context, int64_t count, char *const *data, const 
     }
 }
 
+/* What stands before a tensor's elements. */
+static void add_extents(sb_digest *digest, sb_dtype dtype, int rank, const int64_t *dims) {
+    sb_digest_add_integer(digest, dtype);
+    sb_digest_add_integer(digest, rank);
+    for (int i = 0; i < rank; i++)
+        sb_digest_add_integer(digest, dims[i]);
+    digest->dtype = dtype;
+    digest->size = sb_dtype_size(dtype);
+}
+
+void sb_digest_add_numbers(sb_digest *digest, int64_t count, const float *numbers) {
+    char *const data[] = {(char *)(uintptr_t)numbers};
+    const int64_t step = sizeof *numbers;
+    add_extents(digest, SB_F32, 1, &count);
+    add_row(digest, count, data, &step);
+}
+
 void sb_digest_add_tensor(sb_digest *digest, const sb_tensor *tensor) {
-    sb_digest_add_integer(digest, tensor->dtype);
-    sb_digest_add_integer(digest, tensor->rank);
-    for (int i = 0; i < tensor->rank; i++)
-        sb_digest_add_integer(digest, tensor->dims[i]);
-    digest->dtype = tensor->dtype;
-    digest->size = sb_dtype_size(tensor->dtype);
+    add_extents(digest, tensor->dtype, tensor->rank, tensor->dims);
     sb_walk walk;
     sb_walk_start_ordered(&walk, tensor->rank, tensor->dims, 1, &tensor);
     sb_walk_run(&walk, tensor->dtype == SB_STRING ? add_text_row : add_row, digest);

@@ -24,6 +24,8 @@ void sb_digest_add_bytes(sb_digest *digest, const void *bytes, size_t count);
 void sb_digest_add_integer(sb_digest *digest, int64_t value);
 /** Its length and its bytes. */
 void sb_digest_add_text(sb_digest *digest, const char *text);
+/** Numbers, as a tensor f32 [count] is added. */
+void sb_digest_add_numbers(sb_digest *digest, int64_t count, const float *numbers);
 /** A tensor on the host: dtype, rank, extents, elements. */
 void sb_digest_add_tensor(sb_digest *digest, const sb_tensor *tensor);
 

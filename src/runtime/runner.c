@@ -11,11 +11,10 @@
 #include "runtime/state_binding.h"
 #include "runtime/staying.h"
 
-/* Plans kept per runner; the least recently used one goes. Making one takes as long as a run of 0.1 ms and more, and lines of text
- * or seconds of speech have any extents. On a device they are fewer, since recordings take its memory, but as many as the steps of a
- * queue have extents (llm/step_extents.c). */
-#define HOST_PLANS 128
-#define DEVICE_PLANS 64
+/* Plans kept per runner; the least recently used one goes. Making one takes as long as a run of 0.1 ms and more, and lines of text,
+ * seconds of speech or steps of a queue have any extents. On a device each has recordings, which take its memory: 0.4 MB with the 130
+ * kernels of Llama-3.2-1B's shape. */
+#define MOST_PLANS 128
 
 /* ---- a runner ---- */
 
@@ -178,7 +177,7 @@ static sb_status find_plan(sb_runner *runner, bool host_outputs, const sb_value 
             sb_plan_destroy(plan, runner->program);
             return status;
         }
-        if (count >= (placement->queue == NULL ? HOST_PLANS : DEVICE_PLANS)) {
+        if (count >= MOST_PLANS) {
             for (link = &runner->plans; (*link)->next != NULL;)
                 link = &(*link)->next;
             (void)wait_for_device(runner, NULL);

@@ -5,6 +5,7 @@
 #include "runtime/memory_limit.h"
 #include "runtime/model.h"
 #include "runtime/session_internal.h"
+#include "runtime/session_threads.h"
 
 static sb_status open_queue(sb_session *session, const sb_session_options *options, sb_error *error) {
     sb_placement *placement = &session->settings.placement;
@@ -59,6 +60,10 @@ static sb_status create_capacities(sb_session *session, const sb_session_options
     if (status == SB_OK && session->queue != NULL && session->settings.observer != NULL)
         placement->capacities->refused = "an observer is shown every node as it is";
     return status;
+}
+
+sb_workers *sb_session_workers(const sb_session *session) {
+    return session->settings.workers;
 }
 
 static sb_status fill_session(sb_session *session, const sb_session_options *options, sb_error *error) {

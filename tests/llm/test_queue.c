@@ -28,7 +28,7 @@ static sb_llm *load(const char *name, sb_dtype dtype, bool receipts) {
     options.dtype = dtype;
     options.context = CONTEXT;
     options.receipts = receipts;
-    snprintf(path, sizeof path, "models/%s", name);
+    snprintf(path, sizeof path, "%s%s", name[0] == '/' ? "" : "models/", name);
     MUST(sb_llm_load(path, &options, &llm, error));
     return llm;
 }
@@ -195,6 +195,22 @@ static void test_requests(void **unused) {
     check_model("llama", SB_BF16, true);
     check_model("gemma3", SB_F32, false);
     check_model("phi3", SB_F16, false);
+}
+
+/* So many logits in a step that threads share their digests out, and scored prompts. */
+static void test_many_logits(void **unused) {
+    (void)unused;
+    enum { COUNT = 20 };
+    static asked all[COUNT];
+    const sb_llm_queue_options how[] = {{sizeof *how, 16, 0, false}, {sizeof *how, COUNT, 40, true}};
+    sb_llm *llm = load(LARGE_MODEL, SB_F32, true);
+    assert_true(16 * sb_llm_describe(llm)->vocabulary > 1 << 14);
+    make_requests(llm, COUNT, all);
+    for (int i = 0; i < 2; i++)
+        run_all(llm, COUNT, all, 3, 300, &how[i]);
+    for (int i = 0; i < COUNT; i++)
+        sb_llm_receipt_release(all[i].alone_receipt);
+    sb_llm_release(llm);
 }
 
 /* ---- samples of a prompt ---- */
@@ -383,8 +399,8 @@ static void test_memory(void **unused) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_requests), cmocka_unit_test(test_samples), cmocka_unit_test(test_failures),
-        cmocka_unit_test(test_refused),  cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_requests), cmocka_unit_test(test_many_logits), cmocka_unit_test(test_samples),
+        cmocka_unit_test(test_failures), cmocka_unit_test(test_refused),     cmocka_unit_test(test_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -32,7 +32,8 @@ static void test_rows(void **state) {
         const sb_llm_stepping s = make_step(1, rows, 1, true, NULL);
         const sb_llm_step_extents e = sb_llm_step_extents_of(&s);
         assert_int_equal(e.used.rows, rows);
-        assert_true(e.rows >= rows && e.rows >= before && (rows <= 16 ? e.rows < 2 * rows : 4 * e.rows < 5 * rows));
+        assert_true(e.rows >= rows && e.rows >= before && (rows <= 16 ? e.rows < 2 * rows : 4 * e.rows < 5 * rows) &&
+                    (rows <= 16 || e.rows < rows + 64));
         /* There is a sequence for rows behind those of the parts. */
         assert_int_equal(e.sequences, e.rows > rows ? 2 : 1);
         /* The caller has as many logits as were asked for. */
@@ -40,7 +41,7 @@ static void test_rows(void **state) {
         different += e.rows != before;
         before = e.rows;
     }
-    assert_int_equal(different, 33);
+    assert_int_equal(different, 49);
     assert_int_equal(before, MOST_ROWS);
 }
 
@@ -60,10 +61,20 @@ static void test_parts(void **state) {
             assert_int_equal(quiet.wanted, wanted > 0 ? quiet.sequences : 0);
             assert_true(quiet.choices == quiet.wanted && quiet.scored == quiet.wanted);
             assert_true(quiet.used.wanted == wanted && quiet.used.choices == wanted);
-            assert_true(loud.rows == quiet.rows && loud.wanted == wanted && loud.choices == wanted);
+            assert_true(loud.rows == quiet.rows && loud.choices == loud.wanted);
+            assert_true(loud.wanted >= wanted && (wanted == 0 || loud.wanted < 2 * wanted));
             assert_true(exact.rows == count + 4 && exact.wanted == wanted && exact.choices == wanted);
         }
     }
+}
+
+/* A prompt of which every row is wanted, beside a token. */
+static void test_scored(void **state) {
+    const sb_llm_ahead ahead = {.count = 1, .choices = choices, .logits = true};
+    sb_llm_stepping s = make_step(2, 100, 1, true, &ahead);
+    parts[0].wanted_count = 100;
+    const sb_llm_step_extents e = sb_llm_step_extents_of(&s);
+    assert_true(e.rows == 112 && e.sequences == 4 && e.wanted == 100 && e.scored == 100 && e.choices == 1);
 }
 
 static void test_settings(void **state) {
@@ -78,6 +89,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rows),
         cmocka_unit_test(test_parts),
+        cmocka_unit_test(test_scored),
         cmocka_unit_test(test_settings),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

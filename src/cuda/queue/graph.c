@@ -102,6 +102,7 @@ typedef struct builder {
     CUgraphNode *nodes, *edges; /* `count` each; edges are those of the node in the making … */
     CUgraphNode *early;         /* … and those of them that go from kernel to kernel, with dependent launch */
     size_t early_count;
+    bool settled;     /* whether the node in the making may read something ahead */
     uint64_t *before; /* bit sets: what comes before each node, by any way */
     size_t words;     /* of a set */
     int edge_count;   /* of all nodes */
@@ -142,15 +143,15 @@ static bool is_settled(const builder *builder, int index, const sb_cuda_task *ta
 }
 
 /* Whether a task may be launched before those that it waits for have ended. */
-static bool is_early(const builder *builder, int index, const sb_cuda_task *task) {
+static bool is_early(const builder *builder, const sb_cuda_task *task) {
     if (!builder->dependent_launch || task->kind != SB_CUDA_KERNEL)
         return false;
-    return !task->kernel.apart || (task->kernel.settled.comes_early && is_settled(builder, index, task));
+    return !task->kernel.apart || (task->kernel.settled.comes_early && builder->settled);
 }
 
 /* From the latest conflict back: whatever that one waits for needs no edge. */
 static size_t find_edges(builder *builder, int node, const sb_cuda_task *task) {
-    const bool comes_early = is_early(builder, node, task);
+    const bool comes_early = is_early(builder, task);
     size_t count = 0;
     for (int other = node - 1; other >= 0; other--) {
         if (is_before(builder, node, other))
@@ -183,7 +184,7 @@ static sb_status add_kernel(builder *builder, int index, size_t edges, const sb_
     CUgraphNode *node = &builder->nodes[index];
     unsigned char own[MOST_PARAMETERS]; /* the driver copies them */
     void *parameters[] = {(void *)(uintptr_t)task->parameters};
-    if (is_settled(builder, index, whole)) {
+    if (builder->settled) {
         const int32_t settled = SB_CUDA_SETTLED;
         memcpy(own, task->parameters, task->kernel->parameter_bytes);
         memcpy(own + task->settled.place, &settled, sizeof settled);
@@ -244,6 +245,7 @@ static sb_status add_node(builder *builder, int index, sb_error *error) {
     sb_cuda_task task = sb_cuda_task_list_at(builder->list, index);
     CUgraphNode *node = &builder->nodes[index];
     builder->early_count = 0;
+    builder->settled = is_settled(builder, index, &task);
     size_t edges = find_edges(builder, index, &task);
     builder->edge_count += (int)(edges + builder->early_count);
     switch (task.kind) {
