@@ -198,7 +198,7 @@ static void test_requests(void **unused) {
 }
 
 /* So many logits in a step that threads share their digests out, and scored prompts. */
-static void test_many_logits(void **unused) {
+static void test_threads(void **unused) {
     (void)unused;
     enum { COUNT = 20 };
     static asked all[COUNT];
@@ -397,10 +397,12 @@ static void test_memory(void **unused) {
     sb_llm_release(llm);
 }
 
-int main(void) {
+int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_requests), cmocka_unit_test(test_many_logits), cmocka_unit_test(test_samples),
-        cmocka_unit_test(test_failures), cmocka_unit_test(test_refused),     cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_requests), cmocka_unit_test(test_threads), cmocka_unit_test(test_samples),
+        cmocka_unit_test(test_failures), cmocka_unit_test(test_refused), cmocka_unit_test(test_memory),
     };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
