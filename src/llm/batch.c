@@ -374,7 +374,8 @@ bool sb_llm_batch_has_device(const sb_llm_batch *batch) {
     return sb_session_has_device(batch->session);
 }
 
-/* On a device making a plan takes as long as some tokens; a single page has one sequence, whose prompts are few. */
+/* Whether steps have rows that nobody needs: on a device, where planning and recording take as long as some tokens do. A single page has one
+ * sequence, which is a session's, and is at new tokens nearly always. */
 static bool pads(const sb_llm_batch *batch) {
     return sb_llm_batch_has_device(batch) && batch->pages.count > 1;
 }

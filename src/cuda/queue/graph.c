@@ -102,7 +102,7 @@ typedef struct builder {
     CUgraphNode *nodes, *edges; /* `count` each; edges are those of the node in the making … */
     CUgraphNode *early;         /* … and those of them that go from kernel to kernel, with dependent launch */
     size_t early_count;
-    bool settled;     /* whether the node in the making may read something ahead */
+    bool is_settled;  /* whether the node in the making may read something ahead */
     uint64_t *before; /* bit sets: what comes before each node, by any way */
     size_t words;     /* of a set */
     int edge_count;   /* of all nodes */
@@ -146,7 +146,7 @@ static bool is_settled(const builder *builder, int index, const sb_cuda_task *ta
 static bool is_early(const builder *builder, const sb_cuda_task *task) {
     if (!builder->dependent_launch || task->kind != SB_CUDA_KERNEL)
         return false;
-    return !task->kernel.apart || (task->kernel.settled.comes_early && builder->settled);
+    return !task->kernel.apart || (task->kernel.settled.comes_early && builder->is_settled);
 }
 
 /* From the latest conflict back: whatever that one waits for needs no edge. */
@@ -184,7 +184,7 @@ static sb_status add_kernel(builder *builder, int index, size_t edges, const sb_
     CUgraphNode *node = &builder->nodes[index];
     unsigned char own[MOST_PARAMETERS]; /* the driver copies them */
     void *parameters[] = {(void *)(uintptr_t)task->parameters};
-    if (builder->settled) {
+    if (builder->is_settled) {
         const int32_t settled = SB_CUDA_SETTLED;
         memcpy(own, task->parameters, task->kernel->parameter_bytes);
         memcpy(own + task->settled.place, &settled, sizeof settled);
@@ -245,7 +245,7 @@ static sb_status add_node(builder *builder, int index, sb_error *error) {
     sb_cuda_task task = sb_cuda_task_list_at(builder->list, index);
     CUgraphNode *node = &builder->nodes[index];
     builder->early_count = 0;
-    builder->settled = is_settled(builder, index, &task);
+    builder->is_settled = is_settled(builder, index, &task);
     size_t edges = find_edges(builder, index, &task);
     builder->edge_count += (int)(edges + builder->early_count);
     switch (task.kind) {
