@@ -12,6 +12,8 @@
 
 #include "answer_text.h"
 #include "chat.h"
+#include "progress.h"
+#include "running.h"
 #include "telling.h"
 #include "text.h"
 #include "tokenizing.h"
@@ -108,11 +110,15 @@ struct many {
     bool logprobs, no_digest, failed;
     answer *answers;
     int64_t count, printed;
+    int64_t prompt_tokens, new_tokens; /* of those that have ended, and of all so far */
+    double first_token_ns;             /* of those that have ended well, together */
+    int64_t ended_well;
 };
 
 static sb_status take_token(void *context, const sb_llm_token *token, bool *stop, sb_error *error) {
     answer *to = context;
     size_t before;
+    to->of->new_tokens++;
     if (json_array_append_new(to->tokens, json_integer(token->token)) != 0)
         return run_out(error);
     if (to->of->logprobs &&
@@ -164,6 +170,7 @@ static json_t *answer_json(const answer *a) {
 
 /* Prints those that have ended and behind which none is missing. */
 static void print_ended(many *of) {
+    clear_progress();
     for (; of->printed < of->count && of->answers[of->printed].ended; of->printed++) {
         json_t *json = answer_json(&of->answers[of->printed]);
         if (json == NULL || json_dumpf(json, stdout, JSON_COMPACT | JSON_REAL_PRECISION(9)) != 0)
@@ -181,6 +188,9 @@ static void take_end(void *context, sb_status status, const sb_error *error, con
     a->status = status;
     if (status == SB_OK) {
         a->result = *result;
+        a->of->ended_well++;
+        a->of->prompt_tokens += result->prompt_tokens;
+        a->of->first_token_ns += result->first_token_ns;
         a->status = finish_answer_text(&a->text, &before, &a->error);
         if (a->status == SB_OK && a->receipt != NULL)
             a->status = save_receipt(a, &a->error);
@@ -325,18 +335,44 @@ static void interrupt(int signal) {
     sb_llm_batch_interrupt(interruptible);
 }
 
+/* What has been done in that time, for whoever watches. */
+static void show_many(const sb_llm_queue *queue, const many *of, double took_ns) {
+    const sb_llm_queue_counters counters = sb_llm_queue_count(queue);
+    show_progress("%lld of %lld answers; %lld new tokens, %.1f/s",
+                  (long long)(of->count - counters.waiting - counters.running), (long long)of->count,
+                  (long long)of->new_tokens, (double)of->new_tokens * 1e9 / took_ns);
+}
+
+/* … and in the end. */
+static void print_many(const sb_llm_queue *queue, const many *of, double took_ns) {
+    const sb_llm_queue_counters counters = sb_llm_queue_count(queue);
+    char took[TEXT_BYTES], first[TEXT_BYTES];
+    fprintf(stderr, "%lld answers in %s: %lld tokens of prompts, %lld of which were shared, and %lld new ones (%.1f/s)",
+            (long long)of->count, duration(took_ns, took), (long long)of->prompt_tokens, (long long)counters.shared,
+            (long long)of->new_tokens, (double)of->new_tokens * 1e9 / took_ns);
+    if (of->ended_well > 0)
+        fprintf(stderr, ", the first after %s on average",
+                duration(of->first_token_ns / (double)of->ended_well, first));
+    fprintf(stderr, "; %lld steps\n", (long long)counters.steps);
+}
+
 static int run_all(sb_llm_batch *batch, sb_llm_queue *queue, const many *of) {
     struct sigaction action = {.sa_handler = interrupt, .sa_flags = (int)SA_RESETHAND};
     sb_error error;
     interruptible = batch;
     sigaction(SIGINT, &action, NULL); /* the second one ends the process */
-    int code = sb_llm_queue_run(queue, &error) == SB_OK ? EXIT_RIGHT : report(&error);
+    const double start = now_ns();
+    int code = EXIT_RIGHT;
+    for (bool more = true; more && code == EXIT_RIGHT;) {
+        if (sb_llm_queue_step(queue, &more, &error) != SB_OK)
+            code = report(&error);
+        show_many(queue, of, now_ns() - start);
+    }
     action.sa_handler = SIG_DFL;
     sigaction(SIGINT, &action, NULL);
-    sb_llm_queue_counters counters = sb_llm_queue_count(queue);
+    clear_progress();
     if (code == EXIT_RIGHT)
-        fprintf(stderr, "%lld answers: %lld tokens in %lld steps; %lld tokens of prompts were shared\n",
-                (long long)of->count, (long long)counters.rows, (long long)counters.steps, (long long)counters.shared);
+        print_many(queue, of, now_ns() - start);
     return code == EXIT_RIGHT && of->failed ? EXIT_FAILED : code;
 }
 

@@ -259,7 +259,7 @@ says answer '"line":4,"sample":1,'
 runs 0 "$samebit" generate "$models/llama-text" -p "Hi there, hi there, hi there" --count 5 --temperature 1.5 --request 3 --samples 2 --ignore-stops
 sed 's/"line":1/"line":4/' out >samples
 sed -n 3,4p many | cmp -s - samples || fail "other samples of a prompt alone"
-says err "tokens of prompts were shared"
+says err " of which were shared, and "
 
 # Conversations, which the chat template writes; and a receipt of each answer, which is that of it alone.
 cat >talks.jsonl <<'END'
