@@ -312,14 +312,33 @@ static sb_status give(sb_llm_batch *batch, sb_tensor *const inputs[SB_LLM_INPUTS
     return SB_OK;
 }
 
+/* Leaves of the output, [1, rows, …], the first rows; NULL stays. */
+static sb_status keep_first(sb_tensor **output, int64_t rows, sb_error *error) {
+    sb_tensor *all = *output, *first;
+    if (all == NULL || all->dims[1] <= rows)
+        return SB_OK;
+    const int64_t dims[] = {1, rows, all->dims[2]};
+    SB_TRY(sb_tensor_over(all->storage, all->data, all->dtype, 3, dims, NULL, &first, error));
+    sb_tensor_release(all);
+    *output = first;
+    return SB_OK;
+}
+
 /* Nobody chooses: there is nothing to be had. */
-static sb_status run_now(sb_llm_batch *batch, sb_tensor *const inputs[SB_LLM_INPUTS],
-                         sb_tensor *outputs[SB_LLM_OUTPUTS], sb_error *error) {
+static sb_status run_now(sb_llm_batch *batch, const sb_llm_step_extents *extents,
+                         sb_tensor *const inputs[SB_LLM_INPUTS], sb_tensor *outputs[SB_LLM_OUTPUTS], sb_error *error) {
     sb_session_leave_out(batch->session, 0);
     SB_TRY(sb_session_run_tensors(batch->session, inputs, outputs, error));
     sb_tensor_release(outputs[SB_LLM_CHOSEN]);
     outputs[SB_LLM_CHOSEN] = NULL;
-    return SB_OK;
+    sb_status status = SB_OK;
+    for (int i = 0; i < SB_LLM_OUTPUTS && status == SB_OK; i++)
+        status = keep_first(&outputs[i], extents->used.wanted, error);
+    for (int i = 0; i < SB_LLM_OUTPUTS && status != SB_OK; i++) {
+        sb_tensor_release(outputs[i]);
+        outputs[i] = NULL;
+    }
+    return status;
 }
 
 /* (A graph without hidden states takes no SB_LLM_SCORED, the last of the inputs.) */
@@ -331,7 +350,7 @@ static sb_status start(sb_llm_batch *batch, const sb_llm_stepping *s, sb_llm_fli
     if (status == SB_OK) {
         fill_inputs(s, &extents, inputs);
         status = s->ahead != NULL ? give(batch, inputs, s->ahead->logits, flight, error)
-                                  : run_now(batch, inputs, outputs, error);
+                                  : run_now(batch, &extents, inputs, outputs, error);
         if (status != SB_OK)
             sb_llm_batch_mend(batch);
     }

@@ -1,6 +1,6 @@
 /* Requests come and go, and prompts have any length: if each step had as many rows as its parts, most would be planned and recorded anew.
- * So a padded step has one of a few numbers of rows, and one that is left to the device none or one wanted row and choice for each
- * sequence. Without padding only sequences and columns of the table are rounded up, which costs nothing. */
+ * So a padded step has one of a few numbers of rows, and unless several rows of a part are wanted, one of a few numbers of wanted rows
+ * and of choices. Without padding only sequences and columns of the table are rounded up, which costs nothing. */
 #include "llm/step_extents.h"
 
 static int64_t power_above(int64_t number) {
@@ -19,7 +19,8 @@ static int64_t padded_rows(int64_t rows) {
 
 /* Of `count` rows, no more than one a part. Where somebody looks at logits they are copied, 10 us each of 128,256. */
 static int64_t padded_wanted(const sb_llm_stepping *s, const sb_llm_step_extents *e, int64_t count) {
-    return count == 0 ? 0 : s->ahead->logits ? power_above(count) : e->sequences;
+    const bool are_copied = s->ahead == NULL || s->ahead->logits;
+    return count == 0 ? 0 : are_copied ? power_above(count) : e->sequences;
 }
 
 static bool cuts(const sb_llm_ahead *ahead) {
@@ -45,7 +46,7 @@ sb_llm_step_extents sb_llm_step_extents_of(const sb_llm_stepping *s) {
     e.wanted = e.used.wanted;
     e.choices = e.used.choices;
     e.settings = s->ahead != NULL && cuts(s->ahead) ? SB_CHOOSE_REAL_COLUMNS : SB_CHOOSE_COLUMNS_OF_ALL;
-    if (s->padded && s->ahead != NULL && e.used.wanted <= s->count) {
+    if (s->padded && e.used.wanted <= s->count) {
         e.wanted = padded_wanted(s, &e, e.used.wanted);
         e.choices = padded_wanted(s, &e, e.used.choices);
     }

@@ -36,7 +36,6 @@ static void test_rows(void **state) {
                     (rows <= 16 || e.rows < rows + 64));
         /* There is a sequence for rows behind those of the parts. */
         assert_int_equal(e.sequences, e.rows > rows ? 2 : 1);
-        /* The caller has as many logits as were asked for. */
         assert_true(e.wanted == 1 && e.scored == 1 && e.choices == 0 && e.columns == 4);
         different += e.rows != before;
         before = e.rows;
@@ -54,6 +53,10 @@ static void test_parts(void **state) {
             const sb_llm_step_extents quiet = sb_llm_step_extents_of(&s);
             s.ahead = &heard;
             const sb_llm_step_extents loud = sb_llm_step_extents_of(&s);
+            s.ahead = NULL;
+            const sb_llm_step_extents waited = sb_llm_step_extents_of(&s);
+            assert_true(waited.wanted == loud.wanted && waited.choices == 0 && waited.used.wanted == wanted);
+            s.ahead = &heard;
             s.padded = false;
             const sb_llm_step_extents exact = sb_llm_step_extents_of(&s);
             assert_true(quiet.sequences >= count + (quiet.rows > count + 4) && quiet.columns >= 2 + count);
