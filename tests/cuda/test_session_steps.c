@@ -48,7 +48,8 @@ static int draw_parts(random_source *random, part parts[SEQUENCES]) {
         if (random_between(random, 0, 2) == 0 && (s + 1 < SEQUENCES || count > 0))
             continue;
         part *p = &parts[count++];
-        *p = (part){.sequence = s, .count = random_between(random, 0, 2) == 0 ? random_between(random, 1, MOST_ROWS) : 1};
+        *p = (part){.sequence = s,
+                    .count = random_between(random, 0, 2) == 0 ? random_between(random, 1, MOST_ROWS) : 1};
         const int64_t kind = random_between(random, 0, 5);
         for (int64_t i = 0; i < p->count; i++) {
             p->tokens[i] = random_between(random, 0, VOCABULARY - 1);
@@ -63,8 +64,8 @@ static sb_status run(sb_llm_batch *batch, sb_llm_sequence *const *sequences, int
                      sb_tensor *outputs[SB_LLM_OUTPUTS], sb_error *error) {
     sb_llm_step_part step[SEQUENCES];
     for (int i = 0; i < count; i++)
-        step[i] = (sb_llm_step_part){sequences[parts[i].sequence], parts[i].count, parts[i].tokens, parts[i].wanted_count,
-                                     parts[i].wanted};
+        step[i] = (sb_llm_step_part){sequences[parts[i].sequence], parts[i].count, parts[i].tokens,
+                                     parts[i].wanted_count, parts[i].wanted};
     return sb_llm_batch_run(batch, count, step, outputs, error);
 }
 
