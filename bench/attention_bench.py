@@ -338,18 +338,13 @@ def main():
                     bench(case, device, pathlib.Path(folder), arguments.seconds, report,
                           {name: ways[name] for name in WAYS[kind] if ways})
             report_mean(report, kind)
-        for extents in PAGED:
-            case = PagedCase(*extents, arguments.dtype)
-            if arguments.only in case.name():
-                bench_paged(case, device, pathlib.Path(folder), arguments.seconds, report,
-                            {name: ways[name] for name in WAYS["paged"] if ways})
-        report_mean(report, "paged")
-        for extents in MIXED:
-            case = MixedCase(*extents, arguments.dtype)
-            if arguments.only in case.name():
-                bench_mixed(case, device, pathlib.Path(folder), arguments.seconds, report,
-                            {name: ways[name] for name in WAYS["mixed"] if ways})
-        report_mean(report, "mixed")
+        for kind, cases, make, time_one in (("paged", PAGED, PagedCase, bench_paged), ("mixed", MIXED, MixedCase, bench_mixed)):
+            for extents in cases:
+                case = make(*extents, arguments.dtype)
+                if arguments.only in case.name():
+                    time_one(case, device, pathlib.Path(folder), arguments.seconds, report,
+                             {name: ways[name] for name in WAYS[kind] if ways})
+            report_mean(report, kind)
     return 0
 
 

@@ -3,9 +3,9 @@
  *
  *     queue_bench [--requests N] [--parallel N] [--rows N] [--passes N] [--prompt N] [--new N] CHECKPOINT [DRIVER]
  *
- * --prompt and --new: the most tokens, in place of 1,024 and 256. All requests are there from the start. Passes have other prompts and lengths, in one queue. Printed of each pass: tokens a second, how long
- * requests waited for their first token, what a step took and how many were one launch of a graph, and a digest over all new tokens, which nothing but the number of requests
- * may change. */
+ * --prompt and --new: the most tokens, in place of 1,024 and 256. All requests are there from the start. Passes have other prompts and
+ * lengths, in one queue. Printed of each pass: tokens a second, how long requests waited for their first token, what a step took and how
+ * many were one launch of a graph, and a digest over all new tokens, which --parallel and --rows do not change. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>

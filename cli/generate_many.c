@@ -110,9 +110,7 @@ struct many {
     bool logprobs, no_digest, failed;
     answer *answers;
     int64_t count, printed;
-    int64_t prompt_tokens, new_tokens; /* of those that have ended, and of all so far */
-    double first_token_ns;             /* of those that have ended well, together */
-    int64_t ended_well;
+    int64_t new_tokens; /* of all so far */
 };
 
 static sb_status take_token(void *context, const sb_llm_token *token, bool *stop, sb_error *error) {
@@ -188,9 +186,6 @@ static void take_end(void *context, sb_status status, const sb_error *error, con
     a->status = status;
     if (status == SB_OK) {
         a->result = *result;
-        a->of->ended_well++;
-        a->of->prompt_tokens += result->prompt_tokens;
-        a->of->first_token_ns += result->first_token_ns;
         a->status = finish_answer_text(&a->text, &before, &a->error);
         if (a->status == SB_OK && a->receipt != NULL)
             a->status = save_receipt(a, &a->error);
@@ -347,12 +342,19 @@ static void show_many(const sb_llm_queue *queue, const many *of, double took_ns)
 static void print_many(const sb_llm_queue *queue, const many *of, double took_ns) {
     const sb_llm_queue_counters counters = sb_llm_queue_count(queue);
     char took[TEXT_BYTES], first[TEXT_BYTES];
+    int64_t prompt_tokens = 0, told = 0;
+    double first_ns = 0;
+    for (int64_t i = 0; i < of->count; i++) {
+        const sb_llm_result *result = &of->answers[i].result; /* of one that failed all is 0 */
+        prompt_tokens += result->prompt_tokens;
+        told += result->new_tokens > 0;
+        first_ns += result->first_token_ns;
+    }
     fprintf(stderr, "%lld answers in %s: %lld tokens of prompts, %lld of which were shared, and %lld new ones (%.1f/s)",
-            (long long)of->count, duration(took_ns, took), (long long)of->prompt_tokens, (long long)counters.shared,
+            (long long)of->count, duration(took_ns, took), (long long)prompt_tokens, (long long)counters.shared,
             (long long)of->new_tokens, (double)of->new_tokens * 1e9 / took_ns);
-    if (of->ended_well > 0)
-        fprintf(stderr, ", the first after %s on average",
-                duration(of->first_token_ns / (double)of->ended_well, first));
+    if (told > 0)
+        fprintf(stderr, ", the first after %s on average", duration(first_ns / (double)told, first));
     fprintf(stderr, "; %lld steps\n", (long long)counters.steps);
 }
 
@@ -362,15 +364,15 @@ static int run_all(sb_llm_batch *batch, sb_llm_queue *queue, const many *of) {
     interruptible = batch;
     sigaction(SIGINT, &action, NULL); /* the second one ends the process */
     const double start = now_ns();
-    int code = EXIT_RIGHT;
-    for (bool more = true; more && code == EXIT_RIGHT;) {
-        if (sb_llm_queue_step(queue, &more, &error) != SB_OK)
-            code = report(&error);
+    sb_status status = SB_OK;
+    for (bool more = true; more && status == SB_OK;) {
+        status = sb_llm_queue_step(queue, &more, &error);
         show_many(queue, of, now_ns() - start);
     }
+    clear_progress();
+    const int code = status == SB_OK ? EXIT_RIGHT : report(&error);
     action.sa_handler = SIG_DFL;
     sigaction(SIGINT, &action, NULL);
-    clear_progress();
     if (code == EXIT_RIGHT)
         print_many(queue, of, now_ns() - start);
     return code == EXIT_RIGHT && of->failed ? EXIT_FAILED : code;

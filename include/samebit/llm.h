@@ -351,7 +351,8 @@ typedef struct sb_llm_queue_options {
 #define SB_LLM_QUEUE_OPTIONS_DEFAULT                                                                                   \
     { sizeof(sb_llm_queue_options), 0, 0, false }
 
-/** Told once of each request that ends, behind the tokens of all that were in its last step, unless it fails. `result` is NULL, and `error` says why, unless `status` is SB_OK. May add requests. */
+/** Told once of each request that ends, behind the tokens of all that were in its last step, unless it fails. `result` is NULL, and `error`
+ * says why, unless `status` is SB_OK. May add requests. */
 typedef void sb_llm_end_function(void *context, sb_status status, const sb_error *error, const sb_llm_result *result);
 
 /** A request. Start from SB_LLM_REQUEST_DEFAULT. */

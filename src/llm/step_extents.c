@@ -11,13 +11,13 @@ static int64_t power_above(int64_t number) {
 }
 
 /* Up to 16, which products take 8 or 16 at a time, powers of two; up to 512 four numbers from one power to the next, so that less than a
- * quarter is added; beyond, where a row costs more than its share of a plan, multiples of 64. */
+ * quarter is added; beyond, where rows take longer, multiples of 64. */
 static int64_t padded_rows(int64_t rows) {
     const int64_t power = power_above(rows), step = power <= 16 ? power : power <= 512 ? power / 8 : 64;
     return (rows + step - 1) / step * step;
 }
 
-/* Of `count` rows, no more than one a part. Where somebody looks at logits they are copied, 10 us each of 128,256. */
+/* Of `count` rows, no more than one a part. Where somebody looks at logits they are copied, 0.5 MB each of 128,256. */
 static int64_t padded_wanted(const sb_llm_stepping *s, const sb_llm_step_extents *e, int64_t count) {
     const bool are_copied = s->ahead == NULL || s->ahead->logits;
     return count == 0 ? 0 : are_copied ? power_above(count) : e->sequences;

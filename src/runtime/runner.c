@@ -12,8 +12,8 @@
 #include "runtime/staying.h"
 
 /* Plans kept per runner; the least recently used one goes. Making one takes as long as a run of 0.1 ms and more, and lines of text,
- * seconds of speech or steps of a queue have any extents. On a device each has recordings, which take its memory: 0.4 MB with the 130
- * kernels of Llama-3.2-1B's shape. */
+ * seconds of speech or steps of a queue have any extents. On a device each has recordings, which take its memory: up to 56 more of them,
+ * with the 130 kernels of Llama-3.2-1B's shape, took 4 and 22 MB (docs/results/2026-11-29-queues.md). */
 #define MOST_PLANS 128
 
 /* ---- a runner ---- */

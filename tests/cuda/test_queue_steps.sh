@@ -1,6 +1,5 @@
 # Requests of all lengths in a queue over a driver that has the kernels: test_queue_steps.sh QUEUE MODELS FAKE_GPU. Their tokens are the
-# same whatever is in a step beside them, also where it has more rows than are needed; and steps have so few extents that those of
-# other requests find their recordings.
+# same whatever is in a step beside them, also where it has more rows than are needed; and other requests' steps find recordings.
 queue=$1 models=$2 fake=$3 failed=0
 fail() {
     echo "$*" >&2
