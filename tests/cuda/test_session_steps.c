@@ -137,21 +137,23 @@ static void test_steps(void **unused) {
     finish(&s);
 }
 
-/* Steps of 17 to 19 rows are one plan: the first runs it, the second is recorded, and the third is a launch of that. Of 20, which are rows
- * of one sequence alone, it is another. */
+/* Steps of 17 to 19 rows are one plan: those of 18 and 19 are launches of what was recorded of 17. Of 20, which are rows of one sequence
+ * alone, it is another. */
 static void test_recordings(void **unused) {
     _Static_assert(SB_LLM_NOBODY == SB_PAGES_NOBODY, "what language models tell the operators");
     setting s = start_device();
     sb_llm *llm = load("llama", SB_BF16);
     side own = open_side(llm, s.device);
-    for (int64_t rows = 17; rows <= 20; rows++) {
+    const int64_t steps[] = {17, 17, 17, 17, 18, 19, 20}; /* of the first three the last is recorded */
+    for (int i = 0; i < 7; i++) {
+        const int64_t rows = steps[i];
         const int64_t before = counters_of(s.device).graph_launches;
         part one = {.count = rows, .wanted_count = 1, .wanted = {rows - 1}};
         sb_tensor *outputs[SB_LLM_OUTPUTS];
         MUST(sb_llm_sequence_trim(own.sequences[0], 0, error));
         MUST(run(own.batch, own.sequences, 1, &one, outputs, error));
         release_outputs(outputs);
-        assert_int_equal(counters_of(s.device).graph_launches - before, rows == 19);
+        assert_int_equal(counters_of(s.device).graph_launches - before, i >= 3 && rows < 20);
     }
     close_side(&own);
     sb_llm_release(llm);
