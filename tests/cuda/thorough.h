@@ -19,6 +19,16 @@ static inline bool is_left_out(int number) {
     return !tests_are_thorough() && ((uint32_t)number * UINT32_C(2654435769) >> 30) != 0;
 }
 
+/* Of `ways` in which a test goes through each of several models, the number that go past from one to the next, so that each is gone
+ * by one model or other; under AddressSanitizer, where they take three times as long, a model goes one. */
+static inline int ways_apart(int ways) {
+#if defined(__SANITIZE_ADDRESS__)
+    return ways;
+#else
+    return tests_are_thorough() ? 1 : ways / 2;
+#endif
+}
+
 /* From one failing allocation to the next one that is tried: `step`, but more under AddressSanitizer, where these tests take thirteen times
  * as long. All that are tried without it fail in the ordinary build. */
 static inline int64_t failing_step(int64_t step) {
