@@ -37,7 +37,7 @@ test:
 	ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS)
 
 # What takes long by itself: a wheel with the examples of its pages, the newest cases in several combinations, every type of the
-# standard.
+# standard, more cases of kernels.
 test-extended:
 	tools/install-dependencies test
 	$(CONFIGURE_TESTS)
@@ -66,7 +66,7 @@ fuzz:
 install: all
 	cmake --install $(BUILD) --prefix $(PREFIX)
 
-# Every input of every one-argument f32 function (2^32 each): ten minutes on two cores.
+# Every input of every one-argument f32 function (2^32 each), ten minutes on two cores; and every case of kernels, half an hour.
 test-exhaustive:
 	tools/install-dependencies test
 	$(CONFIGURE_TESTS)
