@@ -66,7 +66,7 @@ fuzz:
 install: all
 	cmake --install $(BUILD) --prefix $(PREFIX)
 
-# Every input of every one-argument f32 function (2^32 each), ten minutes on two cores; and every case of kernels, half an hour.
+# Every input of every one-argument f32 function (2^32 each), ten minutes on two cores; and every case of kernels.
 test-exhaustive:
 	tools/install-dependencies test
 	$(CONFIGURE_TESTS)
