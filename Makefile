@@ -66,7 +66,8 @@ fuzz:
 install: all
 	cmake --install $(BUILD) --prefix $(PREFIX)
 
-# Every input of every one-argument f32 function (2^32 each), ten minutes on two cores; and every case of kernels.
+# Every input of every one-argument f32 function (2^32 each), ten minutes on two cores; every case of the
+# harness's largest families, and whole networks on an emulated device.
 test-exhaustive:
 	tools/install-dependencies test
 	$(CONFIGURE_TESTS)

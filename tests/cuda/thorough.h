@@ -19,8 +19,8 @@ static inline bool is_left_out(int number) {
     return !tests_are_thorough() && ((uint32_t)number * UINT32_C(2654435769) >> 30) != 0;
 }
 
-/* Of `ways` in which a test goes through each of several models, the number that go past from one to the next, so that each is gone
- * by one model or other; under AddressSanitizer, where they take three times as long, a model goes one. */
+/* Of two or more `ways` in which a test goes through each of several models, how far apart those are that a model goes: all if tests are
+ * thorough, else half; under AddressSanitizer, where they take three times as long, one. */
 static inline int ways_apart(int ways) {
 #if defined(__SANITIZE_ADDRESS__)
     return ways;
