@@ -15,26 +15,69 @@
 #if SB_HOPPER
 /* Pieces of eight neighbours, of rows that lie so many apart: of a warp's sixteen rows, or of all columns of a swapped tile. */
 #if SB_GEMM_GROUPS > 1
-#define SB_GEMM16_PIECES (SB_GEMM_N > 192 ? 2 : 4) /* as there are registers */
+#define SB_GEMM16_PIECES 4
 #define SB_GEMM16_PIECE_ROWS 4
 #else
 #define SB_GEMM16_PIECES (SB_GEMM_N < 16 ? 1 : SB_GEMM_N / 16)
 #define SB_GEMM16_PIECE_ROWS 16
 #endif
 
-/* Where a thread's pieces lie, and how many of their rows there are: one at least. */
+/* Where a thread's pieces lie, and how many of their rows there are; and what has been asked for of one input, before the results are
+ * there that it belongs to. */
 typedef struct sb_gemm16_node_pieces {
     sb_gemm16_node_place first;
     int count;
+    const sb_cuda_epilogue_input *asked; /* NULL: nothing */
+    uint32_t ahead[4 * SB_GEMM16_PIECES];
 } sb_gemm16_node_pieces;
+
+/* Whether all pieces are 16 bytes that go at once, of which one is at `at`. */
+SB_CUDA_FUNCTION bool sb_gemm16_goes_by_eights(const sb_cuda_epilogue_input *input, const char *at) {
+    const int64_t below = SB_GEMM16_PIECE_ROWS * input->steps[2];
+    return input->steps[3] == 2 && (((uintptr_t)at | (uintptr_t)below) & 15) == 0;
+}
+
+/* Asks for the pieces of the first input that has other elements in each row, a residual say: memory's answer takes longer than
+ * anything else that is done behind a product. */
+SB_CUDA_FUNCTION void sb_gemm16_ask_for_pieces(const sb_gemm16_nodes *program, bool inside,
+                                               sb_gemm16_node_pieces *pieces) {
+    pieces->asked = NULL;
+    SB_CUDA_KEEP_LOOP
+    for (int i = 0; i < program->count && inside && pieces->asked == NULL; i++) {
+        const int number = program->steps[i].input;
+        if (number != 0 && program->inputs[number - 1].steps[2] != 0)
+            pieces->asked = &program->inputs[number - 1];
+    }
+    if (pieces->asked == NULL)
+        return;
+    const char *at = sb_gemm16_input_at(pieces->asked, &pieces->first);
+    if (!sb_gemm16_goes_by_eights(pieces->asked, at)) {
+        pieces->asked = NULL;
+        return;
+    }
+    SB_CUDA_UNROLL
+    for (int r = 0; r < SB_GEMM16_PIECES; r++) {
+        const int64_t row = r < pieces->count ? r : 0;
+        const sb_cuda_eight eight = sb_cuda_load_eight(at + row * SB_GEMM16_PIECE_ROWS * pieces->asked->steps[2]);
+        SB_CUDA_UNROLL
+        for (int j = 0; j < 4; j++)
+            pieces->ahead[4 * r + j] = eight.pairs[j];
+    }
+}
 
 /* The elements of an input for all pieces, asked for together: as 16 bytes where eight lie so, or one number for a row, or one by
  * one. What is the same for all rows is read once. Of rows that are not there the first one's are taken. */
 SB_CUDA_FUNCTION void sb_gemm16_load_pieces(const sb_gemm16_node_pieces *pieces, const sb_cuda_epilogue_input *input,
                                             uint32_t *pairs) {
+    if (input == pieces->asked) {
+        SB_CUDA_UNROLL
+        for (int i = 0; i < 4 * SB_GEMM16_PIECES; i++)
+            pairs[i] = pieces->ahead[i];
+        return;
+    }
     const char *at = sb_gemm16_input_at(input, &pieces->first);
     const int64_t step = input->steps[3], below = SB_GEMM16_PIECE_ROWS * input->steps[2];
-    if (step == 2 && (((uintptr_t)at | (uintptr_t)below) & 15) == 0) {
+    if (sb_gemm16_goes_by_eights(input, at)) {
         SB_CUDA_UNROLL
         for (int r = 0; r < SB_GEMM16_PIECES; r++) {
             sb_cuda_eight eight;

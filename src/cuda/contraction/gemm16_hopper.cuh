@@ -455,11 +455,16 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
         int number = 0, turn = 0; /* of tiles, and of the rooms for results */
 #elif BULK
         /* Rounded results leave while the products of the next tile have begun. */
+#if !SENDS_AT_ONCE
         uint32_t rounded[SUMS / 2];
+#endif
         int rounded_m = -1, rounded_n = 0, rounded_batch = 0, turn = 0;
 #if GATES_IN_BULK
         int rounded_columns = TILE_N;
 #endif
+#endif
+#if defined(SB_GEMM_FUSED)
+        sb_gemm16_node_pieces pieces;
 #endif
         SB_CUDA_KEEP_LOOP
         for (int index = REHEARSES ? first - clusters : first; index < p->tiles; index += clusters) {
@@ -500,6 +505,9 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
             uint64_t rows_matrix = sb_plain_descriptor(rows, 16 * (uint32_t)p->columns);
 #endif
             BEGIN_GROUPS();
+#if defined(SB_GEMM_FUSED) && ONE_WARPGROUP
+            BEGIN_NODES();
+#endif
 #if REHEARSES
             if (rehearses) {
                 SB_CUDA_UNROLL
@@ -511,9 +519,8 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
                 /* The first tile of k by itself: the compiler keeps products in flight only where nothing but
              * products writes sums. */
                 MULTIPLY_STAGE(p->product.c.accumulate, SB_CUDA_SELDOM(depth.cut == 0));
-#if !TURNS
-                if (!SENDS_AT_ONCE)
-                    SEND();
+#if !TURNS && !SENDS_AT_ONCE
+                SEND();
 #endif
                 SB_WGMMA_WAIT(0);
                 SB_CUDA_KEEP_LOOP
@@ -529,6 +536,9 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
 #if TURNS
                 if (leads)
                     sb_barrier_arrive(turns + 8 * (1 - group));
+#endif
+#if defined(SB_GEMM_FUSED) && !ONE_WARPGROUP
+                BEGIN_NODES();
 #endif
                 SB_WGMMA_WAIT(0);
                 RELEASE(empty + 8 * stage);
@@ -611,9 +621,8 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
             NAME(sb_gemm16_store_, SB_GEMM_SUFFIX)(&corner, SUMS, sums);
 #endif
         }
-#if !TURNS
-        if (!SENDS_AT_ONCE)
-            SEND();
+#if !TURNS && !SENDS_AT_ONCE
+        SEND();
 #endif
         if (leads)
             SB_TENSOR_STORES_READ(0);
@@ -711,6 +720,8 @@ SB_CUDA_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, p) {
 #undef A_HALF
 #undef SKIP_STAGES
 #undef COMPUTE_NODES
+#undef BEGIN_NODES
+#undef HAS_PIECES
 #undef PIECE
 #undef SEND_TILE
 #undef SEND_BOXES
@@ -724,6 +735,9 @@ SB_CUDA_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, p) {
 #undef SEND
 #undef SEND_TURNED
 #undef SENDS_AT_ONCE
+#undef FIRST_PAIR
+#undef MOVE_PAIRS_UP
+#undef KEEP_SUMS
 #undef FINISHES
 #undef FINISH
 #undef FINISH_ALL

@@ -14,6 +14,12 @@
 #define GATES_IN_BULK 0
 #define ROUNDED_COLUMNS TILE_N
 #endif
+/* Where there are no registers for nodes beside a whole tile of sums, results are sent before the next tile begins. */
+#if defined(SB_GEMM_FUSED) && SB_GEMM_N > 192
+#define SENDS_AT_ONCE 1
+#else
+#define SENDS_AT_ONCE 0
+#endif
 /* Sends the tile in `rounded`, if there is one: through shared memory, a box of 64 columns after the other, of which
  * the last one begins early enough to end with the tile, and repeats some columns. */
 #if BULK
@@ -54,41 +60,64 @@
 #else
 #define SEND() (void)0
 #endif
-/* The nodes of a box of 64 columns whose first row is `first_row`, in the room that it has been put in order in: of a warp's
- * sixteen rows a thread takes every fourth. */
+#if defined(SB_GEMM_FUSED) && !ONE_WARPGROUP
+/* The nodes of a box of 64 columns, in the room that it has been put in order in: of a warp's sixteen rows a thread takes every
+ * fourth. What it reads of the first input with rows has been asked for a box ahead, or while the tile's last products went on. */
 #define PIECE(row) (room + (uint32_t)(row)*128 + (uint32_t)((lane % 8) ^ ((row)&7)) * 16)
-#define COMPUTE_NODES(first_row)                                                                                       \
+#define BEGIN_NODES()                                                                                                  \
     do {                                                                                                               \
+        const int lane = thread % 32, own = thread % GROUP_THREADS / 32 * 16 + lane / 8, left = (int)p->rows - m - own; \
+        pieces.first = sb_gemm16_nodes_begin(&given.program, at.batch);                                                \
+        pieces.first.row = m + own;                                                                                    \
+        pieces.first.column = n + lane % 8 * 8;                                                                        \
+        pieces.count = (left + SB_GEMM16_PIECE_ROWS - 1) / SB_GEMM16_PIECE_ROWS;                                       \
+        sb_gemm16_ask_for_pieces(&given.program, HAS_PIECES(pieces), &pieces);                                         \
+    } while (0)
+#define HAS_PIECES(pieces) ((pieces).count > 0 && (pieces).first.column < p->columns)
+#define COMPUTE_NODES()                                                                                                \
+    do {                                                                                                               \
+        const int own = warp + lane / 8;                                                                               \
+        const sb_gemm16_node_pieces here = pieces;                                                                     \
+        pieces.first.column += 64;                                                                                     \
+        sb_gemm16_ask_for_pieces(&given.program, q + 1 < TILE_N / 64 && HAS_PIECES(pieces), &pieces);                  \
         __syncwarp();                                                                                                  \
-        SB_CUDA_KEEP_LOOP                                                                                              \
-        for (int own = warp + lane / 8; own < warp + 16; own += SB_GEMM16_PIECES * SB_GEMM16_PIECE_ROWS) {             \
-            const int left = (int)p->rows - ((first_row) + own);                                                       \
+        if (HAS_PIECES(here)) {                                                                                        \
             uint32_t words[4 * SB_GEMM16_PIECES];                                                                      \
-            pieces.first.row = (first_row) + own;                                                                      \
-            pieces.count = (left + SB_GEMM16_PIECE_ROWS - 1) / SB_GEMM16_PIECE_ROWS;                                   \
-            if (left <= 0 || pieces.first.column >= p->columns)                                                        \
-                break;                                                                                                 \
             SB_CUDA_UNROLL                                                                                             \
             for (int r = 0; r < SB_GEMM16_PIECES; r++)                                                                 \
                 sb_shared_load_eight(PIECE(own + r * SB_GEMM16_PIECE_ROWS), words + 4 * r);                            \
-            NAME(sb_gemm16_fuse_, SB_GEMM_SUFFIX)(&given.program, &pieces, words);                                     \
+            NAME(sb_gemm16_fuse_, SB_GEMM_SUFFIX)(&given.program, &here, words);                                       \
             SB_CUDA_UNROLL                                                                                             \
             for (int r = 0; r < SB_GEMM16_PIECES; r++)                                                                 \
                 sb_shared_store_eight(PIECE(own + r * SB_GEMM16_PIECE_ROWS), words + 4 * r);                           \
         }                                                                                                              \
     } while (0)
+/* Of a box of 64 columns those of the tile in `rounded`, or, of results that are sent at once, of the sums themselves. */
+#if SENDS_AT_ONCE
+#define FIRST_PAIR(i) NAME(sb_round_pair_, SB_GEMM_SUFFIX)(sums[2 * (i)], sums[2 * (i) + 1])
+#define MOVE_PAIRS_UP()                                                                                                \
+    do {                                                                                                               \
+        SB_CUDA_UNROLL                                                                                                 \
+        for (int i = 0; i + 32 < SUMS; i++)                                                                            \
+            sums[i] = sums[i + 32];                                                                                    \
+    } while (0)
+#else
+#define FIRST_PAIR(i) rounded[i]
+#define MOVE_PAIRS_UP()                                                                                                \
+    do {                                                                                                               \
+        SB_CUDA_UNROLL                                                                                                 \
+        for (int i = 0; i + 16 < SUMS / 2; i++)                                                                        \
+            rounded[i] = rounded[i + 16];                                                                              \
+    } while (0)
+#endif
 /* With nodes behind, box after box too: its rounded chains are put in order there, and each warp computes the nodes of its
  * own sixteen rows, of which eight threads have a row. */
-#if defined(SB_GEMM_FUSED) && !ONE_WARPGROUP
 #undef SEND
 #define SEND()                                                                                                         \
     do {                                                                                                               \
         if (rounded_m < 0)                                                                                             \
             break;                                                                                                     \
         const int lane = thread % 32, warp = thread % GROUP_THREADS / 32 * 16, row = warp + lane % 16;                 \
-        sb_gemm16_node_pieces pieces;                                                                                  \
-        pieces.first = sb_gemm16_nodes_begin(&given.program, rounded_batch);                                           \
-        pieces.first.column = rounded_n + lane % 8 * 8;                                                                \
         SB_CUDA_KEEP_LOOP                                                                                              \
         for (int q = 0; q < TILE_N / 64; q++) {                                                                        \
             const uint32_t room = rooms + group * ROOM_BYTES + turn * BOX_BYTES;                                       \
@@ -99,18 +128,16 @@
             SB_CUDA_UNROLL                                                                                             \
             for (int i = 0; i < 4; i++)                                                                                \
                 sb_store_matrices(room + row * 128 + ((uint32_t)(2 * i + lane / 16) ^ (uint32_t)(row & 7)) * 16,       \
-                                  rounded[4 * i], rounded[4 * i + 1], rounded[4 * i + 2], rounded[4 * i + 3]);         \
-            SB_CUDA_UNROLL                                                                                             \
-            for (int i = 0; i + 16 < SUMS / 2; i++)                                                                    \
-                rounded[i] = rounded[i + 16];                                                                          \
-            COMPUTE_NODES(rounded_m);                                                                                  \
+                                  FIRST_PAIR(4 * i), FIRST_PAIR(4 * i + 1), FIRST_PAIR(4 * i + 2),                     \
+                                  FIRST_PAIR(4 * i + 3));                                                              \
+            MOVE_PAIRS_UP();                                                                                           \
+            COMPUTE_NODES();                                                                                           \
             sb_shared_written();                                                                                       \
             sb_warpgroup_sync(1 + group);                                                                              \
             if (leads) {                                                                                               \
                 sb_tensor_store(&p->c, room, rounded_n + q * 64, rounded_m, 0, rounded_batch);                         \
                 SB_TENSOR_STORES_END();                                                                                \
             }                                                                                                          \
-            pieces.first.column += 64;                                                                                 \
         }                                                                                                              \
         rounded_m = -1;                                                                                                \
     } while (0)
@@ -118,11 +145,21 @@
 /* With nodes behind a tile that takes columns of C as rows: chains are turned in shared memory, rounded, to rows of 64 columns, and
  * go from there through the nodes to C, 16 bytes at a time. A warp has sixteen columns of all of the tile's rows. */
 #if defined(SB_GEMM_FUSED) && ONE_WARPGROUP
+#define BEGIN_NODES()                                                                                                  \
+    do {                                                                                                               \
+        const int eight = thread % 8, row = thread / 8;                                                                \
+        pieces.first = sb_gemm16_nodes_begin(&given.program, at.batch);                                                \
+        pieces.first.row = n + row;                                                                                    \
+        pieces.first.column = m + eight * 8;                                                                           \
+        pieces.count = ((int)p->columns - (n + row) + 15) / 16;                                                        \
+        sb_gemm16_ask_for_pieces(&given.program, HAS_PIECES(), &pieces);                                               \
+    } while (0)
+#define HAS_PIECES()                                                                                                   \
+    (pieces.count > 0 && thread / 8 < TILE_N && thread % 8 * 8 < p->tile_rows && m + thread % 8 * 8 < p->rows)
 #define SEND_TURNED()                                                                                                  \
     do {                                                                                                               \
         const int lane = thread % 32, warp = thread % GROUP_THREADS / 32, eight = thread % 8, row = thread / 8;        \
         const sb_gemm16_output *c = &p->product.c;                                                                     \
-        sb_gemm16_node_pieces pieces;                                                                                  \
         /* What the tile before has put here has been taken. */                                                        \
         sb_warpgroup_sync(1 + group);                                                                                  \
         SB_CUDA_UNROLL                                                                                                 \
@@ -139,11 +176,7 @@
         /* Where the ring ends, the tensor cores read too, and nobody keeps what they make of it. */                   \
         sb_shared_written();                                                                                           \
         sb_warpgroup_sync(1 + group);                                                                                  \
-        pieces.first = sb_gemm16_nodes_begin(&given.program, at.batch);                                                \
-        pieces.first.row = n + row;                                                                                    \
-        pieces.first.column = m + eight * 8;                                                                           \
-        pieces.count = ((int)p->columns - (n + row) + 15) / 16;                                                        \
-        if (pieces.count > 0 && row < TILE_N && eight * 8 < p->tile_rows && m + eight * 8 < p->rows) {                 \
+        if (HAS_PIECES()) {                                                                                            \
             uint32_t words[4 * SB_GEMM16_PIECES];                                                                      \
             char *to =                                                                                                 \
                 (char *)c->data + 2 * (at.batch * c->batch_stride + (n + row) * c->row_stride + pieces.first.column);  \
@@ -261,12 +294,6 @@
             SEND_BOXES(false);                                                                                         \
     } while (0)
 #endif
-/* Where there are no registers for nodes beside a whole tile of sums, results are sent before the next tile begins. */
-#if defined(SB_GEMM_FUSED) && SB_GEMM_N > 192
-#define SENDS_AT_ONCE 1
-#else
-#define SENDS_AT_ONCE 0
-#endif
 /* Whether sums are finished in registers: with one warpgroup the nodes are too, unless results are turned behind it. */
 #if defined(SB_GEMM_FUSED) && ONE_WARPGROUP
 #define FINISHES(storing) ((storing & (SB_GEMM16_PLAIN | SB_GEMM16_TURNED)) != (SB_GEMM16_PLAIN | SB_GEMM16_TURNED))
@@ -291,12 +318,20 @@
 #else
 #define APPLY_EPILOGUE(place, results) sb_gemm16_apply_epilogue(place, RESULTS, results)
 #endif
-/* A tile's results, to be sent while the next one's products go on. */
-#define KEEP_ROUNDED()                                                                                                 \
+/* A tile's results, to be sent while the next one's products go on; or at once. */
+#if SENDS_AT_ONCE
+#define KEEP_SUMS() (void)0
+#else
+#define KEEP_SUMS()                                                                                                    \
     do {                                                                                                               \
         SB_CUDA_UNROLL                                                                                                 \
         for (int i = 0; i < SUMS / 2; i++)                                                                             \
             rounded[i] = NAME(sb_round_pair_, SB_GEMM_SUFFIX)(sums[2 * i], sums[2 * i + 1]);                           \
+    } while (0)
+#endif
+#define KEEP_ROUNDED()                                                                                                 \
+    do {                                                                                                               \
+        KEEP_SUMS();                                                                                                   \
         rounded_m = m;                                                                                                 \
         rounded_n = n;                                                                                                 \
         rounded_batch = at.batch;                                                                                      \
