@@ -149,19 +149,31 @@
 #define BEGIN_PACE() (void)0
 #define KEEP_PACE() (void)0
 #endif
+/* Where one is in the ring. Barriers' addresses, and of who multiplies also descriptors, go along: the compiler would find them anew for
+ * each stage, by a dozen instructions. */
+#define AT_STAGE (stages + (uint32_t)stage * STAGE_BYTES)
+#define BEGIN_RING()                                                                                                   \
+    int stage = 0;                                                                                                     \
+    uint32_t phase = 0, at_full = full, at_empty = empty, at_matrices = (stages & 0x3ffffu) >> 4
 #define NEXT_STAGE()                                                                                                   \
     do {                                                                                                               \
-        if (++stage == STAGES) {                                                                                       \
-            stage = 0;                                                                                                 \
-            phase ^= 1;                                                                                                \
-        }                                                                                                              \
+        const int by = stage + 1 == STAGES ? 1 - STAGES : 1;                                                           \
+        phase ^= by != 1;                                                                                              \
+        MOVE_IN_RING(by);                                                                                              \
     } while (0)
 /* Goes by what a tile takes of the ring. */
 #define SKIP_STAGES(count)                                                                                             \
     do {                                                                                                               \
-        stage += (count);                                                                                              \
-        phase ^= (uint32_t)(stage / STAGES) & 1;                                                                       \
-        stage %= STAGES;                                                                                               \
+        const int to = (stage + (count)) % STAGES;                                                                     \
+        phase ^= (uint32_t)((stage + (count)) / STAGES) & 1;                                                           \
+        MOVE_IN_RING(to - stage);                                                                                      \
+    } while (0)
+#define MOVE_IN_RING(by)                                                                                               \
+    do {                                                                                                               \
+        stage += (by);                                                                                                 \
+        at_full += (uint32_t)(8 * (by));                                                                               \
+        at_empty += (uint32_t)(8 * (by));                                                                              \
+        at_matrices += (uint32_t)(by) * (STAGE_BYTES / 16);                                                            \
     } while (0)
 /* What comes before a stage's products: of groups that lack rows, zeros where these would be. */
 #if defined(SB_GEMM_MAPPED)
@@ -172,8 +184,8 @@
 #define FILL_GROUPS()                                                                                                  \
     do {                                                                                                               \
         if (counts != SB_GEMM16_WHOLE_GROUPS) {                                                                        \
-            sb_gemm16_clear_rows(at_stage + a_part, A_STEP, 1, counts);                                                \
-            sb_gemm16_clear_rows(at_stage + A_BYTES, B_STEP, B_WIDTH / 64, counts);                                    \
+            sb_gemm16_clear_rows(AT_STAGE + a_part, A_STEP, 1, counts);                                                \
+            sb_gemm16_clear_rows(AT_STAGE + A_BYTES, B_STEP, B_WIDTH / 64, counts);                                    \
             sb_shared_written();                                                                                       \
             sb_warpgroup_sync(1 + group);                                                                              \
         }                                                                                                              \
@@ -197,21 +209,22 @@
         SB_CUDA_KEEP_LOOP                                                                                              \
         for (int i = 0; i < BOXES; i++) {                                                                              \
             const int used = sb_gemm16_used_in(p, block, i);                                                           \
-            sb_gemm16_clear_k(at_stage + i * A_BOX + a_part, ONE_WARPGROUP ? A_BOX / 128 : 64, SB_GEMM_A_MN_MAJOR,     \
+            sb_gemm16_clear_k(AT_STAGE + i * A_BOX + a_part, ONE_WARPGROUP ? A_BOX / 128 : 64, SB_GEMM_A_MN_MAJOR,     \
                               used);                                                                                   \
-            sb_gemm16_clear_k(at_stage + BOXES * A_BOX + i * B_BOX, ONE_WARPGROUP ? B_BOX / 128 : B_WIDTH,             \
+            sb_gemm16_clear_k(AT_STAGE + BOXES * A_BOX + i * B_BOX, ONE_WARPGROUP ? B_BOX / 128 : B_WIDTH,             \
                               SB_GEMM_B_MN_MAJOR, used);                                                               \
         }                                                                                                              \
         sb_shared_written();                                                                                           \
         sb_warpgroup_sync(1 + group);                                                                                  \
     } while (0)
-/* The columns of a stage: behind its rows, or in their place among all k, which `rows_matrix` goes through; and of the 16 k of a step. */
+/* A stage's rows; its columns, behind them or in their place among all k, which `rows_matrix` goes through; and of the 16 k of a step. */
+#define MATRIX(behind) (sb_matrix_descriptor(behind, CHUNK_STEP, 1024) + at_matrices)
 #if ROWS
-#define B_MATRIX(at_stage) rows_matrix
+#define B_MATRIX() rows_matrix
 #define B_BEHIND(matrix, step) ((matrix) + (uint64_t)((step)*sixteen))
 #define NEXT_ROWS() rows_matrix += (uint64_t)(BOXES * TILE_K / 16 * sixteen)
 #else
-#define B_MATRIX(at_stage) sb_matrix_descriptor((at_stage) + BOXES * A_BOX, CHUNK_STEP, 1024)
+#define B_MATRIX() MATRIX(BOXES * A_BOX)
 #define B_BEHIND(matrix, step)                                                                                         \
     ((matrix) + (step) / 4 * (B_BOX / 16) + (SB_GEMM_B_MN_MAJOR ? B_STEP / 16 : 32 / 16) * ((step) % 4))
 #define NEXT_ROWS() (void)0
@@ -219,10 +232,8 @@
 /* Begins the products of a stage; with `adds` 0 the chains begin too. With `cuts` it is the one that k ends in. */
 #define MULTIPLY_STAGE(adds, cuts)                                                                                     \
     do {                                                                                                               \
-        const uint32_t at_stage = stages + stage * STAGE_BYTES;                                                        \
-        const uint64_t a_matrix = sb_matrix_descriptor(at_stage + a_part, CHUNK_STEP, 1024);                           \
-        const uint64_t b_matrix = B_MATRIX(at_stage);                                                                  \
-        sb_barrier_wait(full + 8 * stage, phase);                                                                      \
+        const uint64_t a_matrix = MATRIX(a_part), b_matrix = B_MATRIX();                                               \
+        sb_barrier_wait(at_full, phase);                                                                               \
         FILL_GROUPS();                                                                                                 \
         if (MAY_CUT && (cuts))                                                                                         \
             CUT_STAGE(depth.cut);                                                                                      \
@@ -249,13 +260,13 @@
     if (!sb_gemm16_is_used(p, FIRST_ROW(at.m), FIRST_COLUMN(at.n)))                                                    \
     continue
 #endif
-/* Tells the fetching threads of the cluster that the warpgroup has used a stage. */
+/* Tells the fetching threads of the cluster that the warpgroup has used a stage: by the first thread, or by one for each block. */
 #define RELEASE(barrier)                                                                                               \
     do {                                                                                                               \
         if (SB_GEMM_CLUSTER == 1 && leads)                                                                             \
             sb_barrier_arrive(barrier);                                                                                \
         else if (SB_GEMM_CLUSTER > 1 && thread % GROUP_THREADS < SB_GEMM_CLUSTER)                                      \
-            sb_barrier_arrive_at(barrier, thread % GROUP_THREADS);                                                     \
+            sb_barrier_arrive_there(barrier);                                                                          \
     } while (0)
 
 #include "cuda/contraction/gemm16_hopper_send.cuh"
@@ -371,9 +382,9 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
 #endif
         if (fetches) {
             const uint32_t bytes = (fetches_a ? BOXES * A_FETCHED : 0) + (fetches_b ? BOXES * B_FETCHED : 0);
-            int stage = 0, turn = fetcher % 2, asked = 0; /* stages */
+            int turn = fetcher % 2, asked = 0; /* stages */
+            BEGIN_RING();
             BEGIN_ROW();
-            uint32_t phase = 0;
             BEGIN_PACE();
             const sb_gemm16_depth depth = sb_gemm16_depth_of(p, BOXES, MAY_CUT);
             SB_CUDA_KEEP_LOOP
@@ -396,11 +407,11 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
 #endif
                 SB_CUDA_KEEP_LOOP
                 for (int block = 0; block < depth.blocks; block += BOXES) {
-                    const uint32_t arrived = full + 8 * stage, a = stages + stage * STAGE_BYTES, b = a + BOXES * A_BOX;
+                    const uint32_t arrived = at_full, a = AT_STAGE, b = a + BOXES * A_BOX;
                     (void)b;
                     if (!ONE_WARPGROUP || turn == 0) {
                         KEEP_PACE();
-                        sb_barrier_wait(empty + 8 * stage, phase ^ 1);
+                        sb_barrier_wait(at_empty, phase ^ 1);
                         EXPECT_STAGE();
 #if defined(SB_GEMM_MAPPED)
                         SB_CUDA_UNROLL
@@ -439,8 +450,9 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
 #if GIVES_REGISTERS
         SB_HOPPER_TAKE_REGISTERS(232);
 #endif
-        int stage = 0;
-        uint32_t phase = 0;
+        BEGIN_RING();
+        if (SB_GEMM_CLUSTER > 1)
+            at_empty = sb_barrier_of(empty, thread % SB_GEMM_CLUSTER);
         const sb_gemm16_depth depth = sb_gemm16_depth_of(p, BOXES, MAY_CUT);
         const uint32_t a_part = TURNS ? 0 : group * A_HALF;
         const bool leads = thread % GROUP_THREADS == 0;
@@ -524,8 +536,8 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
 #endif
                 SB_WGMMA_WAIT(0);
                 SB_CUDA_KEEP_LOOP
-                for (int block = BOXES; block < depth.whole; block += BOXES) {
-                    const uint32_t before = empty + 8 * stage;
+                for (int left = (depth.whole - 1) / BOXES; left > 0; left--) {
+                    const uint32_t before = at_empty;
                     NEXT_STAGE();
                     NEXT_ROWS();
                     MULTIPLY_STAGE(1, 0);
@@ -541,13 +553,13 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
                 BEGIN_NODES();
 #endif
                 SB_WGMMA_WAIT(0);
-                RELEASE(empty + 8 * stage);
+                RELEASE(at_empty);
                 NEXT_STAGE();
                 /* By itself, so that the loop has nothing but products. */
                 if (MAY_CUT && SB_CUDA_SELDOM(depth.cut > 0)) {
                     MULTIPLY_STAGE(1, 1);
                     SB_WGMMA_WAIT(0);
-                    RELEASE(empty + 8 * stage);
+                    RELEASE(at_empty);
                     NEXT_STAGE();
                 }
             }
@@ -710,6 +722,10 @@ SB_CUDA_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, p) {
 #undef NAME2
 #undef NAME
 #undef MULTIPLY
+#undef AT_STAGE
+#undef MATRIX
+#undef MOVE_IN_RING
+#undef BEGIN_RING
 #undef NEXT_STAGE
 #undef DEPEND
 #undef KEEP_PACE

@@ -67,15 +67,17 @@ SB_CUDA_FUNCTION void sb_barrier_arrive(uint32_t barrier) {
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
 
-/* Arrives at the barrier of the same place in block `rank` of the cluster. Not with the cluster's release, nor waits
- * with its acquire: that flushes the caches (950 cycles a stage, measured), and what the barriers order is only the
- * copy engine's writes and the tensor cores' reads of shared memory. */
-SB_CUDA_FUNCTION void sb_barrier_arrive_at(uint32_t barrier, uint32_t rank) {
-    asm volatile("{\n\t.reg .b32 remote;\n\t"
-                 "mapa.shared::cluster.u32 remote, %0, %1;\n\t"
-                 "mbarrier.arrive.shared::cluster.b64 _, [remote];\n\t}" ::"r"(barrier),
-                 "r"(rank)
-                 : "memory");
+/* The barrier of the same place in block `rank` of the cluster, as sb_barrier_arrive_there takes it: the next one is 8 further there too. */
+SB_CUDA_FUNCTION uint32_t sb_barrier_of(uint32_t barrier, uint32_t rank) {
+    uint32_t there;
+    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(barrier), "r"(rank));
+    return there;
+}
+
+/* Arrives there. Not with the cluster's release, nor waits with its acquire: that flushes the caches (950 cycles a stage, measured), and
+ * what the barriers order is only the copy engine's writes and the tensor cores' reads of shared memory. */
+SB_CUDA_FUNCTION void sb_barrier_arrive_there(uint32_t there) {
+    asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(there) : "memory");
 }
 
 /* Waits until the phase of this parity has ended. */
