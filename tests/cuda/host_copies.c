@@ -199,12 +199,7 @@ void host_barrier_arrive(uint32_t address) {
     release(host_current()->block, address);
 }
 
-uint32_t host_barrier_of(uint32_t barrier, uint32_t rank) {
-    return barrier | rank << 24;
-}
-
-void host_barrier_arrive_there(uint32_t there) {
-    const uint32_t rank = there >> 24, address = there & 0xffffff;
+void host_barrier_arrive_at(uint32_t address, uint32_t rank) {
     if (host_planted == HOST_PLANT_RELEASE_OWN && rank != host_current()->block->rank)
         return;
     if (rank >= host_cluster_size() || host_block_of(rank)->threads == 0)

@@ -21,9 +21,7 @@ void host_barrier_init(uint32_t barrier, uint32_t count);
 void host_barrier_init_done(void);
 void host_barrier_expect(uint32_t barrier, uint32_t bytes);
 void host_barrier_arrive(uint32_t barrier);
-/** A barrier of a block of the cluster: its rank is above the place, as on a device. */
-uint32_t host_barrier_of(uint32_t barrier, uint32_t rank);
-void host_barrier_arrive_there(uint32_t there);
+void host_barrier_arrive_at(uint32_t barrier, uint32_t rank);
 void host_barrier_wait(uint32_t barrier, uint32_t parity);
 uint32_t host_cluster_rank(void);
 void host_cluster_sync(void);
@@ -90,8 +88,7 @@ void host_products_wait(unsigned left);
 #define sb_barrier_init_done host_barrier_init_done
 #define sb_barrier_expect host_barrier_expect
 #define sb_barrier_arrive host_barrier_arrive
-#define sb_barrier_of host_barrier_of
-#define sb_barrier_arrive_there host_barrier_arrive_there
+#define sb_barrier_arrive_at host_barrier_arrive_at
 #define sb_barrier_wait host_barrier_wait
 #define sb_cluster_rank host_cluster_rank
 #define sb_cluster_sync host_cluster_sync
@@ -162,6 +159,9 @@ void host_products_wait(unsigned left);
 #define SB_HOPPER_KEEP(...) (void)0
 
 #define SB_HOPPER_BARRIERS(name, count) uint64_t *const name = (uint64_t *)host_static_shared(#name, 8 * (count))
+#define SB_HOPPER_BARRIER_PAIRS(name, other, count)                                                                    \
+    SB_HOPPER_BARRIERS(name, count);                                                                                   \
+    SB_HOPPER_BARRIERS(other, count)
 #define SB_HOPPER_DYNAMIC_SHARED(name) unsigned char *const name = host_dynamic_shared_memory()
 
 /* The kernel's parameters are aligned as the driver does it. */

@@ -149,12 +149,30 @@
 #define BEGIN_PACE() (void)0
 #define KEEP_PACE() (void)0
 #endif
-/* Where one is in the ring. Barriers' addresses, and of who multiplies also descriptors, go along: the compiler would find them anew for
- * each stage, by a dozen instructions. */
+/* Where one is in the ring. With two warpgroups the address of a stage's barrier and the descriptors of its matrices go along: the compiler
+ * would find them anew for each stage, by a third of the loop's instructions. With one, where other numbers of stages and columns need
+ * uniform registers too, they would push those of a row's columns out. */
 #define AT_STAGE (stages + (uint32_t)stage * STAGE_BYTES)
+#define AT_EMPTY (AT_FULL + (empty - full))
+#if ONE_WARPGROUP
 #define BEGIN_RING()                                                                                                   \
     int stage = 0;                                                                                                     \
-    uint32_t phase = 0, at_full = full, at_empty = empty, at_matrices = (stages & 0x3ffffu) >> 4
+    uint32_t phase = 0
+#define AT_FULL (full + 8 * stage)
+#define AT_MATRICES ((AT_STAGE & 0x3ffffu) >> 4)
+#define NEXT_STAGE()                                                                                                   \
+    do {                                                                                                               \
+        if (++stage == STAGES) {                                                                                       \
+            stage = 0;                                                                                                 \
+            phase ^= 1;                                                                                                \
+        }                                                                                                              \
+    } while (0)
+#else
+#define BEGIN_RING()                                                                                                   \
+    int stage = 0;                                                                                                     \
+    uint32_t phase = 0, at_full = full, at_matrices = (stages & 0x3ffffu) >> 4
+#define AT_FULL at_full
+#define AT_MATRICES at_matrices
 #define NEXT_STAGE()                                                                                                   \
     do {                                                                                                               \
         const int by = stage + 1 == STAGES ? 1 - STAGES : 1;                                                           \
@@ -172,9 +190,9 @@
     do {                                                                                                               \
         stage += (by);                                                                                                 \
         at_full += (uint32_t)(8 * (by));                                                                               \
-        at_empty += (uint32_t)(8 * (by));                                                                              \
         at_matrices += (uint32_t)(by) * (STAGE_BYTES / 16);                                                            \
     } while (0)
+#endif
 /* What comes before a stage's products: of groups that lack rows, zeros where these would be. */
 #if defined(SB_GEMM_MAPPED)
 #define BEGIN_GROUPS()                                                                                                 \
@@ -217,7 +235,7 @@
         sb_warpgroup_sync(1 + group);                                                                                  \
     } while (0)
 /* A stage's rows; its columns, behind them or in their place among all k, which `rows_matrix` goes through; and of the 16 k of a step. */
-#define MATRIX(behind) (sb_matrix_descriptor(behind, CHUNK_STEP, 1024) + at_matrices)
+#define MATRIX(behind) (sb_matrix_descriptor(behind, CHUNK_STEP, 1024) + AT_MATRICES)
 #if ROWS
 #define B_MATRIX() rows_matrix
 #define B_BEHIND(matrix, step) ((matrix) + (uint64_t)((step)*sixteen))
@@ -232,7 +250,7 @@
 #define MULTIPLY_STAGE(adds, cuts)                                                                                     \
     do {                                                                                                               \
         const uint64_t a_matrix = MATRIX(a_part), b_matrix = B_MATRIX();                                               \
-        sb_barrier_wait(at_full, phase);                                                                               \
+        sb_barrier_wait(AT_FULL, phase);                                                                               \
         FILL_GROUPS();                                                                                                 \
         if (MAY_CUT && (cuts))                                                                                         \
             CUT_STAGE(depth.cut);                                                                                      \
@@ -265,7 +283,7 @@
         if (SB_GEMM_CLUSTER == 1 && leads)                                                                             \
             sb_barrier_arrive(barrier);                                                                                \
         else if (SB_GEMM_CLUSTER > 1 && thread % GROUP_THREADS < SB_GEMM_CLUSTER)                                      \
-            sb_barrier_arrive_there(barrier);                                                                          \
+            sb_barrier_arrive_at(barrier, thread % GROUP_THREADS);                                                     \
     } while (0)
 
 #include "cuda/contraction/gemm16_hopper_send.cuh"
@@ -296,8 +314,7 @@
 SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
     const sb_gemm16_hopper *p = SB_GEMM_PRODUCT(given);
     SB_HOPPER_DYNAMIC_SHARED(shared_memory);
-    SB_HOPPER_BARRIERS(full_barriers, SB_GEMM_STAGES);
-    SB_HOPPER_BARRIERS(empty_barriers, SB_GEMM_STAGES);
+    SB_HOPPER_BARRIER_PAIRS(full_barriers, empty_barriers, SB_GEMM_STAGES);
 #if TURNS
     SB_HOPPER_BARRIERS(turn_barriers, SB_GEMM_GROUPS);
     const uint32_t turns = sb_shared_address(turn_barriers);
@@ -406,11 +423,11 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
 #endif
                 SB_CUDA_KEEP_LOOP
                 for (int block = 0; block < depth.blocks; block += BOXES) {
-                    const uint32_t arrived = at_full, a = AT_STAGE, b = a + BOXES * A_BOX;
+                    const uint32_t arrived = AT_FULL, a = AT_STAGE, b = a + BOXES * A_BOX;
                     (void)b;
                     if (!ONE_WARPGROUP || turn == 0) {
                         KEEP_PACE();
-                        sb_barrier_wait(at_empty, phase ^ 1);
+                        sb_barrier_wait(AT_EMPTY, phase ^ 1);
                         EXPECT_STAGE();
 #if defined(SB_GEMM_MAPPED)
                         SB_CUDA_UNROLL
@@ -450,8 +467,6 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
         SB_HOPPER_TAKE_REGISTERS(232);
 #endif
         BEGIN_RING();
-        if (SB_GEMM_CLUSTER > 1)
-            at_empty = sb_barrier_of(empty, thread % SB_GEMM_CLUSTER);
         const sb_gemm16_depth depth = sb_gemm16_depth_of(p, BOXES, MAY_CUT);
         const uint32_t a_part = TURNS ? 0 : group * A_HALF;
         const bool leads = thread % GROUP_THREADS == 0;
@@ -536,7 +551,7 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
                 SB_WGMMA_WAIT(0);
                 SB_CUDA_KEEP_LOOP
                 for (int left = (depth.whole - 1) / BOXES; left > 0; left--) {
-                    const uint32_t before = at_empty;
+                    const uint32_t before = AT_EMPTY;
                     NEXT_STAGE();
                     NEXT_ROWS();
                     MULTIPLY_STAGE(1, 0);
@@ -552,13 +567,13 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
                 BEGIN_NODES();
 #endif
                 SB_WGMMA_WAIT(0);
-                RELEASE(at_empty);
+                RELEASE(AT_EMPTY);
                 NEXT_STAGE();
                 /* By itself, so that the loop has nothing but products. */
                 if (MAY_CUT && SB_CUDA_SELDOM(depth.cut > 0)) {
                     MULTIPLY_STAGE(1, 1);
                     SB_WGMMA_WAIT(0);
-                    RELEASE(at_empty);
+                    RELEASE(AT_EMPTY);
                     NEXT_STAGE();
                 }
             }
@@ -722,6 +737,9 @@ SB_CUDA_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, p) {
 #undef NAME
 #undef MULTIPLY
 #undef AT_STAGE
+#undef AT_FULL
+#undef AT_MATRICES
+#undef AT_EMPTY
 #undef MATRIX
 #undef MOVE_IN_RING
 #undef BEGIN_RING

@@ -23,6 +23,10 @@
 /* The block's dynamic shared memory, and barriers beside it. */
 #define SB_HOPPER_DYNAMIC_SHARED(name) extern __shared__ __align__(1024) unsigned char name[]
 #define SB_HOPPER_BARRIERS(name, count) __shared__ __align__(8) uint64_t name[count]
+/* Two of so many, whose addresses are a constant apart. */
+#define SB_HOPPER_BARRIER_PAIRS(name, other, count)                                                                    \
+    SB_HOPPER_BARRIERS(name, 2 * (count));                                                                             \
+    uint64_t *const other = name + (count)
 
 /* A warpgroup keeps `count` registers a thread, or gets so many. */
 #define SB_HOPPER_GIVE_REGISTERS(count) asm volatile("setmaxnreg.dec.sync.aligned.u32 " #count ";")
@@ -67,17 +71,15 @@ SB_CUDA_FUNCTION void sb_barrier_arrive(uint32_t barrier) {
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
 
-/* The barrier of the same place in block `rank` of the cluster, as sb_barrier_arrive_there takes it: the next one is 8 further there too. */
-SB_CUDA_FUNCTION uint32_t sb_barrier_of(uint32_t barrier, uint32_t rank) {
-    uint32_t there;
-    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(barrier), "r"(rank));
-    return there;
-}
-
-/* Arrives there. Not with the cluster's release, nor waits with its acquire: that flushes the caches (950 cycles a stage, measured), and
- * what the barriers order is only the copy engine's writes and the tensor cores' reads of shared memory. */
-SB_CUDA_FUNCTION void sb_barrier_arrive_there(uint32_t there) {
-    asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(there) : "memory");
+/* Arrives at the barrier of the same place in block `rank` of the cluster. Not with the cluster's release, nor waits
+ * with its acquire: that flushes the caches (950 cycles a stage, measured), and what the barriers order is only the
+ * copy engine's writes and the tensor cores' reads of shared memory. */
+SB_CUDA_FUNCTION void sb_barrier_arrive_at(uint32_t barrier, uint32_t rank) {
+    asm volatile("{\n\t.reg .b32 remote;\n\t"
+                 "mapa.shared::cluster.u32 remote, %0, %1;\n\t"
+                 "mbarrier.arrive.shared::cluster.b64 _, [remote];\n\t}" ::"r"(barrier),
+                 "r"(rank)
+                 : "memory");
 }
 
 /* Waits until the phase of this parity has ended. */
