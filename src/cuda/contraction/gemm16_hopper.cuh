@@ -182,9 +182,9 @@
 /* Goes by what a tile takes of the ring. */
 #define SKIP_STAGES(count)                                                                                             \
     do {                                                                                                               \
-        const int to = (stage + (count)) % STAGES;                                                                     \
+        const int by = (stage + (count)) % STAGES - stage;                                                             \
         phase ^= (uint32_t)((stage + (count)) / STAGES) & 1;                                                           \
-        MOVE_IN_RING(to - stage);                                                                                      \
+        MOVE_IN_RING(by);                                                                                              \
     } while (0)
 #define MOVE_IN_RING(by)                                                                                               \
     do {                                                                                                               \
