@@ -349,6 +349,21 @@ void host_shared_store_eight(uint32_t address, const uint32_t *words) {
     write_later(address, words);
 }
 
+void host_shared_load_two(uint32_t address, float *values) {
+    memcpy(values, host_dynamic_shared(host_current()->block, address, 8), 8);
+}
+
+/* With what others of the warp have written to the same 16 bytes. */
+void host_shared_store_two(uint32_t address, float one, float other) {
+    const float values[2] = {one, other};
+    uint32_t words[4], piece = address / 16 * 16;
+    if (address % 8 != 0)
+        host_refuse("it writes eight bytes to %u of shared memory", address);
+    host_shared_load_eight(piece, words);
+    memcpy((char *)words + address % 16, values, sizeof values);
+    host_shared_store_eight(piece, words);
+}
+
 void host_shared_clear(uint32_t address) {
     static const uint32_t zeros[4];
     if (host_planted != HOST_PLANT_NO_CLEARING)

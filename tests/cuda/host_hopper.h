@@ -58,6 +58,8 @@ void host_shared_keep(uint32_t shared, int count);
 /** Eight elements of 16 bits, as the threads of a warp see each other's writes. */
 void host_shared_load_eight(uint32_t shared, uint32_t *words);
 void host_shared_store_eight(uint32_t shared, const uint32_t *words);
+void host_shared_load_two(uint32_t shared, float *values);
+void host_shared_store_two(uint32_t shared, float one, float other);
 void host_warpgroup_sync(int number);
 void host_store_matrices(uint32_t shared, uint32_t a, uint32_t b, uint32_t c, uint32_t d);
 void host_store_turned_matrices(uint32_t shared, uint32_t a, uint32_t b, uint32_t c, uint32_t d);
@@ -118,6 +120,8 @@ void host_products_wait(unsigned left);
 #define sb_shared_keep host_shared_keep
 #define sb_shared_load_eight host_shared_load_eight
 #define sb_shared_store_eight host_shared_store_eight
+#define sb_shared_load_two host_shared_load_two
+#define sb_shared_store_two host_shared_store_two
 #define sb_warpgroup_sync host_warpgroup_sync
 #define sb_store_matrices host_store_matrices
 #define sb_store_turned_matrices host_store_turned_matrices

@@ -164,6 +164,15 @@ static bool stores_in_bulk(const sb_gemm16_shape *shape, const sb_gemm16 *produc
     return !sb_gemm16_has(shape, SWAPPED) && (product->gate == SB_GATE_NONE || gates) && has_eights(product);
 }
 
+/* Whether f32 results can, of two warpgroups, whose boxes have 32 of their columns. */
+static bool stores_wide_in_bulk(const sb_gemm16_shape *shape, const sb_gemm16 *product) {
+    const sb_gemm16_output *c = &product->c;
+    return shape->rows == 128 && shape->n % BOX == 0 && !sb_gemm16_has(shape, TURNS) && product->gate == SB_GATE_NONE &&
+           c->dtype == SB_F32 && c->data != NULL && c->column_stride == 1 && (uintptr_t)c->data % 16 == 0 &&
+           (product->m == 1 || sb_gemm16_is_step(2 * c->row_stride)) &&
+           (product->batches == 1 || sb_gemm16_is_step(2 * c->batch_stride));
+}
+
 /* Whether results go through shared memory, where they are turned: behind nodes, and where a thread would store dozens of them by two
  * bytes. 64 x 160 took 5 us so. */
 static bool turns_results(const sb_gemm16_shape *shape, const sb_gemm_plan *plan, const sb_gemm16 *product) {
@@ -465,6 +474,7 @@ static void fill(const sb_cuda_device *device, const sb_gemm16_shape *shape, con
     p->tiles = (int32_t)((int64_t)p->row_tiles * p->column_tiles * product->batches);
     p->storing = (product->gate == SB_GATE_NONE && !product->has_epilogue ? SB_GEMM16_PLAIN : 0) |
                  (stores_in_bulk(shape, product) ? SB_GEMM16_BULK : 0) |
+                 (stores_wide_in_bulk(shape, product) ? SB_GEMM16_WIDE_BULK : 0) |
                  (turns_results(shape, plan, product) ? SB_GEMM16_TURNED : 0) |
                  (product->c.dtype == SB_F32 ? SB_GEMM16_WIDE : 0) | (stores_pairs(p) ? SB_GEMM16_PAIRS : 0);
 }
@@ -548,15 +558,18 @@ static sb_status give(const sb_gemm16_shape *shape, const sb_cuda_queue *queue, 
     return sb_cuda_launch(queue, &task, error);
 }
 
-/* Where results go by TMA. */
+/* Where results go by TMA, as elements of 16 bits: two for each of f32. */
 static sb_status encode_output(sb_cuda_device *device, const sb_gemm_plan *plan, sb_gemm16_hopper *p, sb_error *error) {
     const sb_gemm16_output *c = &p->product.c;
+    int64_t elements = p->storing & SB_GEMM16_WIDE_BULK ? 2 : 1;
     boxes boxes = {4,
                    c->data,
-                   {p->product.n, p->product.m, 1, plan->batches},
-                   {1, c->row_stride, 0, c->batch_stride},
+                   {elements * p->product.n, p->product.m, 1, plan->batches},
+                   {1, elements * c->row_stride, 0, elements * c->batch_stride},
                    {BOX, 64, 1, 1}};
-    return p->storing & SB_GEMM16_BULK ? sb_tensor_map_encode(device, plan->dtype, &boxes, &p->c, error) : SB_OK;
+    return p->storing & (SB_GEMM16_BULK | SB_GEMM16_WIDE_BULK)
+               ? sb_tensor_map_encode(device, plan->dtype, &boxes, &p->c, error)
+               : SB_OK;
 }
 
 static sb_status launch(const sb_gemm_schedule *self, const sb_cuda_queue *queue, int step, const sb_gemm_plan *plan,

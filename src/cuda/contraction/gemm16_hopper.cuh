@@ -287,6 +287,7 @@
     } while (0)
 
 #include "cuda/contraction/gemm16_hopper_send.cuh"
+#include "cuda/contraction/gemm16_hopper_wide.cuh"
 
 /* What goes out with a tile's first stage. */
 #if SPREADS && !SENDS_AT_ONCE
@@ -362,7 +363,7 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
         sb_tensor_map_prefetch(&p->a);
         if (!ROWS)
             sb_tensor_map_prefetch(&p->b);
-        if (p->storing & SB_GEMM16_BULK)
+        if (p->storing & (SB_GEMM16_BULK | SB_GEMM16_WIDE_BULK))
             sb_tensor_map_prefetch(&p->c);
     }
     if (thread < STAGES) {
@@ -434,6 +435,7 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
                 const sb_gemm16_batch b_batch = sb_gemm16_batch_in(&p->b_steps, &batch);
                 (void)n; /* a row is fetched as it lies */
                 (void)b_batch;
+                FETCH_SUMS();
 #if defined(SB_GEMM_MAPPED)
                 /* Read while the stage before is being fetched. */
                 sb_gemm16_stage_groups groups = sb_gemm16_stage_groups_of(&p->product, 0);
@@ -538,14 +540,18 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
             float sums[SUMS];
 #if !defined(SB_GEMM_LOGITS)
             sb_gemm16_corner corner;
-            if (ONE_WARPGROUP || p->product.c.accumulate)
+            if (ONE_WARPGROUP || (p->product.c.accumulate && !IS_WIDE))
                 corner = sb_gemm16_corner_of(p, at.batch, m, n);
 #if ONE_WARPGROUP
             /* So that nothing but stores is behind the products. */
             sb_gemm16_keep_corner(&corner);
 #endif
-            if (SB_CUDA_SELDOM(p->product.c.accumulate))
-                sb_gemm16_begin(&corner, SUMS, sums);
+            if (SB_CUDA_SELDOM(p->product.c.accumulate)) {
+                if (IS_WIDE)
+                    TAKE_SUMS();
+                else
+                    sb_gemm16_begin(&corner, SUMS, sums);
+            }
 #endif
 #if ROWS
             uint64_t rows_matrix = sb_plain_descriptor(rows, 16 * (uint32_t)p->columns);
@@ -660,6 +666,10 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
                 continue;
             }
 #endif
+            if (IS_WIDE) {
+                SEND_WIDE();
+                continue;
+            }
             if (!ONE_WARPGROUP)
                 corner = sb_gemm16_corner_of(p, at.batch, m, n);
             NAME(sb_gemm16_store_, SB_GEMM_SUFFIX)(&corner, SUMS, sums);
@@ -797,6 +807,15 @@ SB_CUDA_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, p) {
 #undef KEEP_COLUMNS
 #undef GATES_IN_BULK
 #undef SPREADS
+#undef WIDE
+#undef IS_WIDE
+#undef WIDE_BOXES
+#undef WIDE_PART
+#undef WIDE_STAGES
+#undef WIDE_PLACE
+#undef FETCH_SUMS
+#undef TAKE_SUMS
+#undef SEND_WIDE
 #undef SEND_BOX
 #undef SEND_FIRST
 #undef LEAVING_PAIR

@@ -240,6 +240,15 @@ SB_CUDA_FUNCTION void sb_shared_store_eight(uint32_t shared, const uint32_t *wor
                  : "memory");
 }
 
+/* Two neighbours of f32. */
+SB_CUDA_FUNCTION void sb_shared_load_two(uint32_t shared, float *values) {
+    asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(values[0]), "=f"(values[1]) : "r"(shared) : "memory");
+}
+
+SB_CUDA_FUNCTION void sb_shared_store_two(uint32_t shared, float one, float other) {
+    asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(shared), "f"(one), "f"(other) : "memory");
+}
+
 /* Keeps the first `count` of eight elements of 16 bits, none where that is negative, and makes zeros of the others. */
 SB_CUDA_FUNCTION void sb_shared_keep(uint32_t shared, int count) {
     uint32_t words[4];
