@@ -289,26 +289,6 @@
 #include "cuda/contraction/gemm16_hopper_send.cuh"
 #include "cuda/contraction/gemm16_hopper_wide.cuh"
 
-/* What goes out with a tile's first stage. */
-#if SPREADS && !SENDS_AT_ONCE
-#define SEND_FIRST() SEND_BOX()
-#elif !TURNS && !SPREADS
-#define SEND_FIRST() SEND()
-#else
-#define SEND_FIRST() (void)0
-#endif
-/* The next stage's products, and something else meanwhile. The stage before is free once its products are done, while these go on. */
-#define MULTIPLY_NEXT(meanwhile)                                                                                       \
-    do {                                                                                                               \
-        const uint32_t before = AT_EMPTY;                                                                              \
-        NEXT_STAGE();                                                                                                  \
-        NEXT_ROWS();                                                                                                   \
-        MULTIPLY_STAGE(1, 0);                                                                                          \
-        meanwhile;                                                                                                     \
-        SB_WGMMA_WAIT(1);                                                                                              \
-        RELEASE(before);                                                                                               \
-    } while (0)
-
 /* What comes ahead of a block's first tile: where nothing has been waited for yet, that. */
 #if REHEARSES
 #define AWAIT_ROWS() SB_CUDA_AWAIT()
@@ -507,8 +487,8 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
         uint32_t rounded[SUMS / 2];
 #endif
         int rounded_m = -1, rounded_n = 0, rounded_batch = 0, turn = 0;
-#if SPREADS
-        int unsent = 0; /* boxes of 64 columns */
+#if GATES_IN_BULK
+        int rounded_columns = TILE_N;
 #endif
 #endif
 #if defined(SB_GEMM_FUSED)
@@ -571,18 +551,20 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
                 /* The first tile of k by itself: the compiler keeps products in flight only where nothing but
              * products writes sums. */
                 MULTIPLY_STAGE(p->product.c.accumulate, SB_CUDA_SELDOM(depth.cut == 0));
-                SEND_FIRST();
-                SB_WGMMA_WAIT(0);
-                int left = (depth.whole - 1) / BOXES; /* stages */
-#if SPREADS && !SENDS_AT_ONCE
-                SB_CUDA_KEEP_LOOP
-                for (; unsent > 0 && left > 0; left--)
-                    MULTIPLY_NEXT(SEND_BOX());
+#if !TURNS && !SENDS_AT_ONCE
                 SEND();
 #endif
+                SB_WGMMA_WAIT(0);
                 SB_CUDA_KEEP_LOOP
-                for (; left > 0; left--)
-                    MULTIPLY_NEXT((void)0);
+                for (int left = (depth.whole - 1) / BOXES; left > 0; left--) {
+                    const uint32_t before = AT_EMPTY;
+                    NEXT_STAGE();
+                    NEXT_ROWS();
+                    MULTIPLY_STAGE(1, 0);
+                    /* The stage before this one is free once its products are done, while this one's go on. */
+                    SB_WGMMA_WAIT(1);
+                    RELEASE(before);
+                }
 #if TURNS
                 if (leads)
                     sb_barrier_arrive(turns + 8 * (1 - group));
@@ -806,7 +788,7 @@ SB_CUDA_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, p) {
 #undef KEEP_GATES
 #undef KEEP_COLUMNS
 #undef GATES_IN_BULK
-#undef SPREADS
+#undef ROUNDED_COLUMNS
 #undef WIDE
 #undef IS_WIDE
 #undef WIDE_BOXES
@@ -816,10 +798,6 @@ SB_CUDA_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, p) {
 #undef FETCH_SUMS
 #undef TAKE_SUMS
 #undef SEND_WIDE
-#undef SEND_BOX
-#undef SEND_FIRST
-#undef LEAVING_PAIR
-#undef MULTIPLY_NEXT
 #undef PUT_BEHIND
 #undef FINISH_LIGHTLY
 #undef LIGHT_RESULTS

@@ -9,8 +9,10 @@
 /* Whether gates before their values leave in bulk, half as many columns as a tile of two warpgroups has. */
 #if BULK && !ONE_WARPGROUP && !TURNS && !defined(SB_GEMM_FUSED) && TILE_N % 128 == 0
 #define GATES_IN_BULK 1
+#define ROUNDED_COLUMNS rounded_columns
 #else
 #define GATES_IN_BULK 0
+#define ROUNDED_COLUMNS TILE_N
 #endif
 /* Where there are no registers for nodes beside a whole tile of sums, results are sent before the next tile begins. */
 #if defined(SB_GEMM_FUSED) && SB_GEMM_N > 192
@@ -18,16 +20,9 @@
 #else
 #define SENDS_AT_ONCE 0
 #endif
-/* Whether results of two warpgroups leave a box of 64 columns with each of the next tile's first stages: a box takes less time than a
- * stage's products, so that these never wait, where all boxes in the first one kept them waiting for two. */
-#if BULK && !ONE_WARPGROUP && !TURNS && TILE_N % 64 == 0
-#define SPREADS 1
-#else
-#define SPREADS 0
-#endif
 /* Sends the tile in `rounded`, if there is one: through shared memory, a box of 64 columns after the other, of which
  * the last one begins early enough to end with the tile, and repeats some columns. */
-#if BULK && !SPREADS
+#if BULK
 #define SEND()                                                                                                         \
     do {                                                                                                               \
         if (rounded_m < 0)                                                                                             \
@@ -36,6 +31,8 @@
         SB_CUDA_UNROLL                                                                                                 \
         for (int q = 0; q < (TILE_N + 63) / 64; q++) {                                                                 \
             const int start = q * 64 + 64 <= TILE_N ? q * 64 : TILE_N - 64;                                            \
+            if (start >= ROUNDED_COLUMNS)                                                                              \
+                break;                                                                                                 \
             const uint32_t room = rooms + group * ROOM_BYTES + turn * BOX_BYTES;                                       \
             turn ^= 1;                                                                                                 \
             /* The store before the last one has read this room. */                                                    \
@@ -60,7 +57,7 @@
         }                                                                                                              \
         rounded_m = -1;                                                                                                \
     } while (0)
-#elif !SPREADS
+#else
 #define SEND() (void)0
 #endif
 #if defined(SB_GEMM_FUSED) && !ONE_WARPGROUP
@@ -83,7 +80,7 @@
         const int own = warp + lane / 8;                                                                               \
         const sb_gemm16_node_pieces here = pieces;                                                                     \
         pieces.first.column += 64;                                                                                     \
-        sb_gemm16_ask_for_pieces(&given.program, unsent > 1 && HAS_PIECES(pieces), &pieces);                           \
+        sb_gemm16_ask_for_pieces(&given.program, q + 1 < TILE_N / 64 && HAS_PIECES(pieces), &pieces);                  \
         __syncwarp();                                                                                                  \
         if (HAS_PIECES(here)) {                                                                                        \
             uint32_t words[4 * SB_GEMM16_PIECES];                                                                      \
@@ -96,9 +93,7 @@
                 sb_shared_store_eight(PIECE(own + r * SB_GEMM16_PIECE_ROWS), words + 4 * r);                           \
         }                                                                                                              \
     } while (0)
-#endif
-#if SPREADS
-/* The pairs of the first box: of the tile in `rounded`, or, of results that are sent at once, of the sums themselves. */
+/* Of a box of 64 columns those of the tile in `rounded`, or, of results that are sent at once, of the sums themselves. */
 #if SENDS_AT_ONCE
 #define FIRST_PAIR(i) NAME(sb_round_pair_, SB_GEMM_SUFFIX)(sums[2 * (i)], sums[2 * (i) + 1])
 #define MOVE_PAIRS_UP()                                                                                                \
@@ -116,47 +111,36 @@
             rounded[i] = rounded[i + 16];                                                                              \
     } while (0)
 #endif
-#if defined(SB_GEMM_FUSED)
-#define LEAVING_PAIR(i) FIRST_PAIR(i)
-#else
-#define LEAVING_PAIR(i) NAME(sb_canonical_pair_, SB_GEMM_SUFFIX)(FIRST_PAIR(i))
-#define COMPUTE_NODES() (void)0
-#endif
-/* Sends the next box of 64 columns, if there is one, through shared memory, where each warp computes the nodes behind its own sixteen
- * rows, of which eight threads have one. */
-#define SEND_BOX()                                                                                                     \
-    do {                                                                                                               \
-        if (unsent == 0)                                                                                               \
-            break;                                                                                                     \
-        const int lane = thread % 32, warp = thread % GROUP_THREADS / 32 * 16, row = warp + lane % 16;                 \
-        const uint32_t room = rooms + group * ROOM_BYTES + turn * BOX_BYTES;                                           \
-        turn ^= 1;                                                                                                     \
-        /* The store before the last one has read this room. */                                                        \
-        if (leads)                                                                                                     \
-            SB_TENSOR_STORES_READ(1);                                                                                  \
-        sb_warpgroup_sync(1 + group);                                                                                  \
-        SB_CUDA_UNROLL                                                                                                 \
-        for (int i = 0; i < 4; i++)                                                                                    \
-            sb_store_matrices(room + row * 128 + ((uint32_t)(2 * i + lane / 16) ^ (uint32_t)(row & 7)) * 16,           \
-                              LEAVING_PAIR(4 * i), LEAVING_PAIR(4 * i + 1), LEAVING_PAIR(4 * i + 2),                   \
-                              LEAVING_PAIR(4 * i + 3));                                                                \
-        MOVE_PAIRS_UP();                                                                                               \
-        COMPUTE_NODES();                                                                                               \
-        sb_shared_written();                                                                                           \
-        sb_warpgroup_sync(1 + group);                                                                                  \
-        if (leads) {                                                                                                   \
-            sb_tensor_store(&p->c, room, rounded_n, rounded_m, 0, rounded_batch);                                      \
-            SB_TENSOR_STORES_END();                                                                                    \
-        }                                                                                                              \
-        rounded_n += 64;                                                                                               \
-        unsent--;                                                                                                      \
-    } while (0)
-/* Those that are left. */
+/* With nodes behind, box after box too: its rounded chains are put in order there, and each warp computes the nodes of its
+ * own sixteen rows, of which eight threads have a row. */
+#undef SEND
 #define SEND()                                                                                                         \
     do {                                                                                                               \
+        if (rounded_m < 0)                                                                                             \
+            break;                                                                                                     \
+        const int lane = thread % 32, warp = thread % GROUP_THREADS / 32 * 16, row = warp + lane % 16;                 \
         SB_CUDA_KEEP_LOOP                                                                                              \
-        while (unsent > 0)                                                                                             \
-            SEND_BOX();                                                                                                \
+        for (int q = 0; q < TILE_N / 64; q++) {                                                                        \
+            const uint32_t room = rooms + group * ROOM_BYTES + turn * BOX_BYTES;                                       \
+            turn ^= 1;                                                                                                 \
+            if (leads)                                                                                                 \
+                SB_TENSOR_STORES_READ(1);                                                                              \
+            sb_warpgroup_sync(1 + group);                                                                              \
+            SB_CUDA_UNROLL                                                                                             \
+            for (int i = 0; i < 4; i++)                                                                                \
+                sb_store_matrices(room + row * 128 + ((uint32_t)(2 * i + lane / 16) ^ (uint32_t)(row & 7)) * 16,       \
+                                  FIRST_PAIR(4 * i), FIRST_PAIR(4 * i + 1), FIRST_PAIR(4 * i + 2),                     \
+                                  FIRST_PAIR(4 * i + 3));                                                              \
+            MOVE_PAIRS_UP();                                                                                           \
+            COMPUTE_NODES();                                                                                           \
+            sb_shared_written();                                                                                       \
+            sb_warpgroup_sync(1 + group);                                                                              \
+            if (leads) {                                                                                               \
+                sb_tensor_store(&p->c, room, rounded_n + q * 64, rounded_m, 0, rounded_batch);                         \
+                SB_TENSOR_STORES_END();                                                                                \
+            }                                                                                                          \
+        }                                                                                                              \
+        rounded_m = -1;                                                                                                \
     } while (0)
 #endif
 /* With nodes behind a tile that takes columns of C as rows: chains are turned in shared memory, rounded, to rows of 64 columns, and
@@ -335,11 +319,6 @@
 #else
 #define APPLY_EPILOGUE(place, results) sb_gemm16_apply_epilogue(place, RESULTS, results)
 #endif
-#if SPREADS
-#define KEEP_COLUMNS(count) unsent = (count) / 64
-#else
-#define KEEP_COLUMNS(count) (void)0
-#endif
 /* A tile's results, to be sent while the next one's products go on; or at once. */
 #if SENDS_AT_ONCE
 #define KEEP_SUMS() (void)0
@@ -361,6 +340,7 @@
     } while (0)
 /* Of gates and their values the results. The first sums are taken each time, those behind them move up, and so do results. */
 #if GATES_IN_BULK
+#define KEEP_COLUMNS(count) rounded_columns = (count)
 #define KEEP_GATES()                                                                                                   \
     do {                                                                                                               \
         SB_CUDA_KEEP_LOOP                                                                                              \
@@ -384,6 +364,7 @@
         KEEP_COLUMNS(TILE_N / 2);                                                                                      \
     } while (0)
 #else
+#define KEEP_COLUMNS(count) (void)0
 #define KEEP_GATES() (void)0
 #endif
 /* The first sums are finished and go behind the last ones, until all have come by. */

@@ -4,7 +4,7 @@
  * this uses; it undefines these.
  *
  * A box is 64 rows of 32 sums, 128 bytes each; for the tensor map they are pairs of 16 bits. */
-#if SPREADS && !defined(SB_GEMM_FUSED) && !defined(SB_GEMM_CONV)
+#if BULK && !ONE_WARPGROUP && !TURNS && !defined(SB_GEMM_FUSED) && !defined(SB_GEMM_CONV) && TILE_N % 64 == 0
 #define WIDE 1
 #define IS_WIDE (p->storing & SB_GEMM16_WIDE_BULK)
 /* Boxes of a warpgroup: of a tile, and in a stage of the ring. */
