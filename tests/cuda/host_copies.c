@@ -729,6 +729,7 @@ void host_tensor_store(const void *given, uint32_t shared, int x, int y, int z, 
         host_refuse("a store begins at %u of shared memory, which is no multiple of 128", shared);
     host_dynamic_shared(begun.block, shared, begun.rows * 128);
     own->in_batch++;
+    rings.stored++;
     begin_copy(&begun, host_now.prompt_stores);
 }
 
@@ -792,7 +793,7 @@ void host_windows_begin(void) {
 
 void host_copies_begin(void) {
     if (host_block_of(0)->index + host_cluster_size() == gridDim.x) /* the first that runs */
-        rings = (host_rings){host_kernel_name(), UINT32_MAX, 0, 0};
+        rings = (host_rings){host_kernel_name(), UINT32_MAX, 0, 0, 0};
     memset(ended, 0, sizeof ended);
     cluster_meeting = (host_meeting){0};
     flying.count = 0;

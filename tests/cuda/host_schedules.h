@@ -34,10 +34,10 @@ typedef struct host_schedule {
 void host_set_schedule(const host_schedule *schedule);
 
 /** The last kernel for Hopper that has run, how often its blocks have used each stage of their rings: the fewest times, and the
- * stages that there were; and lines that the copy engine has filled with zeros, as there are none in the matrix. */
+ * stages that there were; lines that the copy engine has filled with zeros, as there are none in the matrix; and boxes that it has stored. */
 typedef struct host_rings {
     const char *kernel;
-    unsigned least_uses, stages, filled;
+    unsigned least_uses, stages, filled, stored;
 } host_rings;
 host_rings host_last_rings(void);
 

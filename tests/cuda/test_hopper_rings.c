@@ -264,6 +264,54 @@ static void test_ends(void **unused) {
     tear_down(&setting);
 }
 
+/* f32 results that leave by TMA, and chains that go on from C, which comes through the ring: tiles that end with C and that reach over its
+ * end, batches, an epilogue; and C whose rows do not lie so, which threads store. */
+static void test_wide_results(void **unused) {
+    static const struct {
+        const char *schedule;
+        int64_t m, n, stages, batches;
+        layout c;
+        bool accumulate, bias, residual, by_threads;
+        values values;
+    } shapes[] = {
+        {"128x256", 300, 260, 4, 2, WIDE_ROWS, true, false, false, false, TAME},
+        {"128x256", 131, 516, 4, 1, ROWS, false, true, true, false, WIDE},
+        {"128x192", 259, 200, 4, 1, ROWS, true, true, false, false, SPECIAL},
+        {"128x128", 270, 132, 6, 2, ROWS, true, false, true, false, TAME},
+        {"128x128", 129, 388, 6, 1, WIDE_ROWS, false, false, false, false, SPECIAL},
+        {"128x64", 390, 72, 8, 1, ROWS, true, false, false, false, WIDE},
+        {"128x64", 200, 68, 8, 3, ROWS, false, true, false, false, TAME},
+        {"128x256", 300, 262, 4, 1, ROWS, true, false, false, true, TAME},
+        {"128x128", 130, 136, 6, 1, COLUMNS, true, false, false, true, TAME},
+    };
+    setting setting = set_up_with(2);
+    for (size_t shape = 0; shape < sizeof shapes / sizeof shapes[0]; shape++) {
+        char schedule[32], kernel[64];
+        product p = plain;
+        p.dtype = shape % 2 != 0 ? SB_F16 : SB_BF16;
+        p.c_dtype = SB_F32;
+        p.m = shapes[shape].m;
+        p.n = shapes[shape].n;
+        p.k = long_k((int)shapes[shape].stages, 1) - 43;
+        p.batches = shapes[shape].batches;
+        p.a = WIDE_ROWS;
+        p.b = WIDE_COLUMNS;
+        p.c = shapes[shape].c;
+        p.accumulate = shapes[shape].accumulate;
+        p.bias_dtype = shapes[shape].bias ? SB_F32 : SB_DTYPE_NONE;
+        p.residual_dtype = shapes[shape].residual ? p.dtype : SB_DTYPE_NONE;
+        p.scale = shape % 3 == 1 ? 0.7f : 1;
+        p.values = shapes[shape].values;
+        snprintf(schedule, sizeof schedule, "tile-%s", shapes[shape].schedule);
+        snprintf(kernel, sizeof kernel, "sb_gemm16_%s_", shapes[shape].schedule);
+        p.schedule = schedule;
+        check_everywhere(&setting, &p, kernel);
+        if ((host_last_rings().stored == 0) != shapes[shape].by_threads)
+            fail_msg("%s, case %zu: %u boxes are stored by TMA", kernel, shape, host_last_rings().stored);
+    }
+    tear_down(&setting);
+}
+
 /* A row that lies in shared memory whole: rings used twice and k that end in the middle of a stage, several tiles for a block, which find
  * the row there, and weights that lie either way. */
 static void test_one_row(void **unused) {
@@ -394,7 +442,7 @@ int main(void) {
         cmocka_unit_test(test_one_warpgroup),  cmocka_unit_test(test_tiles_behind_each_other),
         cmocka_unit_test(test_ends),           cmocka_unit_test(test_row_maps),
         cmocka_unit_test(test_logits),         cmocka_unit_test(test_nothing_is_filled),
-        cmocka_unit_test(test_one_row),
+        cmocka_unit_test(test_one_row),        cmocka_unit_test(test_wide_results),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
