@@ -538,7 +538,8 @@ SB_HOPPER_KERNEL(SB_GEMM_NAME, SB_GEMM_GIVEN, given, SB_GEMM_CLUSTER, THREADS) {
 #endif
             BEGIN_GROUPS();
 #if defined(SB_GEMM_FUSED) && ONE_WARPGROUP
-            BEGIN_NODES();
+            if (corner.storing & SB_GEMM16_TURNED)
+                BEGIN_NODES();
 #endif
 #if REHEARSES
             if (rehearses) {
