@@ -292,8 +292,9 @@ static sb_status launch_one(sb_call *call, sb_cuda_work *work, const sb_cuda_att
 }
 
 /* Whether blocks of streams fold: rows with few splits, as a kernel of its own has more warps for many of them. To count costs a tenth of a
- * tile's time, and such a kernel 4 us and more (docs/results/2026-11-27-attention.md). */
-#define MOST_FOLDED_SPLITS 16
+ * tile's time, and such a kernel 4 us and more (docs/results/2026-11-27-attention.md). Eight sequences of 16 splits take 95 us, 93 with such a
+ * kernel, and beside a prompt 133 and 113 (docs/results/2026-11-29-queues.md). */
+#define MOST_FOLDED_SPLITS 8
 static bool can_streams_fold(const sb_call *call, const sb_cuda_attention_call *made, const sb_cuda_attention *p) {
     return p->splits <= MOST_FOLDED_SPLITS && sb_cuda_attention16_stream_has_words(call, made, p);
 }

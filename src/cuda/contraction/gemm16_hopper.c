@@ -167,9 +167,9 @@ static bool stores_in_bulk(const sb_gemm16_shape *shape, const sb_gemm16 *produc
 /* Whether f32 results can, of two warpgroups, whose boxes have 32 of their columns. */
 static bool stores_wide_in_bulk(const sb_gemm16_shape *shape, const sb_gemm16 *product) {
     const sb_gemm16_output *c = &product->c;
-    return shape->rows == 128 && shape->n % BOX == 0 && !sb_gemm16_has(shape, TURNS) && product->gate == SB_GATE_NONE &&
-           c->dtype == SB_F32 && c->data != NULL && c->column_stride == 1 && product->n % 4 == 0 &&
-           (uintptr_t)c->data % 16 == 0 &&
+    return shape->rows == 128 && shape->n % BOX == 0 && !sb_gemm16_has(shape, TURNS | MAPPED) &&
+           product->gate == SB_GATE_NONE && c->dtype == SB_F32 && c->data != NULL && c->column_stride == 1 &&
+           product->n % 4 == 0 && (uintptr_t)c->data % 16 == 0 &&
            (product->m == 1 || sb_gemm16_is_step(2 * c->row_stride)) &&
            (product->batches == 1 || sb_gemm16_is_step(2 * c->batch_stride));
 }

@@ -151,10 +151,10 @@
 #endif
 /* Where one is in the ring. With two warpgroups the address of a stage's barrier and the descriptors of its matrices go along: the compiler
  * would find them anew for each stage, by a third of the loop's instructions. With one, where other numbers of stages and columns need
- * uniform registers too, they would push those of a row's columns out. */
+ * uniform registers too, they would push those of a row's columns out; and with groups of a row map nothing was gained. */
 #define AT_STAGE (stages + (uint32_t)stage * STAGE_BYTES)
 #define AT_EMPTY (AT_FULL + (empty - full))
-#if ONE_WARPGROUP
+#if ONE_WARPGROUP || defined(SB_GEMM_MAPPED)
 #define BEGIN_RING()                                                                                                   \
     int stage = 0;                                                                                                     \
     uint32_t phase = 0
