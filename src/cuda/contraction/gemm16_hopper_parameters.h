@@ -16,8 +16,8 @@ enum {
     SB_GEMM16_BULK = 2,       /* by TMA: of 16 bits, without a gate */
     SB_GEMM16_WIDE = 4,       /* as f32 */
     SB_GEMM16_PAIRS = 8,      /* those of two neighbouring columns may be stored at once */
-    SB_GEMM16_WIDE_BULK = 32, /* as f32 by TMA */
     SB_GEMM16_TURNED = 16,    /* swapped, through shared memory: of 16 bits, 16 bytes at once */
+    SB_GEMM16_WIDE_BULK = 32, /* as f32, by TMA */
 };
 
 /* How the copy engine goes from batch to batch of an operand: what it counts of the inner and of the outer step, 0 where

@@ -7,7 +7,6 @@
  * 2 to 3 % longer beside this code. */
 #if BULK && !ONE_WARPGROUP && !TURNS && TILE_N % 64 == 0 && !defined(SB_GEMM_FUSED) && !defined(SB_GEMM_CONV) &&       \
     !defined(SB_GEMM_MAPPED)
-#define WIDE 1
 #define IS_WIDE (p->storing & SB_GEMM16_WIDE_BULK)
 /* Boxes of a warpgroup: of a tile, and in a stage of the ring. */
 #define WIDE_BOXES (TILE_N / 32)
@@ -76,7 +75,6 @@
         }                                                                                                              \
     } while (0)
 #else
-#define WIDE 0
 #define IS_WIDE 0
 #define FETCH_SUMS() (void)0
 #define TAKE_SUMS() (void)0
