@@ -32,22 +32,24 @@
             NEXT_STAGE();                                                                                              \
         }                                                                                                              \
     } while (0)
-#define TAKE_SUMS()                                                                                                    \
-    do {                                                                                                               \
-        const int lane = thread % 32, warp = thread % GROUP_THREADS / 32 * 16;                                         \
-        SB_CUDA_UNROLL                                                                                                 \
-        for (int part = 0; part < WIDE_STAGES; part++) {                                                               \
-            sb_barrier_wait(AT_FULL, phase);                                                                           \
-            SB_CUDA_UNROLL                                                                                             \
-            for (int i = 0; i < 16 * WIDE_PART; i += 2) {                                                              \
-                const uint32_t box = AT_STAGE + (uint32_t)(2 * (i / 16) + group) * BOX_BYTES;                          \
-                if (part * 16 * WIDE_PART + i < SUMS)                                                                  \
-                    sb_shared_load_two(box + WIDE_PLACE(i % 16), &sums[(part * 16 * WIDE_PART + i) % SUMS]);           \
-            }                                                                                                          \
-            sb_warpgroup_sync(1 + group);                                                                              \
-            RELEASE(AT_EMPTY);                                                                                         \
-            NEXT_STAGE();                                                                                              \
-        }                                                                                                              \
+#define TAKE_SUMS()                                                                                                         \
+    do {                                                                                                                    \
+        const int lane = thread % 32, warp = thread % GROUP_THREADS / 32 * 16;                                              \
+        SB_CUDA_UNROLL                                                                                                      \
+        for (int part = 0; part < WIDE_STAGES; part++) {                                                                    \
+            sb_barrier_wait(AT_FULL, phase);                                                                                \
+            SB_CUDA_UNROLL                                                                                                  \
+            for (int i = 0; i < 16 * WIDE_PART; i += 2) {                                                                   \
+                const uint32_t box = AT_STAGE + (uint32_t)(2 * (i / 16) + group) * BOX_BYTES;                               \
+                if (part * 16 * WIDE_PART + i < SUMS)                                                                       \
+                    sb_shared_load_two(box + WIDE_PLACE(i % 16), &sums[(part * 16 * WIDE_PART + i) % SUMS]);                \
+            }                                                                                                               \
+            /* Copies may come before reads that wait their turn: without this, sums were others' in tiles of 128 x 128. */ \
+            sb_shared_written();                                                                                            \
+            sb_warpgroup_sync(1 + group);                                                                                   \
+            RELEASE(AT_EMPTY);                                                                                              \
+            NEXT_STAGE();                                                                                                   \
+        }                                                                                                                   \
     } while (0)
 #define SEND_WIDE()                                                                                                    \
     do {                                                                                                               \
