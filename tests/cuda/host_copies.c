@@ -141,7 +141,8 @@ typedef struct actions {
     unsigned write_count;
     uint32_t inits[MOST_INITS];
     unsigned init_count, cluster_meetings;
-    unsigned batches, in_batch; /* of stores: those ended, and how many are begun behind these */
+    unsigned batches, in_batch;    /* of stores: those ended, and how many are begun behind these */
+    uint32_t read_first, read_end; /* what its reads without a fence behind them span */
     uint64_t arrived; /* the cluster's meetings before that which the thread has come to, and not waited for */
 } actions;
 static actions all_actions[HOST_MOST_THREADS];
@@ -314,7 +315,7 @@ void host_shared_written(void) {
         return;
     for (unsigned i = 0; i < own->write_count; i++)
         memcpy(host_dynamic_shared(host_current()->block, own->writes[i].address, 16), own->writes[i].words, 16);
-    own->write_count = 0;
+    own->write_count = own->read_end = 0;
 }
 
 /* What a thread of the warp wrote last there and has not made known to copies yet; NULL: nothing. */
@@ -349,8 +350,22 @@ void host_shared_store_eight(uint32_t address, const uint32_t *words) {
     write_later(address, words);
 }
 
+/* Of what a copy has brought, which the next one may overwrite before a device has read it: a fence has to come between. */
 void host_shared_load_two(uint32_t address, float *values) {
+    actions *own = current_actions();
     memcpy(values, host_dynamic_shared(host_current()->block, address, 8), 8);
+    if (own->read_end == 0 || address < own->read_first)
+        own->read_first = address;
+    if (address + 8 > own->read_end)
+        own->read_end = address + 8;
+}
+
+static void refuse_unread(const host_block *block, uint32_t shared, uint32_t bytes) {
+    for (unsigned i = 0; i < blockDim.x; i++) {
+        const actions *of = &all_actions[block->rank * blockDim.x + i];
+        if (of->read_end > shared && of->read_first < shared + bytes)
+            host_refuse("it copies to %u of shared memory, where thread %u has read without a fence since", shared, i);
+    }
 }
 
 /* With what others of the warp have written to the same 16 bytes. */
@@ -493,6 +508,7 @@ static void load_further(uint32_t shared, const void *given, unsigned rank, uint
         begun.block = host_block_of(rank_of);
         if (rank_of >= host_cluster_size())
             host_refuse("a copy is for block %u of the cluster, which is not there", rank_of);
+        refuse_unread(begun.block, shared, begun.rows * 128);
         memset(host_dynamic_shared(begun.block, shared, begun.rows * 128), HOST_POISON, begun.rows * 128);
         begin_copy(&begun, host_now.prompt_loads);
     }
@@ -799,7 +815,7 @@ void host_copies_begin(void) {
     flying.count = 0;
     for (unsigned thread = 0; thread < host_cluster_size() * blockDim.x; thread++) {
         actions *own = &all_actions[thread];
-        own->write_count = own->init_count = own->cluster_meetings = own->batches = own->in_batch = 0;
+        own->write_count = own->init_count = own->cluster_meetings = own->batches = own->in_batch = own->read_end = 0;
     }
 }
 
