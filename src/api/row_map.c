@@ -33,13 +33,10 @@ static sb_status write_groups(int64_t samples, const int64_t *lengths, sb_row_ma
         int64_t end = row + lengths[i];
         for (; row < end; group++) {
             int64_t rest = end - row;
-            *group = (sb_row_group){row, rest < 16 ? (int32_t)rest : 16, 0};
+            *group = (sb_row_group){row, rest < 16 ? rest : 16};
             row += group->count;
         }
     }
-    uint32_t counts = 0x10101010;
-    for (int64_t i = map->count; i > 0; i--)
-        map->groups[i - 1].counts = counts = counts << 8 | (uint32_t)map->groups[i - 1].count;
     return SB_OK;
 }
 

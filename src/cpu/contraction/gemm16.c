@@ -103,7 +103,7 @@ static tile find_tile(const job *job, int64_t index) {
 static sb_row_group group_at(const sb_gemm_plan *plan, int64_t index) {
     if (plan->groups != NULL)
         return plan->groups[index];
-    return (sb_row_group){.row = 16 * index, .count = (int32_t)smaller(plan->k - 16 * index, 16)};
+    return (sb_row_group){16 * index, smaller(plan->k - 16 * index, 16)};
 }
 
 /* As many groups from `*index` on as can be taken together: they lie behind each other, and all but

@@ -202,7 +202,8 @@
 #define FILL_GROUPS()                                                                                                  \
     do {                                                                                                               \
         if (counts != SB_GEMM16_WHOLE_GROUPS) {                                                                        \
-            sb_gemm16_clear_rows(AT_STAGE + a_part, A_STEP, AT_STAGE + A_BYTES, B_STEP, B_WIDTH / 64, counts);         \
+            sb_gemm16_clear_rows(AT_STAGE + a_part, A_STEP, 1, counts);                                                \
+            sb_gemm16_clear_rows(AT_STAGE + A_BYTES, B_STEP, B_WIDTH / 64, counts);                                    \
             sb_shared_written();                                                                                       \
             sb_warpgroup_sync(1 + group);                                                                              \
         }                                                                                                              \
@@ -241,7 +242,7 @@
 #define B_BEHIND(matrix, step) ((matrix) + (uint64_t)((step)*sixteen))
 #define NEXT_ROWS() rows_matrix += (uint64_t)(BOXES * TILE_K / 16 * sixteen)
 #else
-#define B_MATRIX() MATRIX(BOXES *A_BOX)
+#define B_MATRIX() MATRIX(BOXES * A_BOX)
 #define B_BEHIND(matrix, step)                                                                                         \
     ((matrix) + (step) / 4 * (B_BOX / 16) + (SB_GEMM_B_MN_MAJOR ? B_STEP / 16 : 32 / 16) * ((step) % 4))
 #define NEXT_ROWS() (void)0

@@ -30,25 +30,27 @@ SB_CUDA_FUNCTION sb_gemm16_stage_groups sb_gemm16_stage_groups_of(const sb_gemm1
 /* How many rows the groups of a stage have, a byte each. Who multiplies reads them where they lie, a stage ahead: told in shared memory,
  * they would have to be kept until all threads had read them. */
 SB_CUDA_FUNCTION uint32_t sb_gemm16_counts_of(const sb_gemm16 *p, int block) {
-    return block * 4 < (int)p->group_count ? p->groups[block * 4].counts : SB_GEMM16_WHOLE_GROUPS;
+    uint32_t counts = 0;
+    SB_CUDA_UNROLL
+    for (int g = 0; g < 4; g++) {
+        const int64_t index = (int64_t)block * 4 + g;
+        counts |= (index < p->group_count ? (uint32_t)p->groups[index].count : 16u) << 8 * g;
+    }
+    return counts;
 }
 
-/* A warpgroup makes zeros of the rows that groups lack, in a chunk of 64 lines of A and in so many of B; a group lies a step behind the
+/* A warpgroup makes zeros of the rows that groups lack, in so many chunks of 64 lines; a group lies `step` bytes behind the
  * one before. A thread has 16 bytes of one of the sixteen rows, of 128 each, in every chunk: the swizzle turns pieces within
  * rows only. What warpgroups share each of them clears, so that none waits for another. */
-SB_CUDA_FUNCTION void sb_gemm16_clear_rows(uint32_t a, uint32_t a_step, uint32_t b, uint32_t b_step, int chunks,
-                                           uint32_t counts) {
-    const uint32_t thread = threadIdx.x % 128;
-    SB_CUDA_KEEP_LOOP
-    for (; counts != SB_GEMM16_WHOLE_GROUPS; counts = counts >> 8 | 16u << 24) {
-        if (thread / 8 >= (counts & 0xffu)) {
-            sb_shared_clear(a + thread * 16);
-            SB_CUDA_UNROLL
-            for (int chunk = 0; chunk < chunks; chunk++)
-                sb_shared_clear(b + (uint32_t)chunk * 2048 + thread * 16);
-        }
-        a += a_step;
-        b += b_step;
+SB_CUDA_FUNCTION void sb_gemm16_clear_rows(uint32_t matrix, uint32_t step, int chunks, uint32_t counts) {
+    const int thread = (int)threadIdx.x % 128;
+    SB_CUDA_UNROLL
+    for (int g = 0; g < 4; g++) {
+        if (thread / 8 < (int)(counts >> 8 * g & 0xffu))
+            continue;
+        SB_CUDA_UNROLL
+        for (int chunk = 0; chunk < chunks; chunk++)
+            sb_shared_clear(matrix + (uint32_t)g * step + (uint32_t)(chunk * 2048 + thread * 16));
     }
 }
 #endif

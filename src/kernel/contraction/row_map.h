@@ -11,8 +11,7 @@
  * read, so the layout is fixed. */
 typedef struct sb_row_group {
     int64_t row;
-    int32_t count;   /* 1 to 16 */
-    uint32_t counts; /* of this group and the next three, a byte each, the first one's lowest; 16 where there is none */
+    int64_t count; /* 1 to 16 */
 } sb_row_group;
 
 /* Immutable. Groups come in the order of rows, cover each row once and never hold rows of two
