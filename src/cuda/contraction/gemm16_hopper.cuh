@@ -242,7 +242,7 @@
 #define B_BEHIND(matrix, step) ((matrix) + (uint64_t)((step)*sixteen))
 #define NEXT_ROWS() rows_matrix += (uint64_t)(BOXES * TILE_K / 16 * sixteen)
 #else
-#define B_MATRIX() MATRIX(BOXES * A_BOX)
+#define B_MATRIX() MATRIX(BOXES *A_BOX)
 #define B_BEHIND(matrix, step)                                                                                         \
     ((matrix) + (step) / 4 * (B_BOX / 16) + (SB_GEMM_B_MN_MAJOR ? B_STEP / 16 : 32 / 16) * ((step) % 4))
 #define NEXT_ROWS() (void)0

@@ -66,7 +66,8 @@
 #define PIECE(row) (room + (uint32_t)(row)*128 + (uint32_t)((lane % 8) ^ ((row)&7)) * 16)
 #define BEGIN_NODES()                                                                                                  \
     do {                                                                                                               \
-        const int lane = thread % 32, own = thread % GROUP_THREADS / 32 * 16 + lane / 8, left = (int)p->rows - m - own; \
+        const int lane = thread % 32, own = thread % GROUP_THREADS / 32 * 16 + lane / 8,                               \
+                  left = (int)p->rows - m - own;                                                                       \
         pieces.first = sb_gemm16_nodes_begin(&given.program, at.batch);                                                \
         pieces.first.row = m + own;                                                                                    \
         pieces.first.column = n + lane % 8 * 8;                                                                        \
