@@ -20,6 +20,22 @@
 #else
 #define SENDS_AT_ONCE 0
 #endif
+/* The warpgroup's room whose turn it is, when the store before the last one has read it; and its box, which goes from there. */
+#define ENTER_ROOM()                                                                                                   \
+    const uint32_t room = rooms + group * ROOM_BYTES + turn * BOX_BYTES;                                               \
+    turn ^= 1;                                                                                                         \
+    if (leads)                                                                                                         \
+        SB_TENSOR_STORES_READ(1);                                                                                      \
+    sb_warpgroup_sync(1 + group)
+#define LEAVE_ROOM(column, row, batch)                                                                                 \
+    do {                                                                                                               \
+        sb_shared_written();                                                                                           \
+        sb_warpgroup_sync(1 + group);                                                                                  \
+        if (leads) {                                                                                                   \
+            sb_tensor_store(&p->c, room, column, row, 0, batch);                                                       \
+            SB_TENSOR_STORES_END();                                                                                    \
+        }                                                                                                              \
+    } while (0)
 /* Sends the tile in `rounded`, if there is one: through shared memory, a box of 64 columns after the other, of which
  * the last one begins early enough to end with the tile, and repeats some columns. */
 #if BULK
@@ -33,12 +49,7 @@
             const int start = q * 64 + 64 <= TILE_N ? q * 64 : TILE_N - 64;                                            \
             if (start >= ROUNDED_COLUMNS)                                                                              \
                 break;                                                                                                 \
-            const uint32_t room = rooms + group * ROOM_BYTES + turn * BOX_BYTES;                                       \
-            turn ^= 1;                                                                                                 \
-            /* The store before the last one has read this room. */                                                    \
-            if (leads)                                                                                                 \
-                SB_TENSOR_STORES_READ(1);                                                                              \
-            sb_warpgroup_sync(1 + group);                                                                              \
+            ENTER_ROOM();                                                                                              \
             SB_CUDA_UNROLL                                                                                             \
             for (int i = 0; i < 4; i++) {                                                                              \
                 const uint32_t *from = rounded + start / 4 + i * 4;                                                    \
@@ -48,12 +59,7 @@
                                   NAME(sb_canonical_pair_, SB_GEMM_SUFFIX)(from[2]),                                   \
                                   NAME(sb_canonical_pair_, SB_GEMM_SUFFIX)(from[3]));                                  \
             }                                                                                                          \
-            sb_shared_written();                                                                                       \
-            sb_warpgroup_sync(1 + group);                                                                              \
-            if (leads) {                                                                                               \
-                sb_tensor_store(&p->c, room, rounded_n + start, rounded_m, 0, rounded_batch);                          \
-                SB_TENSOR_STORES_END();                                                                                \
-            }                                                                                                          \
+            LEAVE_ROOM(rounded_n + start, rounded_m, rounded_batch);                                                   \
         }                                                                                                              \
         rounded_m = -1;                                                                                                \
     } while (0)
@@ -121,11 +127,7 @@
         const int lane = thread % 32, warp = thread % GROUP_THREADS / 32 * 16, row = warp + lane % 16;                 \
         SB_CUDA_KEEP_LOOP                                                                                              \
         for (int q = 0; q < TILE_N / 64; q++) {                                                                        \
-            const uint32_t room = rooms + group * ROOM_BYTES + turn * BOX_BYTES;                                       \
-            turn ^= 1;                                                                                                 \
-            if (leads)                                                                                                 \
-                SB_TENSOR_STORES_READ(1);                                                                              \
-            sb_warpgroup_sync(1 + group);                                                                              \
+            ENTER_ROOM();                                                                                              \
             SB_CUDA_UNROLL                                                                                             \
             for (int i = 0; i < 4; i++)                                                                                \
                 sb_store_matrices(room + row * 128 + ((uint32_t)(2 * i + lane / 16) ^ (uint32_t)(row & 7)) * 16,       \
@@ -133,12 +135,7 @@
                                   FIRST_PAIR(4 * i + 3));                                                              \
             MOVE_PAIRS_UP();                                                                                           \
             COMPUTE_NODES();                                                                                           \
-            sb_shared_written();                                                                                       \
-            sb_warpgroup_sync(1 + group);                                                                              \
-            if (leads) {                                                                                               \
-                sb_tensor_store(&p->c, room, rounded_n + q * 64, rounded_m, 0, rounded_batch);                         \
-                SB_TENSOR_STORES_END();                                                                                \
-            }                                                                                                          \
+            LEAVE_ROOM(rounded_n + q * 64, rounded_m, rounded_batch);                                                  \
         }                                                                                                              \
         rounded_m = -1;                                                                                                \
     } while (0)
@@ -279,12 +276,7 @@
                         NAME(sb_round_pair_, SB_GEMM_SUFFIX)(results[8 * i + 2 * j], results[8 * i + 2 * j + 1]));     \
                 sb_store_matrices(room + row * 128 + piece * 16, pairs[0], pairs[1], pairs[2], pairs[3]);              \
             }                                                                                                          \
-            sb_shared_written();                                                                                       \
-            sb_warpgroup_sync(1 + group);                                                                              \
-            if (leads) {                                                                                               \
-                sb_tensor_store(&p->c, room, c_n + box % across * 64, m + box / across * 64, 0, at.batch);             \
-                SB_TENSOR_STORES_END();                                                                                \
-            }                                                                                                          \
+            LEAVE_ROOM(c_n + box % across * 64, m + box / across * 64, at.batch);                                      \
         }                                                                                                              \
     } while (0)
 #define SEND_TILE()                                                                                                    \

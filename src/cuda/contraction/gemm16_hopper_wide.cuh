@@ -56,24 +56,14 @@
         const int lane = thread % 32, warp = thread % GROUP_THREADS / 32 * 16;                                         \
         SB_CUDA_KEEP_LOOP                                                                                              \
         for (int box = 0; box < WIDE_BOXES; box++) {                                                                   \
-            const uint32_t room = rooms + group * ROOM_BYTES + turn * BOX_BYTES;                                       \
-            turn ^= 1;                                                                                                 \
-            /* The store before the last one has read this room. */                                                    \
-            if (leads)                                                                                                 \
-                SB_TENSOR_STORES_READ(1);                                                                              \
-            sb_warpgroup_sync(1 + group);                                                                              \
+            ENTER_ROOM();                                                                                              \
             SB_CUDA_UNROLL                                                                                             \
             for (int i = 0; i < 16; i += 2)                                                                            \
                 sb_shared_store_two(room + WIDE_PLACE(i), sb_gemm_canonical(sums[i]), sb_gemm_canonical(sums[i + 1])); \
             SB_CUDA_UNROLL                                                                                             \
             for (int i = 0; i + 16 < SUMS; i++)                                                                        \
                 sums[i] = sums[i + 16];                                                                                \
-            sb_shared_written();                                                                                       \
-            sb_warpgroup_sync(1 + group);                                                                              \
-            if (leads) {                                                                                               \
-                sb_tensor_store(&p->c, room, 2 * (n + box * 32), m, 0, at.batch);                                      \
-                SB_TENSOR_STORES_END();                                                                                \
-            }                                                                                                          \
+            LEAVE_ROOM(2 * (n + box * 32), m, at.batch);                                                               \
         }                                                                                                              \
     } while (0)
 #else
